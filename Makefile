@@ -1,0 +1,61 @@
+# Two commands do everything on a fresh machine with python3.11+, make and a package registry:
+#   make run    set up, then play the paper's credit example
+#   make test   set up, then run every check
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+BENCH_READY := .venv/.ready-bench
+
+.PHONY: run test lint types imports pytest bench soak lock clean
+
+run: $(READY)
+	$(BIN)/profitable credit
+
+test: lint types imports pytest
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/basedpyright
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+pytest: $(READY)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# Slower evidence: the mpmath grid at full density.
+soak: $(READY)
+	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels
+
+bench: $(BENCH_READY)
+	$(BIN)/python benchmarks/online.py
+	$(BIN)/python benchmarks/startup.py
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "profitable needs Python 3.11 or later; this is $$($(PYTHON) --version). Run: make PYTHON=python3.12" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(BENCH_READY): requirements-bench.lock $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
+# Renew the two lock files from pyproject.toml.
+lock:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --extra plot --group dev -o requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --group bench -c requirements.lock -o requirements-bench.lock pyproject.toml
+
+clean:
+	rm -rf .venv results .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

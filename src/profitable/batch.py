@@ -1,0 +1,169 @@
+"""Batch: outcomes as the caller reports them.  Entry: the same, checked, as the table takes it in."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from profitable import check
+from profitable.category import Category
+from profitable.errors import (
+    EmptyObservationError,
+    NegativeRewardError,
+    NotFiniteRewardError,
+    OutsideSupportError,
+    ParameterError,
+    RewardError,
+    SumNotEnoughError,
+)
+from profitable.kernels import ledger
+from profitable.kernels import rule as rules
+from profitable.lens import Lens, Support
+from profitable.sample import Sample
+from profitable.types import FloatArray
+
+Rewards = float | Sequence[float] | FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Outcomes of some clients of one category: the rewards one by one, or their count and total.
+
+    `costs` are what accepting these clients really cost, one by one or in total; left out, it is the category's price.
+    """
+
+    rewards: Rewards | None = None
+    count: int | None = None
+    total: float | None = None
+    costs: Rewards | None = None
+
+
+class Entry(NamedTuple):
+    """A checked batch: clients, sum of statistics, their squared deviations, money in and out, distinct values."""
+
+    count: float
+    total: float
+    spread: float
+    revenue: float
+    cost: float
+    sample: Sample | None
+
+
+def read(batch: Batch, category: Category, lens: Lens, row: FloatArray, rule: int) -> Entry:
+    """Check a batch and work out its sums; raises and changes nothing if it is wrong."""
+    if batch.rewards is None:
+        return _read_sum(batch, category, lens, rule)
+    if batch.count is not None or batch.total is not None:
+        raise ParameterError("count", batch.count, "is given beside rewards", "give either rewards or count and total")
+    rewards = _numbers("rewards", batch.rewards, category)
+    bad, raw, total, spread = ledger.digest(row, rewards)
+    if bad >= 0:
+        raise _reward_error(f"reward of {category.name!r}", rewards[bad].item(), lens.support)
+    revenue = raw * category.worth
+    if batch.costs is None:
+        cost = rewards.size * category.price
+    else:
+        costs = _costs(batch.costs, category)
+        cost = float(costs.sum())
+        if category.amount is not None:
+            if costs.size != rewards.size:
+                raise _unpaired(category, batch.costs)
+            # What comes back is (1 + rate) times the amount of that very loan.
+            revenue = float(rewards @ costs) * (category.worth / category.amount)
+        elif costs.size not in (1, rewards.size):
+            remedy = f"give {rewards.size} costs, or their total"
+            raise ParameterError(f"costs of {category.name!r}", batch.costs, "do not fit the rewards", remedy)
+    sample = Sample.of(np.clip(rewards, lens.s0, lens.s1)) if rule == rules.EMPIRICAL else None
+    return Entry(float(rewards.size), total, spread, revenue, cost, sample)
+
+
+def _numbers(what: str, values: Any, category: Category) -> FloatArray:
+    array = np.asarray(values)
+    if array.ndim == 0:
+        array = array.reshape(1)
+    if array.size == 0:
+        raise EmptyObservationError(
+            f"{what} of {category.name!r}", values, "is empty", "give at least one client, or do not call"
+        )
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        problem = "is not a list of numbers"
+        raise RewardError(f"{what} of {category.name!r}", values, problem, "give numbers, one per client")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _costs(values: Any, category: Category) -> FloatArray:
+    costs = _numbers("costs", values, category)
+    bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0.0)))
+    if bad.size:
+        remedy = "give finite amounts, 0 or more"
+        raise ParameterError(f"costs of {category.name!r}", costs[bad[0]].item(), "is no cost", remedy)
+    return costs
+
+
+def _unpaired(category: Category, costs: object) -> SumNotEnoughError:
+    return SumNotEnoughError(
+        f"costs of {category.name!r}",
+        costs,
+        "cannot be matched with repayments, and what comes back depends on the amount of that very loan",
+        "give the rewards and the costs one by one",
+    )
+
+
+def _reward_error(field: str, value: float, support: Support) -> RewardError:
+    remedy = f"give {support}"
+    if math.isnan(value) or math.isinf(value):
+        return NotFiniteRewardError(field, value, "is not a finite number", remedy)
+    if value < 0.0 <= support.low:
+        return NegativeRewardError(field, value, "is negative", remedy)
+    if support.low <= value <= support.high and not support.whole and not (support.open and value == support.low):
+        return OutsideSupportError(field, value, "is too large to be added up", "give it in another unit")
+    return OutsideSupportError(field, value, "cannot happen in this family", remedy)
+
+
+def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
+    where = f"of {category.name!r}"
+    if batch.count is None or batch.total is None:
+        missing = "count" if batch.count is None else "total"
+        raise ParameterError(f"{missing} {where}", None, "is missing", "give rewards, or both count and total")
+    if batch.count == 0:
+        raise EmptyObservationError(f"count {where}", 0, "is nobody", "give at least one client, or do not call")
+    count = float(check.whole(f"count {where}", batch.count))
+    if not isinstance(batch.total, Real):
+        raise RewardError(f"total {where}", batch.total, "is not a number", "give the sum of the rewards")
+    total = float(batch.total)
+    support = lens.support
+    _refuse_sum(total, category, lens, rule)
+    low, high = count * support.low, count * support.high
+    whole = not support.whole or total.is_integer()
+    if not (math.isfinite(total) and low <= total <= high and whole and not (support.open and total == low)):
+        each = f"each is {support}" if support.high == math.inf else f"each is {support}, so the total is {low:g} to {high:g}"
+        error = _reward_error(f"total {where}", total, support)
+        raise type(error)(error.field, total, f"cannot be the sum of {count:g} rewards", each)
+    if batch.costs is None:
+        cost = count * category.price
+    elif category.amount is not None:
+        raise _unpaired(category, batch.costs)
+    else:
+        cost = float(_costs(batch.costs, category).sum())
+    spread = total * (1.0 - total / count)  # of zeros and ones: the only sums that UCB-V takes
+    values = Sample(np.array([0.0, 1.0]), np.array([count - total, total]))
+    sample = values.plus(Sample(np.empty(0), np.empty(0))) if rule == rules.EMPIRICAL else None
+    return Entry(count, total, spread, total * category.worth, cost, sample)
+
+
+def _refuse_sum(total: float, category: Category, lens: Lens, rule: int) -> None:
+    """Refuse a total where the policy or the family needs the single rewards."""
+    support = lens.support
+    zero_or_one = support.whole and support.high == 1.0
+    if lens.statistic in (ledger.LOG_RATIO, ledger.POWER):
+        why = f"is a sum of rewards, and {category.family} adds up another statistic of each"
+    elif rule in (rules.EMPIRICAL, rules.VARIANCE) and not zero_or_one:
+        why = "is a sum, and this policy looks at how the single rewards are spread"
+    elif lens.statistic == ledger.CUT and not (support.low >= lens.s0 and total <= lens.s1):
+        why = f"may hide rewards that this policy cuts into [{lens.s0:g}, {lens.s1:g}] one by one"
+    else:
+        return
+    raise SumNotEnoughError(f"total of {category.name!r}", total, why, "give the rewards as a list")

@@ -1,0 +1,95 @@
+"""Category: a group of clients, the law of their rewards, and what accepting one of them costs."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from profitable import check
+from profitable.errors import ParameterError
+from profitable.families import Bernoulli, Family
+from profitable.prior import Prior
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One of the K categories of the paper: name, family of rewards, known threshold.
+
+    - `threshold`: what accepting one client costs, in the units of the rewards.
+    - `bound`: rewards are cut at it by the policies for bounded rewards, which need one; the others do not look at it.
+    - `worth`: what a reward of 1 is worth in money.  Evidence is about rewards, profit is shown in money.
+    - `prior`: for Bayes-UCB-4P and TS-4P; Jeffreys' unless given.
+
+    >>> Category("shops", Bernoulli(), threshold=0.2).price
+    0.2
+    """
+
+    name: str
+    family: Family
+    threshold: float = field(kw_only=True)
+    bound: float | None = field(default=None, kw_only=True)
+    worth: float = field(default=1.0, kw_only=True)
+    prior: Prior | None = field(default=None, kw_only=True)
+    amount: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ParameterError("name", self.name, "is not a name", "give the category a text that is not empty")
+        if not isinstance(self.family, Family):
+            raise ParameterError(
+                f"family of {self.name!r}", self.family, "is not a family", "give for example profitable.Bernoulli()"
+            )
+        threshold = self.family.check_mean(f"threshold of {self.name!r}", self.threshold)
+        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "worth", check.positive(f"worth of {self.name!r}", self.worth))
+        if self.bound is not None:
+            self._check_bound(check.finite(f"bound of {self.name!r}", self.bound))
+        if self.prior is not None:
+            self.prior.imaginary_clients(self.family)
+
+    def _check_bound(self, bound: float) -> None:
+        natural = self.family.bounds
+        where = f"bound of {self.name!r}"
+        if natural is not None and bound != natural[1]:
+            raise ParameterError(
+                where, bound, f"is not the bound of {self.family}", f"leave it out, or give {natural[1]:g}"
+            )
+        if bound <= 0.0 and natural is None:
+            raise ParameterError(where, bound, "is not positive", "give the largest reward that should count")
+        if bound < self.threshold:
+            raise ParameterError(
+                where, bound, f"is below the threshold {self.threshold:g}", "give a bound above the threshold"
+            )
+
+    @classmethod
+    def loan(cls, name: str, *, amount: float, rate: float, prior: Prior | None = None) -> Self:
+        """A loan of `amount` that comes back as (1 + rate) * amount or not at all (section 1.3).
+
+        The reward is 1 when it is repaid and 0 when not, the threshold is 1 / (1 + rate), eq. (1), and a reward of 1 is
+        worth (1 + rate) * amount.
+
+        >>> loan = Category.loan("car loans", amount=1_000, rate=0.12)
+        >>> round(loan.threshold, 4), round(loan.worth), loan.price
+        (0.8929, 1120, 1000.0)
+        """
+        amount = check.positive(f"amount of {name!r}", amount)
+        growth = 1.0 + check.not_negative(f"rate of {name!r}", rate)
+        return cls(name, Bernoulli(), threshold=1.0 / growth, worth=amount * growth, prior=prior, amount=amount)
+
+    @property
+    def price(self) -> float:
+        """What accepting one client costs, in money."""
+        return self.threshold * self.worth if self.amount is None else self.amount
+
+    def with_threshold(self, threshold: float) -> Self:
+        """The same category at another cost; a loan keeps its amount and changes its rate."""
+        if self.amount is None:
+            return replace(self, threshold=threshold)
+        threshold = self.family.check_mean(f"threshold of {self.name!r}", threshold)
+        if threshold == 0.0:
+            raise ParameterError(f"threshold of {self.name!r}", threshold, "is no loan's", "give 1 / (1 + rate)")
+        return replace(self, threshold=threshold, worth=self.amount / threshold)
+
+    def bounds(self) -> tuple[float, float] | None:
+        """The interval that policies for bounded rewards see, if there is one."""
+        if self.family.bounds is not None:
+            return self.family.bounds
+        return None if self.bound is None else (0.0, float(self.bound))

@@ -1,0 +1,41 @@
+"""Checks of numbers at the edge of the package: one place that turns a bad argument into a ParameterError."""
+
+import math
+from numbers import Integral, Real
+
+from profitable.errors import ParameterError
+
+
+def finite(field: str, value: object, remedy: str = "give a finite number") -> float:
+    """`value` as a float, if it is a finite real number."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise ParameterError(field, value, "is not a finite number", remedy)
+    return float(value)
+
+
+def positive(field: str, value: object, remedy: str = "give a finite number above 0") -> float:
+    """`value` as a float, if it is a finite number above 0."""
+    number = finite(field, value, remedy)
+    if number <= 0.0:
+        raise ParameterError(field, value, "is not positive", remedy)
+    return number
+
+
+def not_negative(field: str, value: object, remedy: str = "give a finite number, 0 or more") -> float:
+    """`value` as a float, if it is a finite number that is not negative."""
+    number = finite(field, value, remedy)
+    if number < 0.0:
+        raise ParameterError(field, value, "is negative", remedy)
+    return number
+
+
+def whole(field: str, value: object, least: int = 1) -> int:
+    """`value` as an int, if it is a whole number of at least `least`."""
+    remedy = f"give a whole number, {least} or more"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        if not (isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer()):
+            raise ParameterError(field, value, "is not a whole number", remedy)
+    number = int(value)
+    if number < least:
+        raise ParameterError(field, value, f"is less than {least}", remedy)
+    return number

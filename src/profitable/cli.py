@@ -1,0 +1,111 @@
+"""The command line.  Thin: it reads arguments, calls the library and prints.  Heavy imports wait until needed."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from profitable.version import VERSION
+
+DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    name="profitable",
+    help="Profitable bandits: decide whom to accept when saying yes is the only way to learn.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"profitable {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Profitable bandits: decide whom to accept when saying yes is the only way to learn."""
+
+
+@app.command(epilog="Example: profitable credit --policy kl-ucb --plays 20 --out results/credit")
+def credit(
+    policy: Annotated[str, typer.Option(help="kl-ucb, bayes-ucb, ts, kl-ucb+, ...; parameters as kl-ucb:c=3.")] = "ts",
+    rounds: Annotated[int, typer.Option(help="Rounds of lending in one play.")] = 500,
+    plays: Annotated[int, typer.Option(help="Independent plays; the table shows the first one and the mean.")] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for credit.png and credit.json.")] = Path("results/credit"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")] = False,
+) -> None:
+    """Play the paper's credit example: five borrower segments, and a lender who learns by lending."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from profitable import credit as example
+    from profitable.errors import InputError
+    from profitable.policies import Policy
+
+    chosen = Policy.parse(policy)
+    _writable(out)
+    console = Console(stderr=True)
+    steps = iter(track(range(plays), "playing", console=console, transient=True, disable=not console.is_terminal))
+    result = example.run(chosen, rounds=rounds, plays=plays, seed=seed, advance=lambda: next(steps, None))
+    next(steps, None)
+    try:
+        files = result.save(out)
+    except OSError as error:
+        raise InputError("out", str(out), f"cannot be written ({error.strerror})", "choose another folder") from None
+    if as_json:
+        typer.echo(json.dumps(result.to_dict()))
+        return
+    typer.echo(f"The credit example of the paper: {rounds} rounds, policy {chosen}, seed {seed}.\n")
+    typer.echo("What the lender who learns found out (first play):")
+    typer.echo(result.learned_table())
+    typer.echo("\nWhat was earned, in money:")
+    typer.echo(result.earned_table())
+    typer.echo(f"\nPicture: {files[0]}   Numbers: {files[1]}")
+
+
+def _writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written before the work is done, not after."""
+    from profitable.errors import InputError
+
+    existing = next(parent for parent in (folder, *folder.resolve().parents) if parent.exists())
+    if not existing.is_dir():
+        raise InputError("out", str(folder), "is not a folder", "choose another folder")
+
+
+def main() -> None:
+    """Run the command line: exit 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
+    try:
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else DONE)
+    except click.exceptions.NoArgsIsHelpError as error:
+        typer.echo(error.format_message())
+        sys.exit(DONE)
+    except click.ClickException as error:
+        typer.echo(f"profitable: {error.format_message()} Try: profitable --help", err=True)
+        sys.exit(WRONG_INPUT)
+    except (KeyboardInterrupt, click.Abort):
+        typer.echo("profitable: interrupted; nothing was written. Run the same command to start again.", err=True)
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        from profitable.errors import ProfitableError
+
+        if not isinstance(error, ProfitableError):
+            raise
+        typer.echo(f"profitable: {error}", err=True)
+        sys.exit(WRONG_INPUT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Everything that can go wrong, as one tree:
+
+    ProfitableError
+    ├── InputError (also a ValueError)      what the caller passed is wrong; nothing was changed
+    │   ├── UnknownCategoryError            no category of that name
+    │   ├── DuplicateNameError              two categories of one name
+    │   ├── ThresholdError                  a threshold outside the family's mean domain
+    │   ├── RewardError                     a reward the family cannot produce
+    │   │   ├── NotFiniteRewardError            NaN or infinite
+    │   │   ├── NegativeRewardError             negative where rewards cannot be
+    │   │   └── OutsideSupportError             any other (a Bernoulli reward of 2, a Poisson reward of 1.5)
+    │   ├── EmptyObservationError           an observation of nobody
+    │   ├── SumNotEnoughError               count= and total= where single rewards are needed
+    │   ├── MissingBoundError               a policy for bounded rewards on a category without a bound
+    │   ├── ParameterError                  a parameter of a family, policy, prior or call that makes no sense
+    │   └── CorrectionError                 a correction of something that was never observed
+    └── StateFileError                      a saved agent that cannot be read or written
+        ├── NewerStateError                     written by a later version of this package
+        └── BrokenStateError                    truncated, or not a saved agent at all
+
+Each message is one sentence that names the field, the value and the remedy; they are attributes, too.
+"""
+
+
+class ProfitableError(Exception):
+    """Base class of every error that this package raises on purpose."""
+
+    def __init__(self, field: str, value: object, problem: str, remedy: str) -> None:
+        self.field = field
+        self.value = value
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{field} = {_shorten(value)} {problem}; {remedy}.")
+
+    def __reduce__(self) -> tuple[type["ProfitableError"], tuple[str, object, str, str]]:
+        return type(self), (self.field, self.value, self.problem, self.remedy)
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+class InputError(ProfitableError, ValueError):
+    """What the caller passed is wrong; nothing was changed."""
+
+
+class UnknownCategoryError(InputError):
+    """No category of that name."""
+
+
+class DuplicateNameError(InputError):
+    """Two categories of one name."""
+
+
+class ThresholdError(InputError):
+    """A threshold outside the family's mean domain."""
+
+
+class RewardError(InputError):
+    """A reward the family cannot produce."""
+
+
+class NotFiniteRewardError(RewardError):
+    """A reward that is NaN or infinite."""
+
+
+class NegativeRewardError(RewardError):
+    """A negative reward where rewards cannot be negative."""
+
+
+class OutsideSupportError(RewardError):
+    """A finite reward outside the family's support."""
+
+
+class EmptyObservationError(InputError):
+    """An observation of nobody."""
+
+
+class SumNotEnoughError(InputError):
+    """`count=` and `total=` where the policy needs the single rewards."""
+
+
+class MissingBoundError(InputError):
+    """A policy for bounded rewards on a category without a bound."""
+
+
+class ParameterError(InputError):
+    """A parameter of a family, policy, prior or call that makes no sense."""
+
+
+class CorrectionError(InputError):
+    """A correction of something that was never observed."""
+
+
+class StateFileError(ProfitableError):
+    """A saved agent that cannot be read or written."""
+
+
+class NewerStateError(StateFileError):
+    """A saved agent from a later version of this package."""
+
+
+class BrokenStateError(StateFileError):
+    """A file that is truncated or is no saved agent."""

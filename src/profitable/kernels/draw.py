@@ -1,0 +1,69 @@
+"""Draws: the sum of n rewards at once, and a mean from the posterior.  Generator first, as everywhere."""
+
+import math
+
+from profitable.kernels.compile import kernel
+from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, POISSON
+
+POISSON_PIECE = 1e13  # NumPy's Poisson draws are wrong above a mean of about 1e14: larger ones are drawn in pieces
+
+
+@kernel
+def draw_poisson(rng, mean):
+    """A Poisson number, for any mean, as a float."""
+    total = 0.0
+    while mean > POISSON_PIECE:
+        total += rng.poisson(POISSON_PIECE)
+        mean -= POISSON_PIECE
+    return total + rng.poisson(mean)
+
+
+@kernel
+def draw_total(rng, law, p0, p1, p2, mean, clients):
+    """The sum of the statistics of `clients` clients whose statistic has the given mean.
+
+    For `BINOMIAL` it is the two-point law on (low, high), binomial when there are several trials: the law itself
+    for Bernoulli and Binomial rewards, the one that is hardest to tell apart for Bounded ones.
+    """
+    if law == BINOMIAL:
+        share = (mean - p0) / (p1 - p0)
+        unit = (p1 - p0) / p2
+        return p0 * clients + unit * rng.binomial(int(clients * p2), share)
+    if law == POISSON:
+        return draw_poisson(rng, clients * mean)
+    if law == NEGATIVE_BINOMIAL:
+        return draw_poisson(rng, rng.standard_gamma(clients * p0) * (mean / p0))
+    if law == GAMMA:
+        return rng.standard_gamma(clients * p0) * (mean / p0)
+    return clients * mean + p0 * math.sqrt(clients) * rng.standard_normal()
+
+
+@kernel
+def draw_totals(rng, law, p0, p1, p2, mean, clients, out):
+    """Fill `out` [M] with independent `draw_total`s."""
+    for i in range(out.size):
+        out[i] = draw_total(rng, law, p0, p1, p2, mean, clients)
+
+
+@kernel
+def draw_mean(rng, law, p0, p1, p2, clients, total):
+    """A mean from the Jeffreys posterior after `clients` clients with sum `total`."""
+    if law == BINOMIAL:
+        unit = p2 / (p1 - p0)
+        a = 0.5 + (total - clients * p0) * unit
+        b = 0.5 + (clients * p1 - total) * unit
+        return p0 + (p1 - p0) * rng.beta(a, b)
+    if law == NEGATIVE_BINOMIAL:  # mean / failures is a ratio of two gamma variables
+        return p0 * rng.standard_gamma(total + 0.5) / rng.standard_gamma(p0 * clients)
+    if law == POISSON:
+        return rng.standard_gamma(total + 0.5) / clients
+    if law == GAMMA:
+        return p0 * total / rng.standard_gamma(p0 * clients)
+    return total / clients + p0 / math.sqrt(clients) * rng.standard_normal()
+
+
+@kernel
+def draw_means(rng, law, p0, p1, p2, clients, total, out):
+    """Fill `out` [M] with independent `draw_mean`s."""
+    for i in range(out.size):
+        out[i] = draw_mean(rng, law, p0, p1, p2, clients, total)

@@ -1,0 +1,92 @@
+"""K_inf of an empirical law on [low, high]: the evidence of KL-Emp-UCB-4P.
+
+The dual is one-dimensional and concave: with c_i clients of reward x_i,
+
+    N K_inf = max over 0 <= lambda <= 1/(high - tau) of  sum c_i log(1 - lambda (x_i - tau)).
+
+It is written as lambda (N tau - S) - sum c_i [v_i - log(1 + v_i)] with v_i = lambda (tau - x_i), so that nothing cancels
+when the mean is close to the threshold.
+"""
+
+import math
+
+from profitable.kernels.compile import kernel
+from profitable.kernels.law import exact_product
+from profitable.kernels.special import excess
+
+
+@kernel
+def slope(values, counts, threshold, gap, multiplier):
+    """First and second derivative of the dual in lambda; gap = N tau - S keeps the first one exact near its root."""
+    bend = 0.0
+    second = 0.0
+    for value, count in zip(values, counts):
+        distance = threshold - value
+        ratio = distance / (1.0 + multiplier * distance)
+        bend += count * distance * ratio
+        second -= count * ratio * ratio
+    return gap - multiplier * bend, second
+
+
+@kernel
+def exact_shortfall(values, counts, threshold):
+    """N tau - S = sum c_i (tau - x_i), with exact products and Neumaier's summation."""
+    clients = 0.0
+    total = 0.0
+    correction = 0.0
+    for value, count in zip(values, counts):
+        clients += count
+        term, error = exact_product(count, value)
+        partial = total + term
+        if abs(total) >= abs(term):
+            correction += (total - partial) + term
+        else:
+            correction += (term - partial) + total
+        correction += error
+        total = partial
+    product, error = exact_product(clients, threshold)
+    return (product - total) + (error - correction)
+
+
+@kernel
+def empirical_evidence(values, counts, high, threshold):
+    """N K_inf(empirical law, threshold); `values` [D] are distinct and at most `high`, `counts` [D] their numbers."""
+    gap = exact_shortfall(values, counts, threshold)
+    if gap <= 0.0:
+        return 0.0
+    if threshold >= high:
+        return math.inf
+    largest = 1.0 / (high - threshold)
+    low = 0.0
+    top = largest
+    at_high = False
+    for value in values:
+        at_high = at_high or value >= high
+    multiplier = largest
+    if at_high or slope(values, counts, threshold, gap, largest)[0] < 0.0:
+        # The maximum is inside: safeguarded Newton on the decreasing slope.
+        variance = 0.0
+        for value, count in zip(values, counts):
+            variance += count * (value - threshold) ** 2
+        multiplier = min(gap / variance, 0.5 * largest)
+        for _ in range(200):
+            first, second = slope(values, counts, threshold, gap, multiplier)
+            if first > 0.0:
+                low = multiplier
+            else:
+                top = multiplier
+            step = first / second
+            following = multiplier - step
+            if not low < following < top:
+                following = 0.5 * (low + top)
+            # The dual is flat at its maximum: an error e in lambda costs e^2 in value.
+            if abs(following - multiplier) <= 1e-12 * multiplier:
+                multiplier = following
+                break
+            multiplier = following
+    concave = 0.0
+    for value, count in zip(values, counts):
+        v = multiplier * (threshold - value)
+        ratio = (high - value) * multiplier if multiplier == largest else 1.0 + v
+        concave += count * excess(v, ratio)
+    return max(0.0, multiplier * gap - concave)

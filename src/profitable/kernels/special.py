@@ -1,0 +1,276 @@
+"""Tail probabilities of the beta, gamma and normal laws, in nats, right far into both tails.
+
+Each `*_evidence` returns -log P(tail), computed from whichever tail is the smaller one, so that neither an evidence
+of 1e-8 nor one of 1e5 nats loses digits.  Arguments named `gap` carry a difference that the caller knows more
+exactly than its two terms would give it; see `kernels/law.py`.
+
+Method: a saddle-point prefactor (deviance + Stirling remainder: no cancellation however large the parameters) times
+a continued fraction.  Those fractions need ever more terms as the point nears the mean; within `NEAR` standard
+deviations the tail at `FAR` standard deviations is taken instead, plus a Gauss-Legendre quadrature of the density
+in between: all terms positive, a bounded cost for any number of clients.
+"""
+
+import math
+
+import numpy as np
+
+from profitable.kernels.compile import kernel
+
+HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+LOG_TWO = math.log(2.0)
+LARGE = 100.0  # parameters from here on are "large": near the mean the quadrature replaces the fraction
+NEAR = 1.5
+FAR = 3.0
+SMALLEST = 1e-300  # stands for 0 in Lentz's algorithm
+PRECISION = 1e-16
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+@kernel
+def excess(v, ratio):
+    """v - log(ratio) >= 0, where ratio = 1 + v: the building block of every deviance.
+
+    The caller passes both, each as exact as it has it: v decides near 0, ratio near its own 0.
+    """
+    if abs(v) > 0.4:
+        return v - math.log(ratio)
+    # log(1 + v) = 2 atanh(r): v - 2r is r v, and what remains of the series is small and of one sign.
+    r = v / (2.0 + v)
+    square = r * r
+    power = square
+    odd = 3.0
+    series = 0.0
+    while True:
+        term = power / odd
+        series += term
+        if term <= PRECISION * series:  # also when v is 0
+            return r * (v - 2.0 * series)
+        power *= square
+        odd += 2.0
+
+
+@kernel
+def deviance_term(x, expected, gap):
+    """x log(x/expected) + expected - x, where gap = expected - x is given: the deviance of a Poisson count."""
+    if x <= 0.0:
+        return max(expected, 0.0)
+    if expected <= 0.0:
+        return math.inf
+    v = gap / x
+    if v > 1e300:
+        return gap
+    return x * excess(v, expected / x)
+
+
+@kernel
+def stirling_remainder(a):
+    """log Gamma(a) minus Stirling's (a - 1/2) log a - a + log(2 pi)/2."""
+    if a < 16.0:
+        return math.lgamma(a) - (a - 0.5) * math.log(a) + a - HALF_LOG_TWO_PI
+    b = 1.0 / (a * a)
+    return (1 / 12 - b * (1 / 360 - b * (1 / 1260 - b * (1 / 1680 - b * (1 / 1188 - b * 691 / 360360))))) / a
+
+
+@kernel
+def log1m_exp(x):
+    """log(1 - e^x) for x <= 0."""
+    if x > -LOG_TWO:
+        return math.log(-math.expm1(x))
+    return math.log1p(-math.exp(x))
+
+
+# ------------------------------------------------------------------------------------------------ gamma
+
+
+@kernel
+def log_gamma_front(a, x, gap):
+    """log of x^a e^-x / Gamma(a); gap = x - a."""
+    return 0.5 * math.log(a) - HALF_LOG_TWO_PI - deviance_term(a, x, gap) - stirling_remainder(a)
+
+
+@kernel
+def gamma_upper_fraction(a, gap):
+    """Gamma(a, x) / (x^a e^-x) for x > a; gap = x - a (Legendre's fraction, modified Lentz)."""
+    b = gap + 1.0
+    c = 1.0 / SMALLEST
+    d = 1.0 / b
+    h = d
+    for n in range(1, 1_000_000):
+        numerator = -n * (n - a)
+        b += 2.0
+        d = numerator * d + b
+        if abs(d) < SMALLEST:
+            d = SMALLEST
+        c = b + numerator / c
+        if abs(c) < SMALLEST:
+            c = SMALLEST
+        d = 1.0 / d
+        factor = d * c
+        h *= factor
+        if abs(factor - 1.0) <= PRECISION:
+            break
+    return h
+
+
+@kernel
+def gamma_lower_fraction(a, x, gap):
+    """gamma(a, x) / (x^a e^-x) for x < a; gap = x - a: 1/(a-x + x/(a+1-x + 2x/(a+2-x + ...))), all positive."""
+    b = -gap
+    c = 1.0 / SMALLEST
+    d = 1.0 / b
+    h = d
+    for n in range(1, 1_000_000):
+        numerator = n * x
+        b += 1.0
+        d = 1.0 / (numerator * d + b)
+        c = b + numerator / c
+        factor = d * c
+        h *= factor
+        if abs(factor - 1.0) <= PRECISION:
+            break
+    return h
+
+
+@kernel
+def gamma_lower_series(a, x):
+    """gamma(a, x) / (x^a e^-x) for small a: the power series, all terms positive."""
+    term = 1.0 / a
+    total = term
+    n = a
+    while term > PRECISION * total:
+        n += 1.0
+        term *= x / n
+        total += term
+    return total
+
+
+@kernel
+def gamma_between(a, x, gap, far):
+    """Mass of the Gamma(a) law between x and a + far, where gap = x - a; for large a, in absolute value."""
+    half = 0.5 * (far - gap)
+    total = 0.0
+    for node, weight in zip(NODES, WEIGHTS):
+        g = gap + half * (1.0 + node)
+        total += weight * math.exp(log_gamma_front(a, a + g, g)) / (a + g)
+    return abs(half) * total
+
+
+@kernel
+def gamma_evidence(a, x, gap, upper):
+    """-log P(G >= x) if `upper`, else -log P(G <= x), for G ~ Gamma(a, 1); gap = x - a."""
+    if x <= 0.0:
+        return 0.0 if upper else math.inf
+    if x == math.inf:
+        return math.inf if upper else 0.0
+    if a < LARGE:
+        small_is_upper = gap >= 1.0
+        front = log_gamma_front(a, x, gap)
+        if small_is_upper:
+            log_small = front + math.log(gamma_upper_fraction(a, gap))
+        else:
+            log_small = front + math.log(gamma_lower_series(a, x))
+    else:
+        deviation = math.sqrt(a)
+        z = gap / deviation
+        small_is_upper = z >= 0.0
+        side = 1.0 if small_is_upper else -1.0
+        near = abs(z) < NEAR
+        g = side * FAR * deviation if near else gap
+        front = log_gamma_front(a, a + g, g) if near else log_gamma_front(a, x, gap)
+        fraction = gamma_upper_fraction(a, g) if small_is_upper else gamma_lower_fraction(a, a + g, g)
+        log_small = front + math.log(fraction)
+        if near:
+            log_small = math.log(math.exp(log_small) + gamma_between(a, x, gap, g))
+    log_small = min(log_small, 0.0)
+    if small_is_upper == upper:
+        return -log_small
+    return -log1m_exp(log_small)
+
+
+# ------------------------------------------------------------------------------------------------ beta
+
+
+@kernel
+def log_beta_front(a, b, x, y, gap):
+    """log of x^a y^b / B(a, b), where y = 1 - x and gap = a - (a + b) x."""
+    n = a + b
+    deviance = deviance_term(a, n * x, -gap) + deviance_term(b, n * y, gap)
+    remainder = stirling_remainder(a) + stirling_remainder(b) - stirling_remainder(n)
+    return 0.5 * (math.log(a) + math.log(b / n)) - HALF_LOG_TWO_PI - deviance - remainder
+
+
+@kernel
+def beta_fraction(a, b, x, y, gap):
+    """B_x(a, b) / (x^a y^b) for x below the mean; gap = a - (a + b) x (DiDonato and Morris's even fraction)."""
+    denominator = a * (gap + 1.0) / (a + 1.0)
+    if abs(denominator) < SMALLEST:
+        denominator = SMALLEST
+    c = 1.0 / SMALLEST
+    d = 1.0 / denominator
+    h = d
+    for n in range(1, 1_000_000):
+        odd = a + 2.0 * n - 1.0
+        numerator = ((a + n - 1.0) / odd) * ((a + b + n - 1.0) / odd) * (n * (b - n)) * x * x
+        denominator = n + n * (b - n) * x / odd + (a + n) * (gap + 1.0 + n * (1.0 + y)) / (odd + 2.0)
+        d = numerator * d + denominator
+        if abs(d) < SMALLEST:
+            d = SMALLEST
+        c = denominator + numerator / c
+        if abs(c) < SMALLEST:
+            c = SMALLEST
+        d = 1.0 / d
+        factor = c * d
+        h *= factor
+        if abs(factor - 1.0) <= PRECISION:
+            break
+    return h
+
+
+@kernel
+def log_beta_lower(a, b, x, y, gap):
+    """log P(B <= x) for B ~ Beta(a, b) and x at or below the middle of the law; gap = a - (a + b) x."""
+    n = a + b
+    deviation = math.sqrt(a * (b / n))
+    if min(a, b) < LARGE or gap > NEAR * deviation:
+        return log_beta_front(a, b, x, y, gap) + math.log(beta_fraction(a, b, x, y, gap))
+    far = FAR * deviation
+    x_far = (a - far) / n
+    y_far = (b + far) / n
+    tail = math.exp(log_beta_front(a, b, x_far, y_far, far)) * beta_fraction(a, b, x_far, y_far, far)
+    half = 0.5 * (far - gap)
+    between = 0.0
+    for node, weight in zip(NODES, WEIGHTS):
+        g = gap + half * (1.0 + node)
+        p = (a - g) / n
+        q = (b + g) / n
+        between += weight * math.exp(log_beta_front(a, b, p, q, g)) / (p * q)
+    return math.log(tail + half / n * between)
+
+
+@kernel
+def beta_evidence(a, b, x, y, gap):
+    """-log P(B >= x) for B ~ Beta(a, b), where y = 1 - x and gap = a - (a + b) x."""
+    if x <= 0.0:
+        return 0.0
+    if y <= 0.0:
+        return math.inf
+    # The fraction for the lower tail converges fast below (a + 1) / (a + b + 2), the mirrored one above.
+    if gap + 1.0 - 2.0 * x > 0.0:
+        return -log1m_exp(min(log_beta_lower(a, b, x, y, gap), 0.0))
+    return -min(log_beta_lower(b, a, y, x, -gap), 0.0)
+
+
+# ------------------------------------------------------------------------------------------------ normal
+
+
+@kernel
+def normal_evidence(z):
+    """-log P(Z >= z) for a standard normal Z."""
+    if z < -0.5:
+        return -math.log1p(-0.5 * math.erfc(-z / math.sqrt(2.0)))
+    if z < 10.0:
+        return -math.log(0.5 * math.erfc(z / math.sqrt(2.0)))
+    fraction = z
+    for n in range(40, 0, -1):  # Laplace's continued fraction of the Mills ratio; 40 terms are plenty from z = 10 on
+        fraction = z + n / fraction
+    return 0.5 * z * z + HALF_LOG_TWO_PI + math.log(fraction)

@@ -1,0 +1,100 @@
+"""Lens: what a policy sees of a category, as plain numbers for the kernels.
+
+A policy that knows the family sees the family's own law through its sufficient statistic; a policy for bounded
+rewards sees rewards cut into an interval and a law of that interval.  Nothing else differs between the two.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from profitable.kernels import ledger
+from profitable.kernels.law import BINOMIAL, GAUSSIAN
+from profitable.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The legal rewards: an interval, with its lower edge or without, all numbers or whole ones only."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open: bool = False
+    whole: bool = False
+
+    def __str__(self) -> str:
+        if self.whole:
+            return f"a whole number from {self.low:g} to {self.high:g}" if self.high < math.inf else "0, 1, 2, ..."
+        if self.low == -math.inf:
+            return "any finite number"
+        if self.high == math.inf:
+            return f"a finite number {'above' if self.open else 'from'} {self.low:g}"
+        return f"a number from {self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """A law (see `kernels/law.py`), a statistic (see `kernels/ledger.py`), the support, and imaginary clients."""
+
+    law: int
+    p0: float = 0.0
+    p1: float = 0.0
+    p2: float = 0.0
+    statistic: int = ledger.IDENTITY
+    s0: float = 0.0
+    s1: float = 0.0
+    support: Support = Support()
+    prior_clients: float = 0.0
+    prior_total: float = 0.0
+
+    @property
+    def law_numbers(self) -> tuple[int, float, float, float]:
+        """The four leading arguments of the law kernels."""
+        return self.law, self.p0, self.p1, self.p2
+
+    def row(self) -> FloatArray:
+        """The lens as the kernels read it, [13]."""
+        support = self.support
+        prior = (self.prior_clients, self.prior_total)
+        edges = (support.low, support.high, float(support.open), float(support.whole))
+        return np.array([*self.law_numbers, *prior, self.statistic, self.s0, self.s1, *edges], dtype=np.float64)
+
+    def statistic_of_mean(self, mean: float) -> float:
+        """The mean of the statistic when rewards have this mean: how thresholds enter the kernels."""
+        if self.statistic == ledger.LOG_RATIO:  # Pareto: E log(X/scale) = 1 - scale/mean
+            return 1.0 if mean == math.inf else (mean - self.s0) / mean
+        if self.statistic == ledger.POWER:  # Weibull: E X^k = (mean / Gamma(1 + 1/k))^k
+            return (mean / math.gamma(1.0 + 1.0 / self.s0)) ** self.s0
+        return float(mean)
+
+    def mean_of_statistic(self, value: float) -> float:
+        """The inverse of `statistic_of_mean`: how means and indices leave the kernels."""
+        if self.statistic == ledger.LOG_RATIO:
+            return math.inf if value >= 1.0 else self.s0 / (1.0 - value)
+        if self.statistic == ledger.POWER:
+            return math.inf if value == math.inf else value ** (1.0 / self.s0) * math.gamma(1.0 + 1.0 / self.s0)
+        return value
+
+    def reward_of_statistic(self, value: FloatArray) -> FloatArray:
+        """The rewards that have these statistics, [M]."""
+        if self.statistic == ledger.LOG_RATIO:
+            return self.s0 * np.exp(value)
+        if self.statistic == ledger.POWER:
+            return value ** (1.0 / self.s0)
+        return value
+
+    def with_prior(self, clients: float, total: float) -> "Lens":
+        """The same view after imaginary clients, `total` being the sum of their statistics."""
+        return replace(self, prior_clients=clients, prior_total=total)
+
+
+def bounded_lens(low: float, high: float, support: Support, *, gaussian: bool = False) -> Lens:
+    """Rewards cut into [low, high], under the Bernoulli law of that interval or under d_Gauss (section 4.3).
+
+    d_Gauss(x, y) = 2 ((x - y) / B)^2 is the divergence of normal laws with standard deviation B/2.
+    """
+    cut = ledger.CUT if support.low < low or support.high > high else ledger.IDENTITY
+    if gaussian:
+        return Lens(GAUSSIAN, (high - low) / 2.0, 0.0, 0.0, cut, low, high, support)
+    return Lens(BINOMIAL, low, high, 1.0, cut, low, high, support)

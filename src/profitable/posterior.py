@@ -1,0 +1,55 @@
+"""The posterior of a mean: survival, quantile, draws.  `Family.posterior` makes one; see `prior.py` for other priors."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from profitable.errors import ParameterError
+from profitable.kernels.draw import draw_means
+from profitable.kernels.law import BINOMIAL, posterior_evidence
+from profitable.kernels.ledger import NONE
+from profitable.kernels.rule import POSTERIOR, index
+from profitable.lens import Lens
+from profitable.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """The conjugate posterior that a lens with its (real or imaginary) clients stands for.
+
+    >>> from profitable import Exponential
+    >>> posterior = Exponential().posterior(clients=10, total=20.0)
+    >>> round(posterior.survival(2.0), 4), round(posterior.quantile(0.5), 4)
+    (0.5421, 2.0684)
+    """
+
+    lens: Lens
+
+    def evidence(self, threshold: float) -> float:
+        """-log P(mean >= threshold), in nats: right even where the probability underflows."""
+        lens = self.lens
+        value = lens.statistic_of_mean(threshold)
+        return posterior_evidence(*lens.law_numbers, lens.prior_clients, lens.prior_total, value)
+
+    def survival(self, threshold: float) -> float:
+        """P(mean >= threshold); 1 without data, by the convention that nothing speaks against the category yet."""
+        return math.exp(-self.evidence(threshold))
+
+    def quantile(self, order: float) -> float:
+        """The mean below which the posterior has probability `order`."""
+        if not 0.0 <= order <= 1.0:
+            raise ParameterError("order", order, "is not a probability", "give a number from 0 to 1")
+        lens = self.lens
+        limit = math.inf if order == 1.0 else -math.log1p(-order)
+        value = index(POSTERIOR, *lens.law_numbers, lens.prior_clients, lens.prior_total, 0.0, NONE, NONE, limit)
+        return lens.mean_of_statistic(value)
+
+    def draw(self, rng: np.random.Generator, *, size: int = 1) -> FloatArray:
+        """`size` independent means from the posterior, [size]; infinite where a Pareto mean is."""
+        lens = self.lens
+        if lens.prior_clients == 0.0 and lens.law != BINOMIAL:
+            raise ParameterError("clients", 0, "leaves an improper prior to draw from", "observe a client first")
+        out = np.empty(size)
+        draw_means(rng, *lens.law_numbers, lens.prior_clients, lens.prior_total, out)
+        return np.array([lens.mean_of_statistic(value) for value in out])

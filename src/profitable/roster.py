@@ -1,0 +1,103 @@
+"""Roster: the categories an agent looks after, in order, and the lens its policy sees each through.
+
+Categories are added, never removed or reordered, so that a position means the same category for ever and decisions
+can share the roster with the agent that made them.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from profitable.category import Category
+from profitable.errors import DuplicateNameError, InputError, ParameterError, UnknownCategoryError
+from profitable.lens import Lens
+from profitable.policies import Policy
+from profitable.types import FloatArray, IntArray
+
+
+class Roster:
+    """Categories by name and position, with one row of numbers for each distinct lens."""
+
+    def __init__(self, policy: Policy) -> None:
+        if not isinstance(policy, Policy):
+            raise ParameterError("policy", policy, "is not a policy", "give for example profitable.ThompsonSampling()")
+        self.policy = policy
+        self.categories: list[Category] = []
+        self.names: list[str] = []
+        self.positions: dict[str, int] = {}
+        self.lenses: list[Lens] = []
+        self.lens_rows: list[FloatArray] = []
+        self._which: list[int] = []
+        self._lens_numbers: dict[Lens, int] = {}
+        self._seen: dict[object, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def add(self, categories: Iterable[Category]) -> list[Category]:
+        """Append categories, all or none."""
+        added = list(categories)
+        names: set[str] = set()
+        which: list[int] = []
+        for category in added:
+            if not isinstance(category, Category):
+                raise ParameterError("category", category, "is not a category", "give profitable.Category(...)")
+            if category.name in self.positions or category.name in names:
+                raise DuplicateNameError(
+                    "name", category.name, "belongs to another category", "give every category its own name"
+                )
+            names.add(category.name)
+            which.append(self._lens_number(category))
+        for category, number in zip(added, which, strict=True):
+            self.positions[category.name] = len(self.names)
+            self.names.append(category.name)
+            self.categories.append(category)
+            self._which.append(number)
+        return added
+
+    def _lens_number(self, category: Category) -> int:
+        # What a lens depends on; a million alike categories share one.
+        key = (category.family, category.bound, category.prior)
+        if key not in self._seen:
+            lens = self.policy.lens(category)
+            if lens not in self._lens_numbers:
+                self._lens_numbers[lens] = len(self.lenses)
+                self.lenses.append(lens)
+                self.lens_rows.append(lens.row())
+            self._seen[key] = self._lens_numbers[lens]
+        return self._seen[key]
+
+    def lens_of(self, position: int) -> Lens:
+        """The lens of the category at a position."""
+        return self.lenses[self._which[position]]
+
+    def lens_row_of(self, position: int) -> FloatArray:
+        """The same as the kernels read it."""
+        return self.lens_rows[self._which[position]]
+
+    def which(self) -> IntArray:
+        """The lens number of every category, [K]."""
+        return np.array(self._which, dtype=np.int64)
+
+    def position(self, name: str) -> int:
+        """Where the category of that name stands."""
+        try:
+            return self.positions[name]
+        except (KeyError, TypeError):
+            raise UnknownCategoryError("category", name, "is unknown", f"choose from {_some(self.names)}") from None
+
+    def select(self, names: Iterable[str]) -> IntArray:
+        """The positions of several categories, each at most once, in the order given."""
+        if isinstance(names, str):
+            raise ParameterError("available", names, "is a text", "give a list of names")
+        positions = [self.position(name) for name in names]
+        if len(set(positions)) != len(positions):
+            raise DuplicateNameError("available", names, "names a category twice", "name each once")
+        if not positions:
+            raise InputError("available", names, "is empty", "leave it out to decide about all categories")
+        return np.array(positions, dtype=np.int64)
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown}, ... ({len(names)} in all)"

@@ -1,0 +1,257 @@
+"""The agent's file: JSON with a format version, checked strictly on the way in, written whole or not at all.
+
+This is the only module that knows an agent's inside besides the agent itself.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from profitable import version
+from profitable.agent import Agent
+from profitable.category import Category
+from profitable.errors import BrokenStateError, NewerStateError, ProfitableError, StateFileError
+from profitable.families import FAMILIES, Family
+from profitable.kernels import ledger
+from profitable.policies import Policy
+from profitable.prior import Kind, Prior
+from profitable.sample import Sample
+
+FORMAT = "profitable-agent"
+FORMAT_VERSION = 1
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Header(BaseModel):
+    """The two fields that every version of the format has."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+    format: Literal["profitable-agent"]
+    format_version: int
+
+
+class PriorRecord(_Record):
+    """A prior."""
+
+    kind: Kind
+    first: Finite
+    second: Finite
+
+
+class SampleRecord(_Record):
+    """The distinct rewards that KL-Emp-UCB-4P remembers."""
+
+    values: list[Finite]
+    counts: list[Annotated[int, Field(gt=0)]]
+
+
+class CategoryRecord(_Record):
+    """A category and what was observed of it."""
+
+    name: str
+    family: str
+    parameters: dict[str, Finite]
+    threshold: Finite
+    bound: Finite | None
+    worth: Finite
+    amount: Finite | None
+    prior: PriorRecord | None
+    paused: bool
+    clients: Count
+    total: Finite
+    spread: Finite
+    waiting: Count
+    revenue: Finite
+    cost: Finite
+    sample: SampleRecord | None
+
+
+class RandomRecord(_Record):
+    """Where the sequence of Thompson's exponential draws stands."""
+
+    generator: Literal["PCG64"]
+    state: Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
+    increment: Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
+    buffered: Annotated[int, Field(ge=0, le=1 << 20)]
+    used: Count
+
+
+class StateRecord(_Record):
+    """The whole file."""
+
+    format: Literal["profitable-agent"]
+    format_version: Literal[1]
+    package_version: str
+    policy: str
+    round: Count
+    random: RandomRecord
+    categories: Annotated[list[CategoryRecord], Field(min_length=1)]
+
+
+def save(agent: Agent, path: Path) -> None:
+    """Write the agent beside `path` and put it in place in one step."""
+    text = dump(agent).model_dump_json(indent=1 if len(agent) <= 1000 else None)
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        reason = error.strerror or "unknown reason"
+        problem = f"cannot be written ({reason.lower()})"
+        raise StateFileError("path", str(path), problem, "choose a folder that exists and is writable") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def dump(agent: Agent) -> StateRecord:
+    """Everything the agent knows, as a record."""
+    draws = agent._stream.dump()
+    return StateRecord(
+        format=FORMAT,
+        format_version=FORMAT_VERSION,
+        package_version=version.VERSION,
+        policy=str(agent.policy),
+        round=agent.round,
+        random=RandomRecord.model_validate({"generator": "PCG64", **draws}),
+        categories=[_dump_category(agent, k) for k in range(len(agent))],
+    )
+
+
+def _dump_category(agent: Agent, k: int) -> CategoryRecord:
+    category = agent._roster.categories[k]
+    numbers = agent._table[:, k].tolist()
+    prior = category.prior
+    sample = None if agent._samples is None else agent._samples[k]
+    return CategoryRecord(
+        name=category.name,
+        family=category.family.name,
+        parameters=category.family.parameters,
+        threshold=category.threshold,
+        bound=category.bound,
+        worth=category.worth,
+        amount=category.amount,
+        prior=None if prior is None else PriorRecord(kind=prior.kind, first=prior.first, second=prior.second),
+        paused=k in agent._paused,
+        clients=int(numbers[ledger.CLIENTS]),
+        total=numbers[ledger.TOTAL],
+        spread=numbers[ledger.SPREAD],
+        waiting=int(numbers[ledger.WAITING]),
+        revenue=numbers[ledger.REVENUE],
+        cost=numbers[ledger.COST],
+        sample=None
+        if sample is None
+        else SampleRecord(values=sample.values.tolist(), counts=[int(count) for count in sample.counts]),
+    )
+
+
+def load(path: Path) -> Agent:
+    """Read a file back into an agent."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        problem = f"cannot be read ({(error.strerror or 'unknown reason').lower()})"
+        raise StateFileError("path", str(path), problem, "give the file that Agent.save wrote") from None
+    remedy = "give a file that Agent.save wrote, or restore it from a backup"
+    try:
+        header = Header.model_validate_json(text)
+        if header.format_version > FORMAT_VERSION:
+            problem = f"has format version {header.format_version}, and this is profitable {version.VERSION} for version {FORMAT_VERSION}"
+            raise NewerStateError("path", str(path), problem, "upgrade profitable, or use the version that wrote it")
+        return restore(StateRecord.model_validate_json(text))
+    except ValidationError as error:
+        raise BrokenStateError("path", str(path), f"is no saved agent: {_first(error)}", remedy) from None
+    except StateFileError:
+        raise
+    except ProfitableError as error:
+        raise BrokenStateError("path", str(path), f"is no saved agent: {error}".rstrip("."), remedy) from None
+
+
+def _first(error: ValidationError) -> str:
+    detail = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, detail["loc"]))
+    message = detail["msg"][0].lower() + detail["msg"][1:]
+    return f"at {place}, {message}" if place else message
+
+
+def restore(state: StateRecord) -> Agent:
+    """The agent of a record."""
+    categories = [_category(record) for record in state.categories]
+    agent = Agent(categories, policy=Policy.parse(state.policy), seed=0)
+    draws = state.random
+    if draws.used > draws.buffered:
+        raise BrokenStateError("random.used", draws.used, "is more than was buffered", "restore the file from a backup")
+    agent._stream.restore(
+        state=int(draws.state), increment=int(draws.increment), buffered=draws.buffered, used=draws.used
+    )
+    agent._round = state.round
+    agent._paused = frozenset(k for k, record in enumerate(state.categories) if record.paused)
+    table = agent._table
+    for row, name in _ROWS.items():
+        table[row, : len(agent)] = [getattr(record, name) for record in state.categories]
+    if agent._samples is not None:
+        agent._samples = [_sample(record) for record in state.categories]
+    agent._renew(np.arange(len(agent)))
+    return agent
+
+
+_ROWS = {
+    ledger.CLIENTS: "clients",
+    ledger.TOTAL: "total",
+    ledger.SPREAD: "spread",
+    ledger.WAITING: "waiting",
+    ledger.REVENUE: "revenue",
+    ledger.COST: "cost",
+}
+
+
+def _category(record: CategoryRecord) -> Category:
+    prior = None if record.prior is None else Prior(record.prior.kind, record.prior.first, record.prior.second)
+    return Category(
+        record.name,
+        _family(record),
+        threshold=record.threshold,
+        bound=record.bound,
+        worth=record.worth,
+        prior=prior,
+        amount=record.amount,
+    )
+
+
+def _family(record: CategoryRecord) -> Family:
+    if record.family not in FAMILIES:
+        raise BrokenStateError("family", record.family, "is unknown", f"choose from {', '.join(FAMILIES)}")
+    parameters: dict[str, Any] = dict(record.parameters)
+    if "trials" in parameters:
+        parameters["trials"] = int(parameters["trials"])
+    try:
+        return FAMILIES[record.family](**parameters)
+    except TypeError:
+        problem = f"does not take the parameters {sorted(parameters)}"
+        raise BrokenStateError("family", record.family, problem, "restore the file from a backup") from None
+
+
+def _sample(record: CategoryRecord) -> Sample:
+    if record.sample is None or len(record.sample.values) != len(record.sample.counts):
+        raise BrokenStateError("sample", record.name, "is missing or torn", "restore the file from a backup")
+    return Sample(np.array(record.sample.values), np.array(record.sample.counts, dtype=np.float64))

@@ -1,0 +1,55 @@
+"""Plain-text and HTML tables, and numbers as people write them."""
+
+import html
+import math
+from collections.abc import Sequence
+
+ROWS_SHOWN = 20  # a decision over a million categories prints like one over twenty
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with a few significant digits; thousands are set apart.
+
+    >>> number(1234567), number(0.000123456), number(float("inf")), number(None)
+    ('1 234 567', '0.0001235', 'inf', '-')
+    """
+    if value is None:
+        return "-"
+    if math.isinf(value) or math.isnan(value):
+        return str(value)
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}".replace(",", " ")
+    text = f"{value:.{digits}g}"
+    return f"{value:,.0f}".replace(",", " ") if "e+" in text and abs(value) < 1e15 else text
+
+
+def money(value: float) -> str:
+    """An amount, with its sign if negative.
+
+    >>> money(-1234.5), money(0.25)
+    ('-1 234.50', '0.25')
+    """
+    return f"{value:,.2f}".replace(",", " ") if abs(value) < 10_000 else f"{value:,.0f}".replace(",", " ")
+
+
+def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns aligned: the first to the left, the others to the right, the last to the left if it is prose."""
+    cells = [list(headers), *[list(row) for row in rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
+    prose = len(headers) - 1 if any(" " in row[-1] and len(row[-1]) > 24 for row in rows) else -1
+
+    def line(row: Sequence[str]) -> str:
+        parts = [
+            cell.ljust(width) if i in (0, prose) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "  ".join(parts).rstrip()
+
+    return "\n".join([line(cells[0]), "  ".join("-" * width for width in widths), *map(line, cells[1:])])
+
+
+def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same as HTML, everything escaped."""
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
