@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from profitable import check
-from profitable.batch import Batch, Entry, Rewards, read
+from profitable.batch import Batch, Entry, Rewards, read, reward_array, reward_error
 from profitable.category import Category
 from profitable.decision import Decision
 from profitable.errors import CorrectionError, InputError, ParameterError
@@ -44,8 +44,10 @@ class Agent:
 
     def __init__(self, categories: Iterable[Category], *, policy: Policy, seed: int | None = None) -> None:
         self._roster = Roster(policy)
+        self._policy = policy
         self._stream = ExponentialStream(seed)
         self._table: FloatArray = np.zeros((ledger.ROWS, 0))
+        self._decided_from = self._table[: ledger.SNAPSHOT]  # the part of the table that a decision copies
         self._size = 0
         self._round = 0
         self._paused: frozenset[int] = frozenset()
@@ -59,7 +61,7 @@ class Agent:
     @property
     def policy(self) -> Policy:
         """The policy that decides."""
-        return self._roster.policy
+        return self._policy
 
     @property
     def round(self) -> int:
@@ -124,17 +126,17 @@ class Agent:
         positions = None if available is None else self._roster.select(available)
         if self._round == 0:
             limits: float | FloatArray = np.inf
-        elif self.policy.draws:
+        elif self._policy.draws:
             limits = self._stream.take(self._size if positions is None else positions.size)
         else:
-            limits = self.policy.patience(self._round)
+            limits = self._policy.patience(self._round)
         decision = self._decision(positions, limits)
         self._round += 1
         return decision
 
     def _decision(self, positions: IntArray | None, limits: float | FloatArray) -> Decision:
         if positions is None:
-            table = self._table[: ledger.SNAPSHOT, : self._size].copy()
+            table = self._decided_from.copy()
             samples = None if self._samples is None else self._samples.copy()
         else:
             table = self._table[: ledger.SNAPSHOT, positions]
@@ -144,7 +146,7 @@ class Agent:
     def explain(self, name: str) -> str:
         """What the agent would say about a category if the next round were decided now; nothing moves."""
         k = self._roster.position(name)
-        limit = np.inf if self._round == 0 or self.policy.draws else self.policy.patience(self._round)
+        limit = np.inf if self._round == 0 or self._policy.draws else self._policy.patience(self._round)
         verdict = self._decision(np.array([k]), limit)[name]
         memory = 0 if self._samples is None else self._samples[k].nbytes
         return explanation(self.category(name), self.policy, self[name], verdict, self._round + 1, memory)
@@ -167,7 +169,10 @@ class Agent:
         """
         if isinstance(category, str):
             k = self._roster.position(category)
-            self._enter(k, self._read(k, Batch(rewards=rewards, count=count, total=total, costs=costs)))
+            if rewards is not None and count is None and total is None and costs is None and self._samples is None:
+                self._absorb(k, rewards)
+            else:
+                self._enter(k, self._read(k, Batch(rewards=rewards, count=count, total=total, costs=costs)))
             return
         if rewards is not None or count is not None or total is not None or costs is not None:
             raise ParameterError("rewards", rewards, "is given beside a mapping", "put profitable.Batch into the mapping")
@@ -180,20 +185,26 @@ class Agent:
         for k, entry in entries:
             self._enter(k, entry)
 
+    def _absorb(self, k: int, rewards: Rewards) -> None:
+        """The everyday case, `_enter` of `_read` in one kernel: rewards at the category's own price."""
+        category = self._roster.categories[k]
+        values = reward_array(rewards, category)
+        bad = ledger.absorb(self._policy.rule, self._table, k, self._roster.lens_row_of(k), values)
+        if bad >= 0:
+            raise reward_error(category, values[bad].item(), self._roster.lens_of(k).support)
+
     def _read(self, k: int, batch: Batch) -> Entry:
         roster = self._roster
-        return read(batch, roster.categories[k], roster.lens_of(k), roster.lens_row_of(k), self.policy.rule)
+        return read(batch, roster.categories[k], roster.lens_of(k), roster.lens_row_of(k), self._policy.rule)
 
     def _enter(self, k: int, entry: Entry) -> None:
         self._add(k, entry, 1.0)
-        table = self._table
-        if table[ledger.WAITING, k]:
-            table[ledger.WAITING, k] = max(0.0, table[ledger.WAITING, k] - entry.count)
+        ledger.arrive(self._table, k, entry.count)
 
     def _add(self, k: int, entry: Entry, sign: float) -> None:
         count, total, spread, revenue, cost, sample = entry
         numbers = (sign * count, sign * total, spread, sign * revenue, sign * cost)
-        ledger.add(self.policy.rule, self._table, k, self._roster.lens_row_of(k), *numbers)
+        ledger.add(self._policy.rule, self._table, k, self._roster.lens_row_of(k), *numbers)
         if self._samples is not None and sample is not None:
             self._samples[k] = self._samples[k].plus(sample, sign)
             self._renew_empirical(k)
@@ -203,7 +214,7 @@ class Agent:
         sample = self._samples[k]
         numbers = self._table[:, k].tolist()
         self._table[ledger.EVIDENCE, k] = rules.evidence(
-            self.policy.rule,
+            self._policy.rule,
             *self._roster.lens_of(k).law_numbers,
             numbers[ledger.CLIENTS],
             numbers[ledger.TOTAL],
@@ -275,6 +286,7 @@ class Agent:
             grown = np.zeros((ledger.ROWS, max(self._size, 2 * start)))
             grown[:, :start] = self._table[:, :start]
             self._table = grown
+        self._decided_from = self._table[: ledger.SNAPSHOT, : self._size]
         if self._samples is not None:
             self._samples.extend([EMPTY] * len(added))
         positions = np.arange(start, self._size)
@@ -300,7 +312,7 @@ class Agent:
     def _renew(self, positions: IntArray) -> None:
         if self._samples is None:
             ledger.renew_many(
-                self.policy.rule, self._table, positions, self._roster.which(), np.array(self._roster.lens_rows)
+                self._policy.rule, self._table, positions, self._roster.which(), np.array(self._roster.lens_rows)
             )
         else:
             for k in positions.tolist():

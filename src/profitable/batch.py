@@ -58,10 +58,10 @@ def read(batch: Batch, category: Category, lens: Lens, row: FloatArray, rule: in
         return _read_sum(batch, category, lens, rule)
     if batch.count is not None or batch.total is not None:
         raise ParameterError("count", batch.count, "is given beside rewards", "give either rewards or count and total")
-    rewards = _numbers("rewards", batch.rewards, category)
+    rewards = reward_array(batch.rewards, category)
     bad, raw, total, spread = ledger.digest(row, rewards)
     if bad >= 0:
-        raise _reward_error(f"reward of {category.name!r}", rewards[bad].item(), lens.support)
+        raise reward_error(category, rewards[bad].item(), lens.support)
     revenue = raw * category.worth
     if batch.costs is None:
         cost = rewards.size * category.price
@@ -80,22 +80,23 @@ def read(batch: Batch, category: Category, lens: Lens, row: FloatArray, rule: in
     return Entry(float(rewards.size), total, spread, revenue, cost, sample)
 
 
-def _numbers(what: str, values: Any, category: Category) -> FloatArray:
+def reward_array(values: Any, category: Category, what: str = "rewards") -> FloatArray:
+    """A reward, or some, as an array [M] of doubles."""
     array = np.asarray(values)
-    if array.ndim == 0:
+    if array.dtype.kind not in "biuf" or array.ndim > 1:
+        problem = "is not a list of numbers"
+        raise RewardError(f"{what} of {category.name!r}", values, problem, "give numbers, one per client")
+    if not array.ndim:
         array = array.reshape(1)
-    if array.size == 0:
+    if not len(array):
         raise EmptyObservationError(
             f"{what} of {category.name!r}", values, "is empty", "give at least one client, or do not call"
         )
-    if array.dtype.kind not in "biuf" or array.ndim != 1:
-        problem = "is not a list of numbers"
-        raise RewardError(f"{what} of {category.name!r}", values, problem, "give numbers, one per client")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return array.astype(np.float64)
 
 
 def _costs(values: Any, category: Category) -> FloatArray:
-    costs = _numbers("costs", values, category)
+    costs = reward_array(values, category, "costs")
     bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0.0)))
     if bad.size:
         remedy = "give finite amounts, 0 or more"
@@ -112,15 +113,17 @@ def _unpaired(category: Category, costs: object) -> SumNotEnoughError:
     )
 
 
-def _reward_error(field: str, value: float, support: Support) -> RewardError:
+def reward_error(category: Category, value: float, support: Support, field: str = "reward") -> RewardError:
+    """What is wrong with a reward that `ledger.is_legal` refused."""
+    where = f"{field} of {category.name!r}"
     remedy = f"give {support}"
     if math.isnan(value) or math.isinf(value):
-        return NotFiniteRewardError(field, value, "is not a finite number", remedy)
+        return NotFiniteRewardError(where, value, "is not a finite number", remedy)
     if value < 0.0 <= support.low:
-        return NegativeRewardError(field, value, "is negative", remedy)
+        return NegativeRewardError(where, value, "is negative", remedy)
     if support.low <= value <= support.high and not support.whole and not (support.open and value == support.low):
-        return OutsideSupportError(field, value, "is too large to be added up", "give it in another unit")
-    return OutsideSupportError(field, value, "cannot happen in this family", remedy)
+        return OutsideSupportError(where, value, "is too large to be added up", "give it in another unit")
+    return OutsideSupportError(where, value, "cannot happen in this family", remedy)
 
 
 def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
@@ -140,7 +143,7 @@ def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
     whole = not support.whole or total.is_integer()
     if not (math.isfinite(total) and low <= total <= high and whole and not (support.open and total == low)):
         each = f"each is {support}" if support.high == math.inf else f"each is {support}, so the total is {low:g} to {high:g}"
-        error = _reward_error(f"total {where}", total, support)
+        error = reward_error(category, total, support, "total")
         raise type(error)(error.field, total, f"cannot be the sum of {count:g} rewards", each)
     if batch.costs is None:
         cost = count * category.price

@@ -191,8 +191,8 @@ def kl_ucb_unprofitable(
 ) -> UpperBound:
     """Theorem 2 (i): clients of an unprofitable category under kl-UCB-4P.
 
-    (1 + eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_1(eps) / T^beta_1(eps)}, for any eps in ]0, 1[; the
-    best one unless `epsilon` is given.
+    (1 + eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_1(eps) / T^beta_1(eps)}, for any eps > 0; the
+    best one unless `epsilon` is given.  (The proof takes eps < 1, but uses 1 + eps > 1 only.)
     """
     _check_unprofitable(family, mean, threshold)
 
@@ -203,7 +203,7 @@ def kl_ucb_unprofitable(
         constant = arrivals.average * (1.0 + h * horizon**-beta)
         return _upper_bound(eps, leading, constant, {"H_1": h, "beta_1": beta}, arrivals, horizon)
 
-    return _best(bound, epsilon)
+    return _best(bound, epsilon, largest=1000.0)
 
 
 def bayes_ucb_unprofitable(
@@ -252,7 +252,7 @@ def bayes_ucb_unprofitable(
                 raise InputError("horizon", horizon, f"is below N_a({eps:g}) of Theorem 3", remedy)
         return _upper_bound(eps, leading, constant, {"H_2": h_2, "H_3": h, "beta_2": beta}, arrivals, horizon)
 
-    return _best(bound, epsilon)
+    return _best(bound, epsilon, largest=1.0)
 
 
 def thompson_unprofitable(
@@ -335,20 +335,21 @@ def _upper_bound(
     return UpperBound(epsilon, leading, constant, constants, vacuous)
 
 
-def _best(bound: Callable[[float], UpperBound], epsilon: float | None) -> UpperBound:
-    """The bound at `epsilon`, or at the best of it: a grid, then golden-section steps around its best point."""
+def _best(bound: Callable[[float], UpperBound], epsilon: float | None, *, largest: float) -> UpperBound:
+    """The bound at `epsilon`, or at the best of ]0, `largest`[: a grid, then golden-section steps around its best point."""
     if epsilon is not None:
-        if not 0.0 < epsilon < 1.0:
-            raise ParameterError("epsilon", epsilon, "is not in ]0, 1[", "give a number between 0 and 1")
+        if not 0.0 < epsilon < largest:
+            raise ParameterError("epsilon", epsilon, f"is not in ]0, {largest:g}[", "give a number in between")
         return bound(epsilon)
-    grid = [i / 400.0 for i in range(1, 400)]
-    middle = min(grid, key=lambda eps: bound(eps).clients)
-    low, high = max(middle - 1 / 400, 1e-9), min(middle + 1 / 400, 1.0 - 1e-9)
+    points = 300
+    grid = [math.exp(math.log(1e-3) + (math.log(largest) - math.log(1e-3)) * i / points) for i in range(points)]
+    place = min(range(points), key=lambda i: bound(grid[i]).clients)
+    low, high = grid[max(place - 1, 0)], grid[min(place + 1, points - 1)]
     golden = (math.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(60):
+    for _ in range(40):
         left, right = high - golden * (high - low), low + golden * (high - low)
         if bound(left).clients <= bound(right).clients:
             high = right
         else:
             low = left
-    return min((bound(eps) for eps in (low, middle, high)), key=lambda each: each.clients)
+    return min((bound(eps) for eps in (low, grid[place], high)), key=lambda each: each.clients)

@@ -56,7 +56,7 @@ class Decision:
     decide about many categories at once.
     """
 
-    __slots__ = ("_limits", "_paused", "_positions", "_roster", "_samples", "_table", "accepted_mask", "round")
+    __slots__ = ("_limits", "_mask", "_paused", "_positions", "_roster", "_samples", "_table", "round")
 
     def __init__(
         self,
@@ -75,13 +75,20 @@ class Decision:
         self._positions = positions
         self._paused = paused
         self._samples = samples
-        self.accepted_mask: BoolArray = table[EVIDENCE] <= limits
-        if paused:
-            self.accepted_mask &= ~self._paused_mask()
+        self._mask: BoolArray | None = None
 
     def _paused_mask(self) -> BoolArray:
         positions = np.arange(len(self)) if self._positions is None else self._positions
         return np.isin(positions, list(self._paused))
+
+    @property
+    def accepted_mask(self) -> BoolArray:
+        """Whether each category is accepted, [M]."""
+        if self._mask is None:
+            self._mask = self._table[EVIDENCE] <= self._limits
+            if self._paused:
+                self._mask &= ~self._paused_mask()
+        return self._mask
 
     @property
     def policy(self) -> Policy:
@@ -129,6 +136,21 @@ class Decision:
             return np.where(self._paused_mask(), 0.0, probability) if self._paused else probability
         return self.accepted_mask.astype(np.float64)
 
+    def accepts(self, name: str) -> bool:
+        """Whether a category is accepted: all that one client at the door needs to know.
+
+        >>> import profitable as pb
+        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
+        >>> agent.decide().accepts("a")
+        True
+        """
+        return self._accepts(self._require(name))
+
+    def _accepts(self, column: int) -> bool:
+        limit = self._limits if isinstance(self._limits, float) else self._limits[column]
+        paused = self._paused and (column if self._positions is None else self._positions[column]) in self._paused
+        return bool(self._table[EVIDENCE, column] <= limit) and not paused
+
     def __len__(self) -> int:
         return self._table.shape[1]
 
@@ -139,17 +161,20 @@ class Decision:
         return isinstance(name, str) and self._column(name) is not None
 
     def __getitem__(self, name: str) -> Verdict:
+        return self._verdict(self._require(name))
+
+    def _require(self, name: str) -> int:
         column = self._column(name)
         if column is None:
             raise UnknownCategoryError(
                 "category", name, f"was not decided about in round {self.round}", "see decision.names"
             )
-        return self._verdict(column)
+        return column
 
     def _column(self, name: str) -> int | None:
         k = self._roster.positions.get(name)
         if k is None or self._positions is None:
-            return k if k is not None and k < len(self) else None
+            return None if k is None or k >= len(self) else k
         found = np.flatnonzero(self._positions == k)
         return int(found[0]) if found.size else None
 
@@ -159,7 +184,7 @@ class Decision:
         lens = self._roster.lens_of(k)
         clients, total, evidence = numbers[CLIENTS], numbers[TOTAL], numbers[EVIDENCE]
         patience = float(self._limits if isinstance(self._limits, float) else self._limits[column])
-        accepted = bool(self.accepted_mask[column])
+        accepted = self._accepts(column)
         tolerated = evidence <= patience
         paused = k in self._paused
         sample = EMPTY if self._samples is None else self._samples[column]

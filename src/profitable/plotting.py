@@ -46,7 +46,13 @@ def save_credit(
     left.legend(frameon=False, fontsize=9, loc="upper left")
     left.spines[["top", "right"]].set_visible(False)
     picture = right.imshow(
-        acceptance, aspect="auto", cmap="Blues", vmin=0.0, vmax=1.0, extent=(0.5, rounds[-1] + 0.5, len(segments), 0)
+        acceptance,
+        aspect="auto",
+        interpolation="nearest",
+        cmap="Blues",
+        vmin=0.0,
+        vmax=1.0,
+        extent=(0.5, rounds[-1] + 0.5, len(segments), 0),
     )
     labels = [f"{each.name}\n{each.margin:+,.0f} per loan".replace(",", " ") for each in segments]
     right.set_yticks(np.arange(len(segments)) + 0.5, labels, fontsize=9)

@@ -130,3 +130,20 @@ def add(rule, table, k, lens, count, total, spread, revenue, cost):
     table[COST, k] += cost
     if rule != EMPIRICAL:
         renew(rule, table, k, lens)
+
+
+@kernel
+def arrive(table, k, count):
+    """Outcomes came in: that many clients fewer to wait for."""
+    table[WAITING, k] = max(0.0, table[WAITING, k] - count)
+
+
+@kernel
+def absorb(rule, table, k, lens, rewards):
+    """Check rewards and take them in at the category's own price; the first illegal position, or -1 when done."""
+    bad, raw, total, spread = digest(lens, rewards)
+    if bad < 0:
+        count = float(rewards.size)
+        add(rule, table, k, lens, count, total, spread, raw * table[WORTH, k], count * table[PRICE, k])
+        arrive(table, k, count)
+    return bad

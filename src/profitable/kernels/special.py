@@ -40,13 +40,14 @@ def excess(v, ratio):
     power = square
     odd = 3.0
     series = 0.0
-    while True:
+    for _ in range(40):  # |r| <= 1/4
         term = power / odd
         series += term
-        if term <= PRECISION * series:  # also when v is 0
-            return r * (v - 2.0 * series)
+        if term <= PRECISION * series:
+            break
         power *= square
         odd += 2.0
+    return r * (v - 2.0 * series)
 
 
 @kernel

@@ -1,0 +1,100 @@
+"""One decision and one observation per event, beside river's bandits in the same run.
+
+    make bench
+
+An event is a client at the door: decide, look whether that client's category is accepted, report one outcome.
+river's policies pick one arm of K for the event, and learn its reward: the same amount of news per event.
+"""
+
+import random
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from common import side_by_side, verdict
+from river import bandit, proba
+
+import profitable as pb
+
+REPEATS = 5
+
+
+def events(categories: int, number: int) -> tuple[list[int], list[int]]:
+    rng = np.random.default_rng(1)
+    return rng.integers(0, categories, number).tolist(), (rng.random(number) < 0.5).astype(int).tolist()
+
+
+def ours(policy: pb.Policy, categories: int, number: int) -> Callable[[], Callable[[], None]]:
+    names = [f"category {i}" for i in range(categories)]
+    which, rewards = events(categories, number)
+
+    def prepare() -> Callable[[], None]:
+        agent = pb.Agent([pb.Category(name, pb.Bernoulli(), threshold=0.45) for name in names], policy=policy, seed=1)
+
+        def run() -> None:
+            for i, reward in zip(which, rewards, strict=True):
+                name = names[i]
+                agent.decide().accepts(name)
+                agent.observe(name, [reward])
+
+        return run
+
+    return prepare
+
+
+def theirs(make: Callable[[], bandit.base.Policy], categories: int, number: int) -> Callable[[], Callable[[], None]]:
+    arms = list(range(categories))
+    _, rewards = events(categories, number)
+
+    def prepare() -> Callable[[], None]:
+        policy = make()
+
+        def run() -> None:
+            for reward in rewards:
+                policy.update(policy.pull(arms), reward)
+
+        return run
+
+    return prepare
+
+
+def main() -> None:
+    random.seed(1)
+    pairs = [
+        ("kl-UCB / river UCB", pb.KLUCB(), lambda: bandit.UCB(delta=1.0, seed=1)),
+        ("TS / river ThompsonSampling", pb.ThompsonSampling(), lambda: bandit.ThompsonSampling(proba.Beta(), seed=1)),
+    ]
+    print(f"{'':32}{'categories':>12}{'ours, us':>12}{'river, us':>12}{'ratio':>8}   bar")
+    for name, policy, river_policy in pairs:
+        for categories, number, bar in ((5, 20_000, 1.0), (1_000, 600, 20.0)):
+            mine, other = side_by_side(
+                [ours(policy, categories, number), theirs(river_policy, categories, number)], REPEATS
+            )
+            ratio = other / mine
+            print(
+                f"{name:32}{categories:12,}{mine / number * 1e6:12.2f}{other / number * 1e6:12.2f}{ratio:8.1f}"
+                f"   at least {bar:g}: {verdict(ratio, bar, at_least=True)}"
+            )
+    million()
+
+
+def million() -> None:
+    size = 1_000_000
+    rng = np.random.default_rng(1)
+    print(f"\n{'one decision over 1 000 000':32}{'ms':>12}{'exponentials, ms':>20}{'ratio':>8}   bar")
+    categories = [pb.Category(f"category {i}", pb.Bernoulli(), threshold=0.45) for i in range(size)]
+    for policy in (pb.KLUCB(), pb.BayesUCB(), pb.ThompsonSampling()):
+        agent = pb.Agent(categories, policy=policy, seed=1)
+        agent.decide()
+        for i in range(0, size, 997):
+            agent.observe(f"category {i}", [i % 2])
+        mine, draws = side_by_side([lambda: lambda: agent.decide().accepted_mask, lambda: partial(rng.standard_exponential, size)], 9)
+        ratio = mine / draws
+        print(
+            f"{policy!s:32}{mine * 1e3:12.1f}{draws * 1e3:20.1f}{ratio:8.2f}"
+            f"   at most 10: {verdict(ratio, 10.0, at_least=False)}"
+        )
+
+
+if __name__ == "__main__":
+    main()

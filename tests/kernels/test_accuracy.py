@@ -1,0 +1,207 @@
+"""Divergences, posterior tails and evidence against mpmath: 1e-10 up to a million clients, 1e-7 beyond."""
+
+import math
+import os
+import random
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from profitable.kernels import empirical, law, rule
+from tests.kernels import reference
+
+SOAK = os.environ.get("PROFITABLE_SOAK") == "1"  # make soak: the grid at full density
+
+LAWS = {
+    "bernoulli": (law.BINOMIAL, 0.0, 1.0, 1.0),
+    "binomial": (law.BINOMIAL, 0.0, 12.0, 12.0),
+    "bounded": (law.BINOMIAL, -1.0, 3.0, 1.0),
+    "negative binomial": (law.NEGATIVE_BINOMIAL, 2.5, 0.0, 0.0),
+    "poisson": (law.POISSON, 0.0, 0.0, 0.0),
+    "exponential": (law.GAMMA, 1.0, 0.0, 0.0),
+    "gamma": (law.GAMMA, 0.3, 0.0, 0.0),
+    "gaussian": (law.GAUSSIAN, 1.7, 0.0, 0.0),
+}
+# Thresholds this many standard errors above the mean: evidence from 1e-8 to 1e5 nats and beyond.
+DEVIATIONS = (-8.0, -2.0, -0.3, 1.4e-4, 0.05, 1.0, 1.6, 4.0, 30.0, 460.0)
+if SOAK:
+    DEVIATIONS = (-30.0, -8.0, -5.6, -3.1, -2.0, -1.49, -0.3, -1e-3, 1e-5, 1.4e-4, 0.05, 0.5, 1.0, 1.51, 2.9, 4.0, 9.0, 30.0, 100.0, 460.0)
+CLIENTS = (1, 7, 1_000, 10**6, 10**9)
+if SOAK:
+    CLIENTS = (1, 2, 7, 60, 199, 1_000, 40_000, 10**6, 10**9)
+
+
+def tolerance(clients: float) -> float:
+    return 1e-10 if clients <= 1e6 else 1e-7
+
+
+def totals(numbers: reference.Law, clients: int) -> list[float]:
+    """Sums of rewards at, near and far from the edges of the mean domain."""
+    code = numbers[0]
+    low, high = law.mean_low(*numbers), law.mean_high(*numbers)
+    if code == law.BINOMIAL:
+        width = (high - low) / numbers[3]
+        steps = {0, 1, round(clients * numbers[3] * 0.3), clients * numbers[3] - 1, clients * numbers[3]}
+        return sorted({low * clients + width * k for k in steps if 0 <= k <= clients * numbers[3]})
+    if code == law.GAUSSIAN:
+        return [-2.0 * clients, 0.0, 0.7 * clients]
+    if code == law.GAMMA:
+        return [1e-9, 0.4 * clients, 25.0 * clients]
+    return sorted({0.0, 1.0, float(round(0.6 * clients)), 30.0 * clients})
+
+
+def thresholds(numbers: reference.Law, clients: int, total: float) -> list[float]:
+    low, high = law.mean_low(*numbers), law.mean_high(*numbers)
+    mean = total / clients
+    variance = float(reference.variance_function(numbers)(mp.mpf(mean)))
+    scale = math.sqrt(max(variance, 1e-3) / clients)
+    points = {mean + z * scale for z in DEVIATIONS}
+    points |= {low + 1e-6, high - 1e-6} if numbers[0] == law.BINOMIAL else set()
+    points |= {1e-9} if numbers[0] not in (law.BINOMIAL, law.GAUSSIAN) else set()
+    return sorted(point for point in points if low < point < high)
+
+
+GRID = [
+    pytest.param(numbers, clients, id=f"{name}-{clients}") for name, numbers in LAWS.items() for clients in CLIENTS
+]
+
+
+def assert_close(value: float, truth: mp.mpf, clients: float, what: object) -> None:
+    assert value >= 0.0, what
+    if truth < mp.mpf("1e-290"):  # underflow: positive, and as good as nothing
+        assert value < 1e-280, what
+    elif truth > mp.mpf("1e300"):
+        assert value == math.inf or value > 1e290, what
+    else:
+        assert abs(value / truth - 1) < tolerance(clients), (what, value, mp.nstr(truth, 15))
+
+
+@pytest.mark.parametrize(("numbers", "clients"), GRID)
+def test_deviance(numbers: reference.Law, clients: int) -> None:
+    checked = 0
+    for total in totals(numbers, clients):
+        for threshold in thresholds(numbers, clients, total):
+            truth = reference.deviance(numbers, clients, total, threshold)
+            if total / clients == threshold:
+                continue
+            value = law.deviance(*numbers, float(clients), total, threshold)
+            assert_close(value, truth, clients, (clients, total, threshold))
+            one_sided = law.against(*numbers, float(clients), total, threshold)
+            assert one_sided == (value if mp.mpf(total) < clients * mp.mpf(threshold) else 0.0)
+            checked += 1
+    assert checked >= 8
+
+
+@pytest.mark.parametrize(("numbers", "clients"), GRID)
+def test_posterior_evidence(numbers: reference.Law, clients: int) -> None:
+    checked = 0
+    for total in totals(numbers, clients):
+        for threshold in thresholds(numbers, clients, total):
+            truth = reference.posterior_evidence(numbers, clients, total, threshold)
+            value = law.posterior_evidence(*numbers, float(clients), total, threshold)
+            assert_close(value, truth, clients, (clients, total, threshold))
+            checked += 1
+    assert checked >= 8
+
+
+@pytest.mark.parametrize("numbers", LAWS.values(), ids=LAWS)
+def test_divergence_is_the_integral_of_the_variance_function(numbers: reference.Law) -> None:
+    for x, y in ((0.2, 0.9), (0.5, 0.50001), (0.7, 0.1)):
+        truth = reference.divergence_by_quadrature(numbers, x, y)
+        assert abs(law.deviance(*numbers, 1.0, x, y) / truth - 1) < 1e-11
+        assert abs(reference.deviance(numbers, 1, x, y) / truth - 1) < mp.mpf("1e-15")
+
+
+@pytest.mark.parametrize("numbers", LAWS.values(), ids=LAWS)
+def test_posterior_is_likelihood_times_jeffreys_prior(numbers: reference.Law) -> None:
+    """The conjugate forms are right: integrate exp(-N d(m, mu)) / sqrt(V(mu)) itself over the mean domain."""
+    variance = reference.variance_function(numbers)
+    low, high = law.mean_low(*numbers), law.mean_high(*numbers)
+    for clients, mean, threshold in ((3, 0.5, 0.8), (12, 0.75, 0.4)):
+        total = clients * mean
+
+        def density(mu: mp.mpf, clients: int = clients, total: float = total) -> mp.mpf:
+            return mp.exp(-reference.deviance(numbers, clients, total, mu)) / mp.sqrt(variance(mu))
+
+        with mp.workdps(25):
+            upper = mp.quad(density, [threshold, threshold + 0.05, 1.0, 2.0, 8.0, 40.0, mp.inf] if high == math.inf else [threshold, (threshold + high) / 2, high])
+            lower = mp.quad(density, [-mp.inf, -2.0, 0.0, threshold] if low == -math.inf else [low, low + 0.01, low + 0.1, threshold])
+        truth = -mp.log(upper / (upper + lower))
+        assert abs(law.posterior_evidence(*numbers, float(clients), total, threshold) / truth - 1) < 1e-9
+
+
+def test_plus_adds_log_clients_below_the_threshold_only() -> None:
+    bernoulli = LAWS["bernoulli"]
+    none = np.empty(0)
+    for clients, total in ((10.0, 2.0), (1e9, 1e8)):
+        plain = rule.evidence(rule.KL, *bernoulli, clients, total, 0.0, none, none, 0.5)
+        plus = rule.evidence(rule.KL_PLUS, *bernoulli, clients, total, 0.0, none, none, 0.5)
+        assert plus == plain + math.log(clients)
+    assert rule.evidence(rule.KL_PLUS, *bernoulli, 10.0, 6.0, 0.0, none, none, 0.5) == 0.0
+
+
+def test_variance_rule_solves_its_equation() -> None:
+    rng = random.Random(3)
+    for clients in (1.0, 5.0, 1e3, 1e6, 1e9):
+        for _ in range(40):
+            width = rng.choice((1.0, 100.0))
+            mean = rng.random() * 0.7 * width
+            spread = rng.random() * mean * (width - mean) * clients * rng.choice((0.0, 1e-6, 1.0))
+            threshold = mean + (width - mean) * 10.0 ** rng.uniform(-4, 0)
+            total = mean * clients
+            value = rule.variance_evidence(clients, total, spread, width, threshold)
+            x, n = mp.mpf(value), mp.mpf(clients)
+            gap = mp.mpf(threshold) - mp.mpf(total) / n
+            bonus = mp.sqrt(2 * mp.mpf(spread) / n * x / n) + 3 * mp.mpf(width) * x / n
+            assert abs(bonus / gap - 1) < tolerance(clients)
+
+
+def test_variance_rule_is_not_monotone_as_the_design_page_says() -> None:
+    assert rule.variance_evidence(101.0, 50.0, 50 * 0.5 - 50.0**2 / 101, 1.0, 0.6) == pytest.approx(3.12, abs=0.005)
+    assert rule.variance_evidence(101.0, 50.5, 0.0, 1.0, 0.6) == pytest.approx(3.37, abs=0.005)
+
+
+@pytest.mark.parametrize("clients", [1, 3, 50, 10**6, 10**9])
+def test_empirical_evidence(clients: int) -> None:
+    rng = random.Random(clients)
+    for trial in range(30 if SOAK else 10):
+        size = min(clients, rng.choice((1, 2, 5, 20)))
+        values = sorted({rng.choice((0.0, rng.random(), rng.random() ** 6, 1.0)) for _ in range(size)})
+        share = [rng.random() for _ in values]
+        counts = [max(1.0, float(round(clients * part / sum(share)))) for part in share]
+        mean = sum(v * c for v, c in zip(values, counts, strict=True)) / sum(counts)
+        spread = math.sqrt(sum(c * (v - mean) ** 2 for v, c in zip(values, counts, strict=True)) / sum(counts)) + 1e-3
+        for z in (1.4e-4, 0.1, 1.0, 5.0, 50.0):
+            threshold = mean + z * spread / math.sqrt(sum(counts))
+            if not mean < threshold < 1.0:
+                continue
+            truth = reference.empirical_evidence(values, counts, 1.0, threshold)
+            value = empirical.empirical_evidence(np.array(values), np.array(counts), 1.0, threshold)
+            assert_close(value, truth, sum(counts), (trial, values, counts, threshold))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "x", "y", "limit"),
+    [
+        (LAWS["bernoulli"], 0.0, 0.3, -math.log(0.7)),
+        (LAWS["bernoulli"], 1.0, 0.3, -math.log(0.3)),
+        (LAWS["bernoulli"], 0.5, 1.0, math.inf),
+        (LAWS["bernoulli"], 0.5, 0.0, math.inf),
+        (LAWS["bernoulli"], 0.0, 0.0, 0.0),
+        (LAWS["bernoulli"], 1.0, 1.0, 0.0),
+        (LAWS["bernoulli"], 0.0, 1.0, math.inf),
+        (LAWS["poisson"], 0.0, 2.0, 2.0),
+        (LAWS["poisson"], 2.0, 0.0, math.inf),
+        (LAWS["poisson"], 0.0, 0.0, 0.0),
+        (LAWS["exponential"], 0.0, 2.0, math.inf),
+        (LAWS["exponential"], 2.0, 0.0, math.inf),
+        (LAWS["exponential"], 2.0, math.inf, math.inf),
+        (LAWS["negative binomial"], 0.0, 2.5, 2.5 * math.log(2.0)),
+        (LAWS["negative binomial"], 1.0, 0.0, math.inf),
+        (LAWS["bounded"], -1.0, 1.0, math.log(2.0)),
+        (LAWS["bounded"], 3.0, 3.0, 0.0),
+    ],
+)
+def test_limits_at_the_edges(numbers: reference.Law, x: float, y: float, limit: float) -> None:
+    assert law.deviance(*numbers, 1.0, x, y) == pytest.approx(limit, rel=1e-14)
