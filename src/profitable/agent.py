@@ -14,7 +14,6 @@ from profitable.errors import CorrectionError, InputError, ParameterError
 from profitable.explain import explanation
 from profitable.kernels import ledger
 from profitable.kernels import rule as rules
-from profitable.lens import Lens
 from profitable.policies import Policy
 from profitable.roster import Roster
 from profitable.sample import EMPTY, Sample
@@ -52,9 +51,10 @@ class Agent:
         self._round = 0
         self._paused: frozenset[int] = frozenset()
         self._samples: list[Sample] | None = [] if policy.rule == rules.EMPIRICAL else None
-        self.add_category(*categories)
-        if not self._size:
-            raise InputError("categories", [], "is empty", "give at least one profitable.Category")
+        given = list(categories)
+        if not given:
+            raise InputError("categories", given, "is empty", "give at least one profitable.Category")
+        self.add_category(*given)
 
     # ------------------------------------------------------------------------------------------ looking
 
@@ -268,9 +268,7 @@ class Agent:
         elif clients <= 0.0:
             possible = clients == 0.0 and abs(total) <= 1e-9 * abs(old.total)
         else:
-            low, high = _statistic_range(self._roster.lens_of(k))
-            slack = 1e-9 * (abs(total) + abs(old.total))
-            possible = clients * low - slack <= total <= clients * high + slack
+            possible = self._roster.lens_of(k).can_sum_to(clients, total)
         if not possible:
             raise CorrectionError(
                 f"was of {name!r}", was, "cannot have been among the outcomes observed", "give rewards that were reported"
@@ -366,10 +364,3 @@ class Agent:
     def _repr_html_(self) -> str:
         return html_table(self._caption(), self._HEADERS, self._rows())
 
-
-def _statistic_range(lens: Lens) -> tuple[float, float]:
-    if lens.statistic == ledger.CUT:
-        return lens.s0, lens.s1
-    if lens.statistic == ledger.IDENTITY:
-        return lens.support.low, lens.support.high
-    return 0.0, np.inf

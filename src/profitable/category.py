@@ -37,9 +37,10 @@ class Category:
             raise ParameterError(
                 f"family of {self.name!r}", self.family, "is not a family", "give for example profitable.Bernoulli()"
             )
-        threshold = self.family.check_mean(f"threshold of {self.name!r}", self.threshold)
+        threshold = self.family.check_mean("threshold", self.threshold, of=self.name)
         object.__setattr__(self, "threshold", threshold)
-        object.__setattr__(self, "worth", check.positive(f"worth of {self.name!r}", self.worth))
+        if self.worth != 1.0:
+            object.__setattr__(self, "worth", check.positive(f"worth of {self.name!r}", self.worth))
         if self.bound is not None:
             self._check_bound(check.finite(f"bound of {self.name!r}", self.bound))
         if self.prior is not None:
@@ -83,7 +84,7 @@ class Category:
         """The same category at another cost; a loan keeps its amount and changes its rate."""
         if self.amount is None:
             return replace(self, threshold=threshold)
-        threshold = self.family.check_mean(f"threshold of {self.name!r}", threshold)
+        threshold = self.family.check_mean("threshold", threshold, of=self.name)
         if threshold == 0.0:
             raise ParameterError(f"threshold of {self.name!r}", threshold, "is no loan's", "give 1 / (1 + rate)")
         return replace(self, threshold=threshold, worth=self.amount / threshold)

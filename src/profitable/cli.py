@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from profitable.version import VERSION
@@ -15,7 +14,6 @@ DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 app = typer.Typer(
     name="profitable",
     help="Profitable bandits: decide whom to accept when saying yes is the only way to learn.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -28,13 +26,16 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Profitable bandits: decide whom to accept when saying yes is the only way to learn."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command(epilog="Example: profitable credit --policy kl-ucb --plays 20 --out results/credit")
@@ -88,16 +89,13 @@ def main() -> None:
     """Run the command line: exit 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
     try:
         code = app(standalone_mode=False)
+        if code == INTERRUPTED:
+            typer.echo("profitable: interrupted; nothing was written. Run the same command to start again.", err=True)
         sys.exit(code if isinstance(code, int) else DONE)
-    except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.format_message())
-        sys.exit(DONE)
-    except click.ClickException as error:
-        typer.echo(f"profitable: {error.format_message()} Try: profitable --help", err=True)
+    except typer.TyperException as error:
+        message = getattr(error, "message", str(error)).replace("\n", " ").rstrip(".")
+        typer.echo(f"profitable: {message}. Try: profitable --help", err=True)
         sys.exit(WRONG_INPUT)
-    except (KeyboardInterrupt, click.Abort):
-        typer.echo("profitable: interrupted; nothing was written. Run the same command to start again.", err=True)
-        sys.exit(INTERRUPTED)
     except Exception as error:
         from profitable.errors import ProfitableError
 

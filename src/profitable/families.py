@@ -17,6 +17,8 @@ Table of the paper's section 3.1 in the mean parametrisation:
 import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -41,8 +43,11 @@ class Family(ABC):
     name: ClassVar[str]
 
     @abstractmethod
+    def _make_lens(self) -> Lens: ...
+
     def lens(self) -> Lens:
         """The family's own law, statistic and support."""
+        return _lens_of(self)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -73,17 +78,13 @@ class Family(ABC):
         support = self.support
         return (support.low, support.high) if support.high < math.inf else None
 
-    def check_mean(self, field: str, value: object) -> float:
-        """`value` as a float, if it is a finite number of the mean domain."""
+    def check_mean(self, field: str, value: object, *, of: str | None = None) -> float:
+        """`value` as a float, if it is a finite number of the mean domain; `of` names the category in the error."""
         low, high = self.mean_domain
-        remedy = f"give a number from {low:g} to {high:g}, where the means of {self} lie"
-        try:
-            number = check.finite(field, value, remedy)
-        except ParameterError as error:
-            raise ThresholdError(field, value, error.problem, remedy) from None
-        if not low <= number <= high:
-            raise ThresholdError(field, value, f"is outside the mean domain of {self}", remedy)
-        return number
+        if isinstance(value, Real) and not isinstance(value, bool) and low <= value <= high and math.isfinite(value):
+            return float(value)
+        remedy = f"give a finite number from {low:g} to {high:g}"
+        raise ThresholdError(field if of is None else f"{field} of {of!r}", value, f"is not in the mean domain of {self}", remedy)
 
     def divergence(self, x: float, y: float) -> float:
         """d(x, y): the Kullback-Leibler divergence from the law of mean x to the law of mean y (eq. 3)."""
@@ -121,13 +122,19 @@ class Family(ABC):
         return f"{type(self).__name__}({values})"
 
 
+@lru_cache(maxsize=1024)
+def _lens_of(family: Family) -> Lens:
+    """Lenses are asked for a million times where a million categories share a family."""
+    return family._make_lens()
+
+
 @dataclass(frozen=True)
 class Bernoulli(Family):
     """Rewards 0 or 1: bought or not, repaid or not."""
 
     name = "bernoulli"
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         return Lens(BINOMIAL, 0.0, 1.0, 1.0, support=Support(0.0, 1.0, whole=True))
 
 
@@ -141,7 +148,7 @@ class Binomial(Family):
     def __post_init__(self) -> None:
         check.whole("trials", self.trials)
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         trials = float(self.trials)
         return Lens(BINOMIAL, 0.0, trials, trials, support=Support(0.0, trials, whole=True))
 
@@ -152,7 +159,7 @@ class Poisson(Family):
 
     name = "poisson"
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         return Lens(POISSON, support=COUNTS)
 
 
@@ -166,7 +173,7 @@ class NegativeBinomial(Family):
     def __post_init__(self) -> None:
         check.positive("failures", self.failures)
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         return Lens(NEGATIVE_BINOMIAL, float(self.failures), support=COUNTS)
 
 
@@ -176,7 +183,7 @@ class Geometric(Family):
 
     name = "geometric"
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         return Lens(NEGATIVE_BINOMIAL, 1.0, support=COUNTS)
 
 
@@ -186,7 +193,7 @@ class Exponential(Family):
 
     name = "exponential"
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         return Lens(GAMMA, 1.0, support=POSITIVE)
 
 
@@ -200,7 +207,7 @@ class Gamma(Family):
     def __post_init__(self) -> None:
         check.positive("shape", self.shape)
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         return Lens(GAMMA, float(self.shape), support=POSITIVE)
 
 
@@ -214,7 +221,7 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         check.positive("sigma", self.sigma)
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         return Lens(GAUSSIAN, float(self.sigma))
 
 
@@ -228,7 +235,7 @@ class Pareto(Family):
     def __post_init__(self) -> None:
         check.positive("scale", self.scale)
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         scale = float(self.scale)
         return Lens(GAMMA, 1.0, statistic=ledger.LOG_RATIO, s0=scale, support=Support(scale, open=True))
 
@@ -243,7 +250,7 @@ class Weibull(Family):
     def __post_init__(self) -> None:
         check.positive("shape", self.shape)
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         return Lens(GAMMA, 1.0, statistic=ledger.POWER, s0=float(self.shape), support=POSITIVE)
 
 
@@ -264,7 +271,7 @@ class Bounded(Family):
         if check.finite("high", self.high) <= self.low:
             raise ParameterError("high", self.high, f"is not above low = {self.low:g}", "give high > low")
 
-    def lens(self) -> Lens:
+    def _make_lens(self) -> Lens:
         low, high = float(self.low), float(self.high)
         return Lens(BINOMIAL, low, high, 1.0, support=Support(low, high))
 

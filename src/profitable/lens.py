@@ -60,6 +60,21 @@ class Lens:
         edges = (support.low, support.high, float(support.open), float(support.whole))
         return np.array([*self.law_numbers, *prior, self.statistic, self.s0, self.s1, *edges], dtype=np.float64)
 
+    @property
+    def statistic_range(self) -> tuple[float, float]:
+        """The interval in which a client's statistic lies."""
+        if self.statistic == ledger.CUT:
+            return self.s0, self.s1
+        if self.statistic == ledger.IDENTITY:
+            return self.support.low, self.support.high
+        return 0.0, math.inf
+
+    def can_sum_to(self, clients: float, total: float) -> bool:
+        """Whether the statistics of that many clients can have that sum, up to rounding."""
+        low, high = self.statistic_range
+        slack = 1e-9 * abs(total)
+        return total == 0.0 if clients == 0.0 else clients * low - slack <= total <= clients * high + slack
+
     def statistic_of_mean(self, mean: float) -> float:
         """The mean of the statistic when rewards have this mean: how thresholds enter the kernels."""
         if self.statistic == ledger.LOG_RATIO:  # Pareto: E log(X/scale) = 1 - scale/mean

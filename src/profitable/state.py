@@ -3,8 +3,11 @@
 This is the only module that knows an agent's inside besides the agent itself.
 """
 
+import json
 import os
 import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,6 +29,16 @@ FORMAT_VERSION = 1
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
+
+
+_ROWS = {
+    "clients": ledger.CLIENTS,
+    "total": ledger.TOTAL,
+    "spread": ledger.SPREAD,
+    "waiting": ledger.WAITING,
+    "revenue": ledger.REVENUE,
+    "cost": ledger.COST,
+}
 
 
 class _Record(BaseModel):
@@ -56,24 +69,24 @@ class SampleRecord(_Record):
 
 
 class CategoryRecord(_Record):
-    """A category and what was observed of it."""
+    """A category and what was observed of it; what is left out is as here."""
 
     name: str
     family: str
-    parameters: dict[str, Finite]
+    parameters: dict[str, Finite] = {}
     threshold: Finite
-    bound: Finite | None
-    worth: Finite
-    amount: Finite | None
-    prior: PriorRecord | None
-    paused: bool
-    clients: Count
-    total: Finite
-    spread: Finite
-    waiting: Count
-    revenue: Finite
-    cost: Finite
-    sample: SampleRecord | None
+    bound: Finite | None = None
+    worth: Finite = 1.0
+    amount: Finite | None = None
+    prior: PriorRecord | None = None
+    paused: bool = False
+    clients: Count = 0
+    total: Finite = 0.0
+    spread: Finite = 0.0
+    waiting: Count = 0
+    revenue: Finite = 0.0
+    cost: Finite = 0.0
+    sample: SampleRecord | None = None
 
 
 class RandomRecord(_Record):
@@ -100,12 +113,11 @@ class StateRecord(_Record):
 
 def save(agent: Agent, path: Path) -> None:
     """Write the agent beside `path` and put it in place in one step."""
-    text = dump(agent).model_dump_json(indent=1 if len(agent) <= 1000 else None)
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+            file.writelines(lines(agent))
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
@@ -113,8 +125,7 @@ def save(agent: Agent, path: Path) -> None:
     except OSError as error:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
-        reason = error.strerror or "unknown reason"
-        problem = f"cannot be written ({reason.lower()})"
+        problem = f"cannot be written ({(error.strerror or 'unknown reason').lower()})"
         raise StateFileError("path", str(path), problem, "choose a folder that exists and is writable") from None
 
 
@@ -124,45 +135,54 @@ def _umask() -> int:
     return mask
 
 
-def dump(agent: Agent) -> StateRecord:
-    """Everything the agent knows, as a record."""
-    draws = agent._stream.dump()
-    return StateRecord(
-        format=FORMAT,
-        format_version=FORMAT_VERSION,
-        package_version=version.VERSION,
-        policy=str(agent.policy),
-        round=agent.round,
-        random=RandomRecord.model_validate({"generator": "PCG64", **draws}),
-        categories=[_dump_category(agent, k) for k in range(len(agent))],
-    )
+def lines(agent: Agent) -> Iterator[str]:
+    """The file's text: a line for each field of the header, a line for each category."""
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "package_version": version.VERSION,
+        "policy": str(agent.policy),
+        "round": agent.round,
+        "random": {"generator": "PCG64", **agent._stream.dump()},
+    }
+    yield "{\n"
+    for key, value in header.items():
+        yield f'"{key}": {json.dumps(value)},\n'
+    yield '"categories": [\n'
+    for k in range(len(agent)):
+        yield json.dumps(_row(agent, k), ensure_ascii=False, allow_nan=False)
+        yield ",\n" if k + 1 < len(agent) else "\n"
+    yield "]\n}\n"
 
 
-def _dump_category(agent: Agent, k: int) -> CategoryRecord:
+def _row(agent: Agent, k: int) -> dict[str, Any]:
+    """A category's record, without the fields that have their default value."""
     category = agent._roster.categories[k]
     numbers = agent._table[:, k].tolist()
-    prior = category.prior
-    sample = None if agent._samples is None else agent._samples[k]
-    return CategoryRecord(
-        name=category.name,
-        family=category.family.name,
-        parameters=category.family.parameters,
-        threshold=category.threshold,
-        bound=category.bound,
-        worth=category.worth,
-        amount=category.amount,
-        prior=None if prior is None else PriorRecord(kind=prior.kind, first=prior.first, second=prior.second),
-        paused=k in agent._paused,
-        clients=int(numbers[ledger.CLIENTS]),
-        total=numbers[ledger.TOTAL],
-        spread=numbers[ledger.SPREAD],
-        waiting=int(numbers[ledger.WAITING]),
-        revenue=numbers[ledger.REVENUE],
-        cost=numbers[ledger.COST],
-        sample=None
-        if sample is None
-        else SampleRecord(values=sample.values.tolist(), counts=[int(count) for count in sample.counts]),
-    )
+    row: dict[str, Any] = {"name": category.name, "family": category.family.name}
+    if parameters := category.family.parameters:
+        row["parameters"] = parameters
+    row["threshold"] = category.threshold
+    if category.bound is not None:
+        row["bound"] = category.bound
+    if category.worth != 1.0:
+        row["worth"] = category.worth
+    if category.amount is not None:
+        row["amount"] = category.amount
+    if category.prior is not None:
+        row["prior"] = asdict(category.prior)
+    if k in agent._paused:
+        row["paused"] = True
+    row["clients"] = int(numbers[ledger.CLIENTS])
+    for key in ("total", "spread", "revenue", "cost"):
+        if numbers[_ROWS[key]]:
+            row[key] = numbers[_ROWS[key]]
+    if numbers[ledger.WAITING]:
+        row["waiting"] = int(numbers[ledger.WAITING])
+    if agent._samples is not None:
+        sample = agent._samples[k]
+        row["sample"] = {"values": sample.values.tolist(), "counts": [int(count) for count in sample.counts]}
+    return row
 
 
 def load(path: Path) -> Agent:
@@ -207,22 +227,16 @@ def restore(state: StateRecord) -> Agent:
     agent._round = state.round
     agent._paused = frozenset(k for k, record in enumerate(state.categories) if record.paused)
     table = agent._table
-    for row, name in _ROWS.items():
+    for name, row in _ROWS.items():
         table[row, : len(agent)] = [getattr(record, name) for record in state.categories]
+    for k, record in enumerate(state.categories):
+        if not agent._roster.lens_of(k).can_sum_to(record.clients, record.total):
+            problem = f"cannot be the sum over {record.clients} clients"
+            raise BrokenStateError(f"total of {record.name!r}", record.total, problem, "restore the file from a backup")
     if agent._samples is not None:
         agent._samples = [_sample(record) for record in state.categories]
     agent._renew(np.arange(len(agent)))
     return agent
-
-
-_ROWS = {
-    ledger.CLIENTS: "clients",
-    ledger.TOTAL: "total",
-    ledger.SPREAD: "spread",
-    ledger.WAITING: "waiting",
-    ledger.REVENUE: "revenue",
-    ledger.COST: "cost",
-}
 
 
 def _category(record: CategoryRecord) -> Category:

@@ -1,0 +1,193 @@
+"""Mistakes: each has its own exception under one base class, names field, value and remedy, and changes nothing."""
+
+import math
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import profitable as pb
+from profitable import errors
+
+
+def agent(policy: pb.Policy | None = None) -> pb.Agent:
+    made = pb.Agent(
+        [
+            pb.Category("students", pb.Bernoulli(), threshold=0.20),
+            pb.Category("shops", pb.Exponential(), threshold=3.0, bound=50.0),
+            pb.Category.loan("loans", amount=1_000, rate=0.12),
+        ],
+        policy=policy or pb.ThompsonSampling(),
+        seed=7,
+    )
+    made.decide()
+    made.observe("students", [1, 0, 0])
+    made.expect("students", 4)
+    return made
+
+
+Act = Callable[[pb.Agent], object]
+MISTAKES: list[tuple[str, Act, type[Exception], str]] = [
+    ("unknown category", lambda a: a.observe("nobody", [1]), errors.UnknownCategoryError, "'nobody'"),
+    ("unknown in explain", lambda a: a.explain("nobody"), errors.UnknownCategoryError, "'nobody'"),
+    ("unknown available", lambda a: a.decide(available=["nobody"]), errors.UnknownCategoryError, "'nobody'"),
+    ("name of another type", lambda a: a.pause(3), errors.UnknownCategoryError, "3"),  # type: ignore[arg-type]
+    ("twice available", lambda a: a.decide(available=["shops", "shops"]), errors.DuplicateNameError, "shops"),
+    ("nobody available", lambda a: a.decide(available=[]), errors.InputError, "available"),
+    ("a text as available", lambda a: a.decide(available="shops"), errors.ParameterError, "list"),
+    ("negative reward", lambda a: a.observe("shops", [2.0, -1.0]), errors.NegativeRewardError, "-1.0"),
+    ("NaN reward", lambda a: a.observe("shops", [math.nan]), errors.NotFiniteRewardError, "nan"),
+    ("infinite reward", lambda a: a.observe("shops", math.inf), errors.NotFiniteRewardError, "inf"),
+    ("Bernoulli reward of 2", lambda a: a.observe("students", [1, 2]), errors.OutsideSupportError, "2.0"),
+    ("half a Bernoulli", lambda a: a.observe("students", 0.5), errors.OutsideSupportError, "0.5"),
+    ("zero exponential", lambda a: a.observe("shops", [0.0]), errors.OutsideSupportError, "above 0"),
+    ("text reward", lambda a: a.observe("shops", "3"), errors.RewardError, "'3'"),  # type: ignore[arg-type]
+    ("texts", lambda a: a.observe("shops", ["3", None]), errors.RewardError, "numbers"),  # type: ignore[arg-type]
+    ("too large", lambda a: a.observe("shops", [1e308, 1e308]), errors.OutsideSupportError, "too large"),
+    ("empty list", lambda a: a.observe("students", []), errors.EmptyObservationError, "empty"),
+    ("nothing at all", lambda a: a.observe("students"), errors.ParameterError, "count"),
+    ("count of nobody", lambda a: a.observe("students", count=0, total=0), errors.EmptyObservationError, "nobody"),
+    ("total missing", lambda a: a.observe("students", count=3), errors.ParameterError, "total"),
+    ("both forms", lambda a: a.observe("students", [1], count=1, total=1), errors.ParameterError, "either"),
+    ("half a client", lambda a: a.observe("students", count=1.5, total=1), errors.ParameterError, "1.5"),  # type: ignore[arg-type]
+    ("total above count", lambda a: a.observe("students", count=3, total=4), errors.OutsideSupportError, "0 to 3"),
+    ("negative total", lambda a: a.observe("students", count=3, total=-1), errors.NegativeRewardError, "-1"),
+    ("NaN total", lambda a: a.observe("students", count=3, total=math.nan), errors.NotFiniteRewardError, "nan"),
+    ("fractional total", lambda a: a.observe("students", count=3, total=1.5), errors.OutsideSupportError, "1.5"),
+    ("costs that do not fit", lambda a: a.observe("shops", [1.0, 2.0, 3.0], costs=[1.0, 2.0]), errors.ParameterError, "3 costs"),
+    ("negative cost", lambda a: a.observe("shops", [1.0], costs=[-5.0]), errors.ParameterError, "-5.0"),
+    ("loan costs in total", lambda a: a.observe("loans", count=2, total=1, costs=1_900.0), errors.SumNotEnoughError, "one by one"),
+    ("loan costs unpaired", lambda a: a.observe("loans", [1, 0], costs=1_900.0), errors.SumNotEnoughError, "one by one"),
+    ("mapping and rewards", lambda a: a.observe({"students": [1]}, [1]), errors.ParameterError, "Batch"),
+    ("neither name nor mapping", lambda a: a.observe(["students"], [1]), errors.ParameterError, "mapping"),  # type: ignore[arg-type]
+    ("duplicate name", lambda a: a.add_category(pb.Category("shops", pb.Poisson(), threshold=1.0)), errors.DuplicateNameError, "'shops'"),
+    ("no category", lambda a: a.add_category("shops"), errors.ParameterError, "Category"),  # type: ignore[arg-type]
+    ("threshold outside", lambda a: a.set_threshold("students", 1.2), errors.ThresholdError, "from 0 to 1"),
+    ("threshold NaN", lambda a: a.set_threshold("shops", math.nan), errors.ThresholdError, "nan"),
+    ("loan for nothing", lambda a: a.set_threshold("loans", 0.0), errors.ParameterError, "rate"),
+    ("never observed", lambda a: a.correct("students", was=[0, 0, 0]), errors.CorrectionError, "was"),
+    ("more than observed", lambda a: a.correct("students", was=[1, 0, 0, 0], now=1), errors.CorrectionError, "was"),
+    ("corrected to nonsense", lambda a: a.correct("students", was=1, now=7), errors.OutsideSupportError, "7"),
+    ("expect minus one", lambda a: a.expect("students", -1), errors.ParameterError, "-1"),
+    ("expect half", lambda a: a.expect({"shops": 1, "students": 0.5}), errors.ParameterError, "0.5"),  # type: ignore[dict-item]
+    ("unwritable", lambda a: a.save("/nowhere/at/all/agent.json"), errors.StateFileError, "cannot be written"),
+]
+
+
+@pytest.mark.parametrize(("act", "kind", "names"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
+def test_mistakes_are_refused_and_change_nothing(act: Act, kind: type[Exception], names: str) -> None:
+    one, untouched = agent(), agent()
+    with pytest.raises(kind) as caught:
+        act(one)
+    assert isinstance(caught.value, pb.ProfitableError)
+    assert type(caught.value) is kind
+    message = str(caught.value)
+    assert names in message
+    assert message.endswith(".")
+    assert "\n" not in message
+    assert "; " in message  # the remedy
+    assert caught.value.remedy
+    assert one.names == untouched.names
+    assert [one[name] for name in one.names] == [untouched[name] for name in one.names]
+    assert [one.category(name) for name in one.names] == [untouched.category(name) for name in one.names]
+    for _ in range(5):
+        assert one.decide().to_dict() == untouched.decide().to_dict()
+
+
+def test_bad_values() -> None:
+    for make in (
+        lambda: pb.Gaussian(sigma=0.0),
+        lambda: pb.Gamma(shape=-1.0),
+        lambda: pb.Binomial(trials=0),
+        lambda: pb.Binomial(trials=2.5),  # type: ignore[arg-type]
+        lambda: pb.NegativeBinomial(failures=math.inf),
+        lambda: pb.Pareto(scale=math.nan),
+        lambda: pb.Weibull(shape="2"),  # type: ignore[arg-type]
+        lambda: pb.Bounded(low=1.0, high=1.0),
+        lambda: pb.KLUCB(c=-1),
+        lambda: pb.KLUCB(inflate=0.5),
+        lambda: pb.Policy.parse("ucb1"),
+        lambda: pb.Policy.parse("ts:c=3"),
+        lambda: pb.Policy.parse("kl-ucb:c=x"),
+        lambda: pb.Policy.parse("kl-ucb:c=1,c=2"),
+        lambda: pb.Category("", pb.Poisson(), threshold=1.0),
+        lambda: pb.Category("a", "poisson", threshold=1.0),  # type: ignore[arg-type]
+        lambda: pb.Category("a", pb.Poisson(), threshold=5.0, bound=4.0),
+        lambda: pb.Category("a", pb.Bernoulli(), threshold=0.5, bound=2.0),
+        lambda: pb.Category("a", pb.Poisson(), threshold=0.0, bound=-1.0),
+        lambda: pb.Category("a", pb.Poisson(), threshold=1.0, worth=0.0),
+        lambda: pb.Category.loan("a", amount=0.0, rate=0.1),
+        lambda: pb.Category.loan("a", amount=10.0, rate=-0.1),
+        lambda: pb.Prior.like(clients=0, mean=0.5),
+        lambda: pb.Category("a", pb.Poisson(), threshold=1.0, prior=pb.Prior.beta(1, 1)),
+        lambda: pb.Category("a", pb.Exponential(), threshold=1.0, prior=pb.Prior.like(clients=3, mean=0.0)),
+        lambda: pb.Agent([], policy=pb.KLUCB()),
+        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy="ts"),  # type: ignore[arg-type]
+        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB(), seed=-1),
+        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB(), seed=1.5),  # type: ignore[arg-type]
+        lambda: pb.Poisson().posterior(clients=1, total=1).quantile(1.5),
+        lambda: pb.Poisson().posterior(clients=0, total=0).draw(__import__("numpy").random.default_rng(1)),
+    ):
+        with pytest.raises(errors.InputError) as caught:
+            make()
+        assert "; " in str(caught.value)
+
+
+def test_a_policy_for_bounded_rewards_needs_a_bound() -> None:
+    with pytest.raises(errors.MissingBoundError, match="bound=") as caught:
+        pb.Agent([pb.Category("p", pb.Poisson(), threshold=1.0)], policy=pb.KLEmpUCB())
+    assert caught.value.field == "bound of 'p'"
+
+
+def test_a_prior_needs_a_bayesian_policy() -> None:
+    category = pb.Category("p", pb.Poisson(), threshold=1.0, prior=pb.Prior.like(clients=5, mean=2.0))
+    with pytest.raises(errors.ParameterError, match="of no use to kl-ucb"):
+        pb.Agent([category], policy=pb.KLUCB())
+
+
+def test_sums_are_refused_with_a_reason() -> None:
+    cases = [
+        (pb.Category("x", pb.Pareto(scale=1.0), threshold=2.0), pb.KLUCB(), "another statistic"),
+        (pb.Category("x", pb.Weibull(shape=2.0), threshold=2.0), pb.BayesUCB(), "another statistic"),
+        (pb.Category("x", pb.Poisson(), threshold=2.0, bound=9.0), pb.KLEmpUCB(), "spread"),
+        (pb.Category("x", pb.Poisson(), threshold=2.0, bound=9.0), pb.UCBV(), "spread"),
+        (pb.Category("x", pb.Poisson(), threshold=2.0, bound=9.0), pb.KLBernoulliUCB(), "cuts"),
+    ]
+    for category, policy, reason in cases:
+        one = pb.Agent([category], policy=policy)
+        with pytest.raises(errors.SumNotEnoughError, match=reason):
+            one.observe("x", count=5, total=12)
+        assert one["x"].clients == 0
+    within = pb.Agent([cases[4][0]], policy=pb.KLBernoulliUCB())
+    within.observe("x", count=5, total=9)  # no reward of these can be above the bound
+    assert within["x"].mean == pytest.approx(1.8)
+
+
+def test_errors_travel_between_processes() -> None:
+    error = errors.UnknownCategoryError("category", "x", "is unknown", "choose another")
+    twin = pickle.loads(pickle.dumps(error))
+    assert str(twin) == str(error)
+    assert twin.field == "category"
+
+
+def test_the_tree_is_drawn_completely() -> None:
+    drawn = errors.__doc__ or ""
+    kinds = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, errors.ProfitableError)]
+    assert len(kinds) > 10
+    for kind in kinds:
+        assert kind.__name__ in drawn
+        assert kind.__doc__
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
+    one = agent()
+    target = tmp_path / "agent.json"
+    one.save(target)
+    before = target.read_bytes()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(errors.StateFileError):
+        one.save(folder)  # a folder cannot be replaced by a file
+    assert target.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.json", "folder"]

@@ -1,0 +1,65 @@
+"""The package as a whole: what it exports, what importing costs, where compiled kernels go."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import profitable as pb
+
+PUBLIC = """
+Agent Batch Bernoulli Binomial Bounded BayesUCB Category Decision Exponential Family Gamma Gaussian Geometric
+KLBernoulliUCB KLBernoulliUCBPlus KLEmpUCB KLGaussianUCB KLUCB KLUCBPlus NegativeBinomial Pareto Poisson Policy Prior
+ProfitableError Standing ThompsonSampling UCBV Verdict Weibull __version__ bounds errors
+""".split()
+
+
+def test_exports() -> None:
+    assert sorted(PUBLIC) == pb.__all__
+    assert dir(pb) == pb.__all__
+    for name in PUBLIC:
+        assert getattr(pb, name) is not None
+    assert not hasattr(pb, "nonsense")
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA", "PYTEST"))}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True, env=variables | environment
+    )
+
+
+DECIDE = """
+import profitable as pb
+agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
+agent.decide(); agent.observe("a", [1, 0]); agent.decide().accepts("a")
+"""
+
+
+def test_importing_is_lazy_and_silent() -> None:
+    done = python("import sys, profitable; print({'numba', 'numpy', 'pydantic', 'typer'} & set(sys.modules))")
+    assert done.stdout.strip() == "set()"
+    assert done.stderr == ""
+
+
+def test_kernels_are_cached_when_the_package_cannot_be_written(tmp_path: Path) -> None:
+    """First process: says that it compiles.  Second: silent, from the user's cache folder."""
+    package = tmp_path / "site" / "profitable"
+    shutil.copytree(Path(pb.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    # A file where the cache folder would be: not even root can make the folder.
+    (package / "kernels" / "__pycache__").write_text("")
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    where = {"PYTHONPATH": str(package.parent), "XDG_CACHE_HOME": str(cache), "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    first = python(DECIDE, **where)
+    assert "compiling the numerical kernels" in first.stderr
+    assert first.stderr.count("\n") == 1
+    assert list(cache.rglob("*.nbi")), "nothing was cached"
+    second = python(DECIDE, **where)
+    assert second.stderr == ""
+    # Nowhere to write at all: slower, but it works.
+    shutil.rmtree(cache)
+    cache.write_text("")
+    nowhere = python(DECIDE, **where, TMPDIR=str(tmp_path))
+    assert "compiling" in nowhere.stderr
