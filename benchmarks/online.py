@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from common import side_by_side, verdict
 from river import bandit, proba
 
 import profitable as pb
+from common import side_by_side, verdict
 
 REPEATS = 5
 
@@ -78,6 +78,10 @@ def main() -> None:
     million()
 
 
+def mask(agent: pb.Agent) -> object:
+    return agent.decide().accepted_mask
+
+
 def million() -> None:
     size = 1_000_000
     rng = np.random.default_rng(1)
@@ -88,7 +92,7 @@ def million() -> None:
         agent.decide()
         for i in range(0, size, 997):
             agent.observe(f"category {i}", [i % 2])
-        mine, draws = side_by_side([lambda: lambda: agent.decide().accepted_mask, lambda: partial(rng.standard_exponential, size)], 9)
+        mine, draws = side_by_side([partial(partial, mask, agent), partial(partial, rng.standard_exponential, size)], 9)
         ratio = mine / draws
         print(
             f"{policy!s:32}{mine * 1e3:12.1f}{draws * 1e3:20.1f}{ratio:8.2f}"

@@ -40,7 +40,10 @@ def test_the_design_page_s_example() -> None:
         verdict = agent.decide()["a"]
     assert verdict.evidence == pytest.approx(8.1)
     assert verdict.next_round == 3_296
-    assert verdict.reason == "skipped: evidence 8.1 nats against it, patience 6.91; it can be accepted again in round 3 296"
+    assert (
+        verdict.reason
+        == "skipped: evidence 8.1 nats against it, patience 6.91; it can be accepted again in round 3 296"
+    )
 
 
 def test_next_round_at_powers_of_two() -> None:
@@ -208,7 +211,11 @@ def test_deciding_about_the_available_categories_only() -> None:
 
 
 def test_same_seed_same_decisions() -> None:
-    one, other, third = portfolio(pb.ThompsonSampling()), portfolio(pb.ThompsonSampling()), portfolio(pb.ThompsonSampling(), 8)
+    one, other, third = (
+        portfolio(pb.ThompsonSampling()),
+        portfolio(pb.ThompsonSampling()),
+        portfolio(pb.ThompsonSampling(), 8),
+    )
     different = False
     for agent in (one, other, third):
         agent.decide()

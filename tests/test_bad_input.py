@@ -55,13 +55,33 @@ MISTAKES: list[tuple[str, Act, type[Exception], str]] = [
     ("negative total", lambda a: a.observe("students", count=3, total=-1), errors.NegativeRewardError, "-1"),
     ("NaN total", lambda a: a.observe("students", count=3, total=math.nan), errors.NotFiniteRewardError, "nan"),
     ("fractional total", lambda a: a.observe("students", count=3, total=1.5), errors.OutsideSupportError, "1.5"),
-    ("costs that do not fit", lambda a: a.observe("shops", [1.0, 2.0, 3.0], costs=[1.0, 2.0]), errors.ParameterError, "3 costs"),
+    (
+        "costs that do not fit",
+        lambda a: a.observe("shops", [1.0, 2.0, 3.0], costs=[1.0, 2.0]),
+        errors.ParameterError,
+        "3 costs",
+    ),
     ("negative cost", lambda a: a.observe("shops", [1.0], costs=[-5.0]), errors.ParameterError, "-5.0"),
-    ("loan costs in total", lambda a: a.observe("loans", count=2, total=1, costs=1_900.0), errors.SumNotEnoughError, "one by one"),
-    ("loan costs unpaired", lambda a: a.observe("loans", [1, 0], costs=1_900.0), errors.SumNotEnoughError, "one by one"),
+    (
+        "loan costs in total",
+        lambda a: a.observe("loans", count=2, total=1, costs=1_900.0),
+        errors.SumNotEnoughError,
+        "one by one",
+    ),
+    (
+        "loan costs unpaired",
+        lambda a: a.observe("loans", [1, 0], costs=1_900.0),
+        errors.SumNotEnoughError,
+        "one by one",
+    ),
     ("mapping and rewards", lambda a: a.observe({"students": [1]}, [1]), errors.ParameterError, "Batch"),
     ("neither name nor mapping", lambda a: a.observe(["students"], [1]), errors.ParameterError, "mapping"),  # type: ignore[arg-type]
-    ("duplicate name", lambda a: a.add_category(pb.Category("shops", pb.Poisson(), threshold=1.0)), errors.DuplicateNameError, "'shops'"),
+    (
+        "duplicate name",
+        lambda a: a.add_category(pb.Category("shops", pb.Poisson(), threshold=1.0)),
+        errors.DuplicateNameError,
+        "'shops'",
+    ),
     ("no category", lambda a: a.add_category("shops"), errors.ParameterError, "Category"),  # type: ignore[arg-type]
     ("threshold outside", lambda a: a.set_threshold("students", 1.2), errors.ThresholdError, "from 0 to 1"),
     ("threshold NaN", lambda a: a.set_threshold("shops", math.nan), errors.ThresholdError, "nan"),
@@ -173,7 +193,11 @@ def test_errors_travel_between_processes() -> None:
 
 def test_the_tree_is_drawn_completely() -> None:
     drawn = errors.__doc__ or ""
-    kinds = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, errors.ProfitableError)]
+    kinds = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, errors.ProfitableError)
+    ]
     assert len(kinds) > 10
     for kind in kinds:
         assert kind.__name__ in drawn

@@ -23,7 +23,9 @@ def bernoulli_divergence(x: float, y: float) -> float:
 
 def test_lower_bound_of_scenario_1() -> None:
     result = bounds.lower_bound(CATEGORIES, MEANS)
-    by_hand = [0.1 / bernoulli_divergence(mu, tau) if mu < tau else 0.0 for mu, tau in zip(MEANS, THRESHOLDS, strict=True)]
+    by_hand = [
+        0.1 / bernoulli_divergence(mu, tau) if mu < tau else 0.0 for mu, tau in zip(MEANS, THRESHOLDS, strict=True)
+    ]
     assert result.regret_per_log_t == pytest.approx(by_hand, rel=1e-12)
     assert result.total == pytest.approx(11.175, abs=5e-4)
     assert result.clients_per_log_t[0] == pytest.approx(1 / bernoulli_divergence(0.1, 0.2))
@@ -43,7 +45,9 @@ def test_loans_count_in_money() -> None:
     assert result.total == pytest.approx(1_000 * (1 - 1.25 * 0.7) / nats)
 
 
-@pytest.mark.parametrize(("mean", "threshold", "rate", "errata"), [(0.1, 0.2, 3, 46_420), (0.5, 0.6, 6, 548_946), (0.7, 0.8, 7, 426_189)])
+@pytest.mark.parametrize(
+    ("mean", "threshold", "rate", "errata"), [(0.1, 0.2, 3, 46_420), (0.5, 0.6, 6, 548_946), (0.7, 0.8, 7, 426_189)]
+)
 def test_theorem_2_i_at_the_paper_s_horizon(mean: float, threshold: float, rate: float, errata: int) -> None:
     """With eps < 1, as in the proof, the bound is vacuous at T = 10 000; the statement's eps > 0 gives better."""
     arrivals = bounds.Arrivals(average=rate + 1.0)
@@ -95,7 +99,9 @@ def _smallest_success(k: int, threshold: float, nats: float) -> int:
     while low < high:
         middle = (low + high) // 2
         x = min(max(middle / k, 1e-300), 1 - 1e-16)
-        low, high = (low, middle) if x >= threshold or bernoulli_divergence(x, threshold) <= nats else (middle + 1, high)
+        low, high = (
+            (low, middle) if x >= threshold or bernoulli_divergence(x, threshold) <= nats else (middle + 1, high)
+        )
     return low
 
 

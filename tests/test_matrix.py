@@ -1,5 +1,6 @@
 """Every family with every policy: the properties that make a decision trustworthy."""
 
+import itertools
 import math
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def test_evidence_grows_with_the_threshold(row: FamilyRow, policy: pb.Policy) ->
     for threshold in np.linspace(*ends, 60):
         agent.set_threshold("it", float(threshold))
         seen.append(agent["it"].evidence)
-    assert all(later >= earlier for earlier, later in zip(seen, seen[1:], strict=False))
+    assert all(later >= earlier for earlier, later in itertools.pairwise(seen))
     assert seen[-1] > 0.0
 
 
@@ -258,7 +259,9 @@ def test_kl_emp_and_kl_ucb_decide_alike_on_bernoulli_rewards() -> None:
     category = pb.Category("it", pb.Bernoulli(), threshold=0.37)
     rng = np.random.default_rng(5)
     for trial in range(30):
-        agents = [pb.Agent([category], policy=policy, seed=1) for policy in (pb.KLEmpUCB(c=trial % 3), pb.KLUCB(c=trial % 3))]
+        agents = [
+            pb.Agent([category], policy=policy, seed=1) for policy in (pb.KLEmpUCB(c=trial % 3), pb.KLUCB(c=trial % 3))
+        ]
         for _ in range(200):
             verdicts = [agent.decide()["it"] for agent in agents]
             assert verdicts[0] == verdicts[1]

@@ -12,7 +12,7 @@ PUBLIC = """
 Agent Batch Bernoulli Binomial Bounded BayesUCB Category Decision Exponential Family Gamma Gaussian Geometric
 KLBernoulliUCB KLBernoulliUCBPlus KLEmpUCB KLGaussianUCB KLUCB KLUCBPlus NegativeBinomial Pareto Poisson Policy Prior
 ProfitableError Standing ThompsonSampling UCBV Verdict Weibull __version__ bounds errors
-""".split()
+""".split()  # noqa: SIM905
 
 
 def test_exports() -> None:
@@ -26,7 +26,12 @@ def test_exports() -> None:
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     variables = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA", "PYTEST"))}
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True, env=variables | environment
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+        env=variables | environment,
     )
 
 
@@ -51,7 +56,12 @@ def test_kernels_are_cached_when_the_package_cannot_be_written(tmp_path: Path) -
     (package / "kernels" / "__pycache__").write_text("")
     cache = tmp_path / "cache"
     cache.mkdir()
-    where = {"PYTHONPATH": str(package.parent), "XDG_CACHE_HOME": str(cache), "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    where = {
+        "PYTHONPATH": str(package.parent),
+        "XDG_CACHE_HOME": str(cache),
+        "HOME": str(tmp_path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     first = python(DECIDE, **where)
     assert "compiling the numerical kernels" in first.stderr
     assert first.stderr.count("\n") == 1

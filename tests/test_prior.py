@@ -67,7 +67,9 @@ def test_like_past_clients_is_having_seen_them() -> None:
         (pb.Pareto(scale=1.0), [math.e**0.5] * 200, 3.0),
     ):
         lens = family.lens()
-        mean = lens.mean_of_statistic(0.91 if isinstance(family, pb.Bernoulli) else (2.0 if isinstance(family, pb.Exponential) else 0.5))
+        mean = lens.mean_of_statistic(
+            0.91 if isinstance(family, pb.Bernoulli) else (2.0 if isinstance(family, pb.Exponential) else 0.5)
+        )
         told = pb.Category("it", family, threshold=threshold, prior=pb.Prior.like(clients=200, mean=mean))
         seen = pb.Category("it", family, threshold=threshold)
         assert evidence(told, []) == pytest.approx(evidence(seen, rewards), rel=1e-9)

@@ -6,7 +6,7 @@ Public names are loaded on first use, so that importing the package costs nothin
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from profitable.version import VERSION as __version__
+from profitable.version import VERSION
 
 if TYPE_CHECKING:
     from profitable import bounds as bounds
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from profitable.families import Pareto as Pareto
     from profitable.families import Poisson as Poisson
     from profitable.families import Weibull as Weibull
+    from profitable.policies import KLUCB as KLUCB
     from profitable.policies import UCBV as UCBV
     from profitable.policies import BayesUCB as BayesUCB
     from profitable.policies import KLBernoulliUCB as KLBernoulliUCB
     from profitable.policies import KLBernoulliUCBPlus as KLBernoulliUCBPlus
     from profitable.policies import KLEmpUCB as KLEmpUCB
     from profitable.policies import KLGaussianUCB as KLGaussianUCB
-    from profitable.policies import KLUCB as KLUCB
     from profitable.policies import KLUCBPlus as KLUCBPlus
     from profitable.policies import Policy as Policy
     from profitable.policies import ThompsonSampling as ThompsonSampling
@@ -77,10 +77,11 @@ _HOME = {
     "prior": ["Prior"],
     "standing": ["Standing"],
 }
+__version__ = VERSION
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 _MODULES = ("bounds", "errors")
 
-__all__ = sorted([*_MODULE_OF, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = sorted([*_MODULE_OF, *_MODULES, "__version__"])  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

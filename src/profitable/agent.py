@@ -28,7 +28,10 @@ class Agent:
 
     >>> import profitable as pb
     >>> agent = pb.Agent(
-    ...     [pb.Category("students", pb.Bernoulli(), threshold=0.2), pb.Category("shops", pb.Exponential(), threshold=3.0)],
+    ...     [
+    ...         pb.Category("students", pb.Bernoulli(), threshold=0.2),
+    ...         pb.Category("shops", pb.Exponential(), threshold=3.0),
+    ...     ],
     ...     policy=pb.KLUCB(),
     ... )
     >>> agent.decide().accepted  # round 1 accepts everybody
@@ -140,7 +143,7 @@ class Agent:
             samples = None if self._samples is None else self._samples.copy()
         else:
             table = self._table[: ledger.SNAPSHOT, positions]
-            samples = None if self._samples is None else [self._samples[k] for k in positions]
+            samples = None if self._samples is None else [self._samples[k] for k in positions.tolist()]
         return Decision(self._round + 1, self._roster, table, limits, positions, self._paused, samples)
 
     def explain(self, name: str) -> str:
@@ -175,7 +178,9 @@ class Agent:
                 self._enter(k, self._read(k, Batch(rewards=rewards, count=count, total=total, costs=costs)))
             return
         if rewards is not None or count is not None or total is not None or costs is not None:
-            raise ParameterError("rewards", rewards, "is given beside a mapping", "put profitable.Batch into the mapping")
+            raise ParameterError(
+                "rewards", rewards, "is given beside a mapping", "put profitable.Batch into the mapping"
+            )
         if not isinstance(category, Mapping):
             raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to rewards")
         entries: list[tuple[int, Entry]] = []
@@ -199,11 +204,11 @@ class Agent:
 
     def _enter(self, k: int, entry: Entry) -> None:
         self._add(k, entry, 1.0)
-        ledger.arrive(self._table, k, entry.count)
+        ledger.arrive(self._table, k, entry.clients)
 
     def _add(self, k: int, entry: Entry, sign: float) -> None:
-        count, total, spread, revenue, cost, sample = entry
-        numbers = (sign * count, sign * total, spread, sign * revenue, sign * cost)
+        clients, total, spread, revenue, cost, sample = entry
+        numbers = (sign * clients, sign * total, spread, sign * revenue, sign * cost)
         ledger.add(self._policy.rule, self._table, k, self._roster.lens_row_of(k), *numbers)
         if self._samples is not None and sample is not None:
             self._samples[k] = self._samples[k].plus(sample, sign)
@@ -231,8 +236,8 @@ class Agent:
             (self._roster.position(name), check.whole(f"clients of {name!r}", number, least=0))
             for name, number in numbers.items()
         ]
-        for k, number in told:
-            self._table[ledger.WAITING, k] += number
+        for k, accepted in told:
+            self._table[ledger.WAITING, k] += accepted
 
     def correct(
         self,
@@ -262,7 +267,7 @@ class Agent:
 
     def _check_seen(self, k: int, name: str, was: Rewards, old: Entry) -> None:
         """Refuse to take back what cannot have been observed, as far as the sums tell."""
-        clients, total = self._table[ledger.CLIENTS, k] - old.count, self._table[ledger.TOTAL, k] - old.total
+        clients, total = self._table[ledger.CLIENTS, k] - old.clients, self._table[ledger.TOTAL, k] - old.total
         if self._samples is not None and old.sample is not None:
             possible = bool((self._samples[k].plus(old.sample, -1.0).counts > 0.0).all())
         elif clients <= 0.0:
@@ -271,7 +276,10 @@ class Agent:
             possible = self._roster.lens_of(k).can_sum_to(clients, total)
         if not possible:
             raise CorrectionError(
-                f"was of {name!r}", was, "cannot have been among the outcomes observed", "give rewards that were reported"
+                f"was of {name!r}",
+                was,
+                "cannot have been among the outcomes observed",
+                "give rewards that were reported",
             )
 
     # ------------------------------------------------------------------------------------------ changing
@@ -353,7 +361,8 @@ class Agent:
 
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if self._size > ROWS_SHOWN else ""
-        return f"{self.policy}, {number(self._size)} categories{hidden}, {number(self._round)} rounds, profit {money(self.profit)}"
+        size, rounds = number(self._size), number(self._round)
+        return f"{self.policy}, {size} categories{hidden}, {rounds} rounds, profit {money(self.profit)}"
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{text_table(self._HEADERS, self._rows())}"
@@ -363,4 +372,3 @@ class Agent:
 
     def _repr_html_(self) -> str:
         return html_table(self._caption(), self._HEADERS, self._rows())
-

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +43,7 @@ class Batch:
 class Entry(NamedTuple):
     """A checked batch: clients, sum of statistics, their squared deviations, money in and out, distinct values."""
 
-    count: float
+    clients: float
     total: float
     spread: float
     revenue: float
@@ -134,7 +133,7 @@ def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
     if batch.count == 0:
         raise EmptyObservationError(f"count {where}", 0, "is nobody", "give at least one client, or do not call")
     count = float(check.whole(f"count {where}", batch.count))
-    if not isinstance(batch.total, Real):
+    if not check.is_number(batch.total):
         raise RewardError(f"total {where}", batch.total, "is not a number", "give the sum of the rewards")
     total = float(batch.total)
     support = lens.support
@@ -142,7 +141,11 @@ def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
     low, high = count * support.low, count * support.high
     whole = not support.whole or total.is_integer()
     if not (math.isfinite(total) and low <= total <= high and whole and not (support.open and total == low)):
-        each = f"each is {support}" if support.high == math.inf else f"each is {support}, so the total is {low:g} to {high:g}"
+        each = (
+            f"each is {support}"
+            if support.high == math.inf
+            else f"each is {support}, so the total is {low:g} to {high:g}"
+        )
         error = reward_error(category, total, support, "total")
         raise type(error)(error.field, total, f"cannot be the sum of {count:g} rewards", each)
     if batch.costs is None:

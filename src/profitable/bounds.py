@@ -72,7 +72,12 @@ def information_of_law(
     0.020411
     """
     law = Sample(np.array(values, dtype=np.float64), np.array(probabilities, dtype=np.float64))
-    if law.values.shape != law.counts.shape or not law.values.size or (law.counts < 0).any() or (law.values > high).any():
+    if (
+        law.values.shape != law.counts.shape
+        or not law.values.size
+        or (law.counts < 0).any()
+        or (law.values > high).any()
+    ):
         raise InputError("values", values, "are no law below the bound", "give values up to high, with probabilities")
     if abs(law.counts.sum() - 1.0) > 1e-9:
         raise InputError("probabilities", probabilities, "do not sum to 1", "give one probability for each value")
@@ -118,7 +123,9 @@ def loss(category: Category, mean: float) -> float:
     return abs(mean - category.threshold) * category.worth
 
 
-def asymptotic_upper_bound(categories: Sequence[Category], means: Sequence[float], arrivals: Sequence[Arrivals]) -> float:
+def asymptotic_upper_bound(
+    categories: Sequence[Category], means: Sequence[float], arrivals: Sequence[Arrivals]
+) -> float:
     """Section 7: limsup R_T / log T of kl-UCB-4P (c >= 3), Bayes-UCB-4P (c >= 5) and TS-4P.
 
     The lower bound with a factor average/smallest for each unprofitable category.
@@ -241,9 +248,10 @@ def bayes_ucb_unprofitable(
         constant = arrivals.average * (1.0 + h_2 + h * horizon**-beta)
         rounds = math.ceil(factor * _log_time(horizon, c) / (arrivals.smallest * whole))
         clients = arrivals.smallest * rounds
-        late = rounds >= math.ceil(3.0 / arrivals.smallest) and (
-            0.5 * math.log(clients) + math.log(prior_constant)
-        ) / clients <= eps / (1.0 + eps) * whole
+        late = (
+            rounds >= math.ceil(3.0 / arrivals.smallest)
+            and (0.5 * math.log(clients) + math.log(prior_constant)) / clients <= eps / (1.0 + eps) * whole
+        )
         if not late:
             if epsilon is None:
                 constant = math.inf
@@ -293,8 +301,8 @@ def bayes_ucb_profitable(
     """Theorem 3 (ii): clients of a profitable category that Bayes-UCB-4P (c >= 5) turns away by T >= t_a.
 
     c~+ {e(2(c - 2) + 4)/A log log T + t_a + 1} with t_a = max(e/A, 3, A, c+, A c+).  Following the proof adds t_0 (the
-    rounds before the posterior quantile exceeds the mean, which needs the constant C, and before (log t)^2 d >= 2 log t:
-    exp(2/d), astronomically large for close means), and the first sum, pi^2/6 / (1 - e^-d).
+    rounds before the posterior quantile exceeds the mean, which needs the constant C, and before d (log t)^2 is at
+    least 2 log t, exp(2/d), astronomically large for close means), and the first sum, pi^2/6 / (1 - e^-d).
     `prior_a` is A and `prior_c` is C; both depend on the prior.
     """
     if c < 5.0:
@@ -336,7 +344,7 @@ def _upper_bound(
 
 
 def _best(bound: Callable[[float], UpperBound], epsilon: float | None, *, largest: float) -> UpperBound:
-    """The bound at `epsilon`, or at the best of ]0, `largest`[: a grid, then golden-section steps around its best point."""
+    """The bound at `epsilon`, or at the best in ]0, `largest`[: a grid, then golden-section steps around its best."""
     if epsilon is not None:
         if not 0.0 < epsilon < largest:
             raise ParameterError("epsilon", epsilon, f"is not in ]0, {largest:g}[", "give a number in between")

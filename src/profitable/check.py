@@ -1,14 +1,20 @@
 """Checks of numbers at the edge of the package: one place that turns a bad argument into a ParameterError."""
 
 import math
-from numbers import Integral, Real
+from numbers import Real
+from typing import TypeGuard
 
 from profitable.errors import ParameterError
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether `value` is a real number, NumPy's included; truth values are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def finite(field: str, value: object, remedy: str = "give a finite number") -> float:
     """`value` as a float, if it is a finite real number."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise ParameterError(field, value, "is not a finite number", remedy)
     return float(value)
 
@@ -32,9 +38,8 @@ def not_negative(field: str, value: object, remedy: str = "give a finite number,
 def whole(field: str, value: object, least: int = 1) -> int:
     """`value` as an int, if it is a whole number of at least `least`."""
     remedy = f"give a whole number, {least} or more"
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        if not (isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer()):
-            raise ParameterError(field, value, "is not a whole number", remedy)
+    if not is_number(value) or not float(value).is_integer():
+        raise ParameterError(field, value, "is not a whole number", remedy)
     number = int(value)
     if number < least:
         raise ParameterError(field, value, f"is less than {least}", remedy)

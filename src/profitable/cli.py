@@ -85,6 +85,17 @@ def _writable(folder: Path) -> None:
         raise InputError("out", str(folder), "is not a folder", "choose another folder")
 
 
+def _usage_message(error: typer.TyperException) -> str:
+    """One line that names the option and what was given for it."""
+    message = str(getattr(error, "message", error)).replace("\n", " ").rstrip(".")
+    for option in getattr(getattr(error, "param", None), "opts", []):
+        for argument, following in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
+            name, _, value = argument.partition("=")
+            if name == option:
+                return f"{option} = {value or following!r}: {message[0].lower()}{message[1:]}"
+    return message
+
+
 def main() -> None:
     """Run the command line: exit 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
     try:
@@ -93,8 +104,7 @@ def main() -> None:
             typer.echo("profitable: interrupted; nothing was written. Run the same command to start again.", err=True)
         sys.exit(code if isinstance(code, int) else DONE)
     except typer.TyperException as error:
-        message = getattr(error, "message", str(error)).replace("\n", " ").rstrip(".")
-        typer.echo(f"profitable: {message}. Try: profitable --help", err=True)
+        typer.echo(f"profitable: {_usage_message(error)}; try: profitable --help", err=True)
         sys.exit(WRONG_INPUT)
     except Exception as error:
         from profitable.errors import ProfitableError

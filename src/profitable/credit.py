@@ -136,7 +136,8 @@ class CreditResult:
         numbers = folder / "credit.json"
         numbers.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
         picture = folder / "credit.png"
-        save_credit(picture, self.profit, self.acceptance, self.segments, self.policy)
+        labels = [f"{each.name}\n{each.margin:+,.0f} per loan".replace(",", " ") for each in self.segments]
+        save_credit(picture, self.profit, self.acceptance, labels, self.policy)
         return [picture, numbers]
 
 
@@ -171,7 +172,7 @@ def _loans(rng: np.random.Generator, segment: Segment, size: int) -> tuple[Float
 
 
 def run(
-    policy: Policy, *, rounds: int, plays: int, seed: int, advance: Callable[[], None] = lambda: None
+    policy: Policy, *, rounds: int, plays: int, seed: int, advance: Callable[[], object] = lambda: None
 ) -> CreditResult:
     """Play the example `plays` times; `advance` is called after each.
 

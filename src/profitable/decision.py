@@ -24,9 +24,9 @@ class Verdict:
 
     - `evidence`, `patience`: in nats; accepted when evidence <= patience (and not paused).
     - `index`: the paper's index; index >= threshold says the same.  Infinite when nothing limits it.
-    - `mean`: the mean of the clients seen (for Pareto and Weibull the mean that fits their statistic); None without any.
+    - `mean`: the mean of the clients seen (for Pareto and Weibull the one that fits their statistic); None without any.
     - `propensity`: the probability with which this round's rule accepts.
-    - `next_round`: for a rejected category the next round in which it can be accepted; None if accepted, paused or never.
+    - `next_round`: the next round in which a rejected category can be accepted; None if accepted, paused or never.
     - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
     """
 
@@ -85,9 +85,8 @@ class Decision:
     def accepted_mask(self) -> BoolArray:
         """Whether each category is accepted, [M]."""
         if self._mask is None:
-            self._mask = self._table[EVIDENCE] <= self._limits
-            if self._paused:
-                self._mask &= ~self._paused_mask()
+            mask: BoolArray = np.less_equal(self._table[EVIDENCE], self._limits)
+            self._mask = mask & ~self._paused_mask() if self._paused else mask
         return self._mask
 
     @property
@@ -147,9 +146,11 @@ class Decision:
         return self._accepts(self._require(name))
 
     def _accepts(self, column: int) -> bool:
-        limit = self._limits if isinstance(self._limits, float) else self._limits[column]
         paused = self._paused and (column if self._positions is None else self._positions[column]) in self._paused
-        return bool(self._table[EVIDENCE, column] <= limit) and not paused
+        return bool(self._table[EVIDENCE, column] <= self._limit(column)) and not paused
+
+    def _limit(self, column: int) -> float:
+        return float(self._limits[column]) if isinstance(self._limits, np.ndarray) else self._limits
 
     def __len__(self) -> int:
         return self._table.shape[1]
@@ -183,7 +184,7 @@ class Decision:
         k = column if self._positions is None else int(self._positions[column])
         lens = self._roster.lens_of(k)
         clients, total, evidence = numbers[CLIENTS], numbers[TOTAL], numbers[EVIDENCE]
-        patience = float(self._limits if isinstance(self._limits, float) else self._limits[column])
+        patience = self._limit(column)
         accepted = self._accepts(column)
         tolerated = evidence <= patience
         paused = k in self._paused
@@ -231,7 +232,11 @@ class Decision:
         if self.round == 1:
             return "accepted: in round 1 every category is"
         against = f"evidence {number(verdict.evidence, 3)} nats against it"
-        limit = f"this round's draw {number(verdict.patience, 3)}" if self.policy.draws else f"patience {number(verdict.patience, 3)}"
+        limit = (
+            f"this round's draw {number(verdict.patience, 3)}"
+            if self.policy.draws
+            else f"patience {number(verdict.patience, 3)}"
+        )
         if verdict.accepted:
             if verdict.clients == 0 and verdict.evidence == 0.0:
                 return "accepted: no outcome is known yet, so nothing speaks against it"
@@ -241,7 +246,9 @@ class Decision:
         if verdict.next_round is None:
             return f"skipped: {against}, {limit}; it cannot be accepted again at this threshold"
         if self.policy.draws:
-            return f"skipped: {against}, {limit}; accepted with probability {number(verdict.propensity, 3)} in each round"
+            return (
+                f"skipped: {against}, {limit}; accepted with probability {number(verdict.propensity, 3)} in each round"
+            )
         return f"skipped: {against}, {limit}; it can be accepted again in round {number(verdict.next_round)}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -265,7 +272,14 @@ class Decision:
         rows: list[list[str]] = []
         for column in range(min(len(self), ROWS_SHOWN)):
             verdict = self._verdict(column)
-            numbers = (verdict.clients, verdict.mean, verdict.threshold, verdict.index, verdict.evidence, verdict.patience)
+            numbers = (
+                verdict.clients,
+                verdict.mean,
+                verdict.threshold,
+                verdict.index,
+                verdict.evidence,
+                verdict.patience,
+            )
             rows.append([verdict.name, *map(number, numbers), number(verdict.propensity, 3), verdict.reason])
         return rows
 

@@ -18,7 +18,6 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -81,10 +80,12 @@ class Family(ABC):
     def check_mean(self, field: str, value: object, *, of: str | None = None) -> float:
         """`value` as a float, if it is a finite number of the mean domain; `of` names the category in the error."""
         low, high = self.mean_domain
-        if isinstance(value, Real) and not isinstance(value, bool) and low <= value <= high and math.isfinite(value):
+        if check.is_number(value) and low <= value <= high and math.isfinite(value):
             return float(value)
         remedy = f"give a finite number from {low:g} to {high:g}"
-        raise ThresholdError(field if of is None else f"{field} of {of!r}", value, f"is not in the mean domain of {self}", remedy)
+        raise ThresholdError(
+            field if of is None else f"{field} of {of!r}", value, f"is not in the mean domain of {self}", remedy
+        )
 
     def divergence(self, x: float, y: float) -> float:
         """d(x, y): the Kullback-Leibler divergence from the law of mean x to the law of mean y (eq. 3)."""
@@ -259,7 +260,7 @@ class Bounded(Family):
     """Rewards in [low, high] that follow no parametric law, as real repayments do (section 4.3).
 
     Seen as Bernoulli on the interval: a sound kl-Bernoulli-UCB-4P, since no law on the interval has heavier tails for
-    its mean; for Bayes-UCB-4P and TS-4P, whose posterior then is a Bernoulli one with fractional successes, a heuristic.
+    its mean.  For Bayes-UCB-4P and TS-4P, whose posterior is a Bernoulli one with fractional successes, a heuristic.
     """
 
     low: float

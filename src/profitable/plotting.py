@@ -1,5 +1,8 @@
 """Pictures: functions that take numbers and draw; nothing here runs anything."""
 
+# matplotlib leaves some of its keyword arguments untyped.
+# pyright: reportUnknownMemberType=false
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,12 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profitable.errors import InputError
-from profitable.types import FloatArray
+from profitable.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from profitable.credit import Segment
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 GREY, BLUE, GREEN = "#777777", "#0072B2", "#009E73"
@@ -27,14 +28,18 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def save_credit(
-    path: Path, profit: FloatArray, acceptance: FloatArray, segments: "Sequence[Segment]", policy: str
-) -> None:
+def save_credit(path: Path, profit: FloatArray, acceptance: FloatArray, segments: Sequence[str], policy: str) -> None:
     """The credit example: profit [plays, 3, rounds] over time, and acceptance [segments, rounds] as a map."""
     figure = new_figure(10.5, 4.6)
+    from matplotlib.ticker import PercentFormatter
+
     left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.15))
-    rounds = np.arange(1, profit.shape[2] + 1)
-    styles = (("clairvoyant", 2, GREEN, "--"), (f"learns ({policy})", 1, BLUE, "-"), ("accepts everybody", 0, GREY, ":"))
+    rounds: IntArray = np.arange(1, profit.shape[2] + 1, dtype=np.int64)
+    styles = (
+        ("clairvoyant", 2, GREEN, "--"),
+        (f"learns ({policy})", 1, BLUE, "-"),
+        ("accepts everybody", 0, GREY, ":"),
+    )
     for name, lender, colour, line in styles:
         curves = profit[:, lender] / 1_000.0
         left.plot(rounds, curves.mean(axis=0), color=colour, linestyle=line, linewidth=2, label=name)
@@ -54,11 +59,10 @@ def save_credit(
         vmax=1.0,
         extent=(0.5, rounds[-1] + 0.5, len(segments), 0),
     )
-    labels = [f"{each.name}\n{each.margin:+,.0f} per loan".replace(",", " ") for each in segments]
-    right.set_yticks(np.arange(len(segments)) + 0.5, labels, fontsize=9)
+    right.set_yticks(np.arange(len(segments)) + 0.5, segments, fontsize=9)
     for i in range(1, len(segments)):
         right.axhline(i, color="white", linewidth=3)
     right.set(xlabel="round")
     right.set_title("Share of plays in which a segment is accepted", fontsize=10)
-    figure.colorbar(picture, ax=right, shrink=0.85, format=lambda share, _: f"{share:.0%}")
+    figure.colorbar(picture, ax=right, shrink=0.85, format=PercentFormatter(xmax=1.0))
     figure.savefig(path, dpi=150)

@@ -10,7 +10,7 @@ or, for Thompson sampling, one exponential draw per category and round.
 
 from abc import ABC
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from profitable import check
 from profitable.category import Category
@@ -53,7 +53,7 @@ class Policy(ABC):
         raise NotImplementedError
 
     def next_round(self, evidence: float, now: int) -> int | None:
-        """The first round after `now` in which this much evidence is tolerated; None if that is never (or past 10^18)."""
+        """The first round after `now` that tolerates this much evidence; None if that is never (or past 10^18)."""
         raise NotImplementedError
 
     @classmethod
@@ -95,7 +95,9 @@ class Deterministic(Policy):
         object.__setattr__(self, "c", check.not_negative("c", self.c))
         object.__setattr__(self, "inflate", check.positive("inflate", self.inflate))
         if self.inflate < 1.0:
-            raise ParameterError("inflate", self.inflate, "is below 1", "give 1 or more, so that patience is never negative")
+            raise ParameterError(
+                "inflate", self.inflate, "is below 1", "give 1 or more, so that patience is never negative"
+            )
 
     def patience(self, t: float) -> float:
         return rules.patience(self.c, self.inflate, float(t))

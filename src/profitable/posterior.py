@@ -1,4 +1,4 @@
-"""The posterior of a mean: survival, quantile, draws.  `Family.posterior` makes one; see `prior.py` for other priors."""
+"""The posterior of a mean: survival, quantile, draws.  `Family.posterior` makes one."""
 
 import math
 from dataclasses import dataclass

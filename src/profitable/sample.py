@@ -27,7 +27,8 @@ class Sample:
     def plus(self, other: "Sample", sign: float = 1.0) -> "Sample":
         """The two together, or with sign -1 this one without the other; values that nobody has are dropped."""
         values, where = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
-        counts = np.bincount(where, weights=np.concatenate([self.counts, sign * other.counts]))
+        weights = np.concatenate([self.counts, sign * other.counts])
+        counts = np.bincount(where, weights=weights).astype(np.float64)
         kept = counts != 0.0
         return Sample(values[kept], counts[kept])
 

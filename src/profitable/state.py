@@ -196,7 +196,8 @@ def load(path: Path) -> Agent:
     try:
         header = Header.model_validate_json(text)
         if header.format_version > FORMAT_VERSION:
-            problem = f"has format version {header.format_version}, and this is profitable {version.VERSION} for version {FORMAT_VERSION}"
+            theirs, ours = header.format_version, f"profitable {version.VERSION} reads up to {FORMAT_VERSION}"
+            problem = f"has format version {theirs}, and {ours}"
             raise NewerStateError("path", str(path), problem, "upgrade profitable, or use the version that wrote it")
         return restore(StateRecord.model_validate_json(text))
     except ValidationError as error:

@@ -52,7 +52,12 @@ class ExponentialStream:
     def dump(self) -> dict[str, str | int]:
         """Where the sequence stands, as JSON-ready values (128-bit integers as text)."""
         state: dict[str, Any] = self._start["state"]
-        return {"state": str(state["state"]), "increment": str(state["inc"]), "buffered": self._buffer.size, "used": self._used}
+        return {
+            "state": str(state["state"]),
+            "increment": str(state["inc"]),
+            "buffered": self._buffer.size,
+            "used": self._used,
+        }
 
     def restore(self, *, state: int, increment: int, buffered: int, used: int) -> None:
         """Stand where `dump` stood."""

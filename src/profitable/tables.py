@@ -52,4 +52,6 @@ def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str
     """The same as HTML, everything escaped."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )

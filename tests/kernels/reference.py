@@ -124,6 +124,6 @@ def empirical_evidence(values: list[float], counts: list[float], high: float, th
             for _ in range(210):
                 middle = (low + top) / 2
                 low, top = (middle, top) if slope(middle) > 0 else (low, middle)
-        return sum(count * mp.log(1 + top * (tau - value)) for value, count in points if value < high or not at_high) + (
-            sum(count * mp.log(1 + low * (tau - value)) for value, count in points if value == high) if at_high else 0
-        )
+        return sum(
+            count * mp.log(1 + top * (tau - value)) for value, count in points if value < high or not at_high
+        ) + (sum(count * mp.log(1 + low * (tau - value)) for value, count in points if value == high) if at_high else 0)

@@ -26,7 +26,28 @@ LAWS = {
 # Thresholds this many standard errors above the mean: evidence from 1e-8 to 1e5 nats and beyond.
 DEVIATIONS = (-8.0, -2.0, -0.3, 1.4e-4, 0.05, 1.0, 1.6, 4.0, 30.0, 460.0)
 if SOAK:
-    DEVIATIONS = (-30.0, -8.0, -5.6, -3.1, -2.0, -1.49, -0.3, -1e-3, 1e-5, 1.4e-4, 0.05, 0.5, 1.0, 1.51, 2.9, 4.0, 9.0, 30.0, 100.0, 460.0)
+    DEVIATIONS = (
+        -30.0,
+        -8.0,
+        -5.6,
+        -3.1,
+        -2.0,
+        -1.49,
+        -0.3,
+        -1e-3,
+        1e-5,
+        1.4e-4,
+        0.05,
+        0.5,
+        1.0,
+        1.51,
+        2.9,
+        4.0,
+        9.0,
+        30.0,
+        100.0,
+        460.0,
+    )
 CLIENTS = (1, 7, 1_000, 10**6, 10**9)
 if SOAK:
     CLIENTS = (1, 2, 7, 60, 199, 1_000, 40_000, 10**6, 10**9)
@@ -62,9 +83,7 @@ def thresholds(numbers: reference.Law, clients: int, total: float) -> list[float
     return sorted(point for point in points if low < point < high)
 
 
-GRID = [
-    pytest.param(numbers, clients, id=f"{name}-{clients}") for name, numbers in LAWS.items() for clients in CLIENTS
-]
+GRID = [pytest.param(numbers, clients, id=f"{name}-{clients}") for name, numbers in LAWS.items() for clients in CLIENTS]
 
 
 def assert_close(value: float, truth: mp.mpf, clients: float, what: object) -> None:
@@ -125,8 +144,16 @@ def test_posterior_is_likelihood_times_jeffreys_prior(numbers: reference.Law) ->
             return mp.exp(-reference.deviance(numbers, clients, total, mu)) / mp.sqrt(variance(mu))
 
         with mp.workdps(25):
-            upper = mp.quad(density, [threshold, threshold + 0.05, 1.0, 2.0, 8.0, 40.0, mp.inf] if high == math.inf else [threshold, (threshold + high) / 2, high])
-            lower = mp.quad(density, [-mp.inf, -2.0, 0.0, threshold] if low == -math.inf else [low, low + 0.01, low + 0.1, threshold])
+            upper = mp.quad(
+                density,
+                [threshold, threshold + 0.05, 1.0, 2.0, 8.0, 40.0, mp.inf]
+                if high == math.inf
+                else [threshold, (threshold + high) / 2, high],
+            )
+            lower = mp.quad(
+                density,
+                [-mp.inf, -2.0, 0.0, threshold] if low == -math.inf else [low, low + 0.01, low + 0.1, threshold],
+            )
         truth = -mp.log(upper / (upper + lower))
         assert abs(law.posterior_evidence(*numbers, float(clients), total, threshold) / truth - 1) < 1e-9
 

@@ -79,7 +79,9 @@ def test_thompson_index_is_a_posterior_draw(row: FamilyRow) -> None:
 def test_sums_drawn_at_once_have_the_law_of_single_rewards(row: FamilyRow) -> None:
     rng = np.random.default_rng(41)
     at_once = row.family.draw_total(rng, mean=row.mean, clients=6, size=4_000)
-    one_by_one = np.array([math.fsum(_statistics(row, row.family.draw(rng, mean=row.mean, size=6))) for _ in range(4_000)])
+    one_by_one = np.array(
+        [math.fsum(_statistics(row, row.family.draw(rng, mean=row.mean, size=6))) for _ in range(4_000)]
+    )
     assert stats.ks_2samp(at_once, one_by_one).pvalue > ALARM
     expected = row.family.lens().statistic_of_mean(row.mean)
     assert stats.ttest_1samp(at_once / 6, expected).pvalue > ALARM

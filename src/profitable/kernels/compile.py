@@ -17,7 +17,7 @@ logger = logging.getLogger("profitable")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # nogil: the simulator runs kernels in threads.  error_model="numpy": 1/0 is inf, as IEEE says, without a branch.
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def kernel(function: Function) -> Function:
@@ -45,4 +45,4 @@ class _Announcer(event.Listener):
         pass
 
 
-event.register("numba:compile", _Announcer())
+event.register("numba:compile", _Announcer())  # pyright: ignore[reportUnknownMemberType]

@@ -2,14 +2,17 @@
 
 import math
 
+import numpy as np
+
 from profitable.kernels.compile import kernel
 from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, POISSON
+from profitable.types import FloatArray
 
 POISSON_PIECE = 1e13  # NumPy's Poisson draws are wrong above a mean of about 1e14: larger ones are drawn in pieces
 
 
 @kernel
-def draw_poisson(rng, mean):
+def draw_poisson(rng: np.random.Generator, mean: float) -> float:
     """A Poisson number, for any mean, as a float."""
     total = 0.0
     while mean > POISSON_PIECE:
@@ -19,7 +22,9 @@ def draw_poisson(rng, mean):
 
 
 @kernel
-def draw_total(rng, law, p0, p1, p2, mean, clients):
+def draw_total(
+    rng: np.random.Generator, law: int, p0: float, p1: float, p2: float, mean: float, clients: float
+) -> float:
     """The sum of the statistics of `clients` clients whose statistic has the given mean.
 
     For `BINOMIAL` it is the two-point law on (low, high), binomial when there are several trials: the law itself
@@ -39,14 +44,18 @@ def draw_total(rng, law, p0, p1, p2, mean, clients):
 
 
 @kernel
-def draw_totals(rng, law, p0, p1, p2, mean, clients, out):
+def draw_totals(
+    rng: np.random.Generator, law: int, p0: float, p1: float, p2: float, mean: float, clients: float, out: FloatArray
+) -> None:
     """Fill `out` [M] with independent `draw_total`s."""
     for i in range(out.size):
         out[i] = draw_total(rng, law, p0, p1, p2, mean, clients)
 
 
 @kernel
-def draw_mean(rng, law, p0, p1, p2, clients, total):
+def draw_mean(
+    rng: np.random.Generator, law: int, p0: float, p1: float, p2: float, clients: float, total: float
+) -> float:
     """A mean from the Jeffreys posterior after `clients` clients with sum `total`."""
     if law == BINOMIAL:
         unit = p2 / (p1 - p0)
@@ -63,7 +72,9 @@ def draw_mean(rng, law, p0, p1, p2, clients, total):
 
 
 @kernel
-def draw_means(rng, law, p0, p1, p2, clients, total, out):
+def draw_means(
+    rng: np.random.Generator, law: int, p0: float, p1: float, p2: float, clients: float, total: float, out: FloatArray
+) -> None:
     """Fill `out` [M] with independent `draw_mean`s."""
     for i in range(out.size):
         out[i] = draw_mean(rng, law, p0, p1, p2, clients, total)

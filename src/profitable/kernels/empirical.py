@@ -4,8 +4,8 @@ The dual is one-dimensional and concave: with c_i clients of reward x_i,
 
     N K_inf = max over 0 <= lambda <= 1/(high - tau) of  sum c_i log(1 - lambda (x_i - tau)).
 
-It is written as lambda (N tau - S) - sum c_i [v_i - log(1 + v_i)] with v_i = lambda (tau - x_i), so that nothing cancels
-when the mean is close to the threshold.
+It is written as lambda (N tau - S) - sum c_i [v_i - log(1 + v_i)] with v_i = lambda (tau - x_i), so that nothing
+cancels when the mean is close to the threshold.
 """
 
 import math
@@ -13,10 +13,13 @@ import math
 from profitable.kernels.compile import kernel
 from profitable.kernels.law import exact_product
 from profitable.kernels.special import excess
+from profitable.types import FloatArray
 
 
 @kernel
-def slope(values, counts, threshold, gap, multiplier):
+def slope(
+    values: FloatArray, counts: FloatArray, threshold: float, gap: float, multiplier: float
+) -> tuple[float, float]:
     """First and second derivative of the dual in lambda; gap = N tau - S keeps the first one exact near its root."""
     bend = 0.0
     second = 0.0
@@ -29,7 +32,7 @@ def slope(values, counts, threshold, gap, multiplier):
 
 
 @kernel
-def exact_shortfall(values, counts, threshold):
+def exact_shortfall(values: FloatArray, counts: FloatArray, threshold: float) -> float:
     """N tau - S = sum c_i (tau - x_i), with exact products and Neumaier's summation."""
     clients = 0.0
     total = 0.0
@@ -49,7 +52,7 @@ def exact_shortfall(values, counts, threshold):
 
 
 @kernel
-def empirical_evidence(values, counts, high, threshold):
+def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, threshold: float) -> float:
     """N K_inf(empirical law, threshold); `values` [D] are distinct and at most `high`, `counts` [D] their numbers."""
     gap = exact_shortfall(values, counts, threshold)
     if gap <= 0.0:

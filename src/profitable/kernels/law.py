@@ -32,7 +32,7 @@ SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halv
 
 
 @kernel
-def exact_product(x, y):
+def exact_product(x: float, y: float) -> tuple[float, float]:
     """x * y as a rounded product and its rounding error (Dekker)."""
     product = x * y
     if not abs(product) < 1e290:
@@ -47,14 +47,14 @@ def exact_product(x, y):
 
 
 @kernel
-def shortfall(clients, mean, total):
+def shortfall(clients: float, mean: float, total: float) -> float:
     """clients * mean - total, with the product exact and the difference rounded once."""
     product, error = exact_product(clients, mean)
     return (product - total) + error
 
 
 @kernel
-def mean_low(law, p0, p1, p2):
+def mean_low(law: int, p0: float, p1: float, p2: float) -> float:
     """The lower edge of the law's mean domain."""
     if law == BINOMIAL:
         return p0
@@ -64,13 +64,13 @@ def mean_low(law, p0, p1, p2):
 
 
 @kernel
-def mean_high(law, p0, p1, p2):
+def mean_high(law: int, p0: float, p1: float, p2: float) -> float:
     """The upper edge of the law's mean domain."""
     return p1 if law == BINOMIAL else math.inf
 
 
 @kernel
-def deviance(law, p0, p1, p2, clients, total, mean):
+def deviance(law: int, p0: float, p1: float, p2: float, clients: float, total: float, mean: float) -> float:
     """N d(S/N, mean), on both sides of the mean; `deviance(..., 1, x, y)` is the divergence d(x, y) of eq. (3)."""
     gap = shortfall(clients, mean, total)
     if law == GAUSSIAN:
@@ -102,7 +102,7 @@ def deviance(law, p0, p1, p2, clients, total, mean):
 
 
 @kernel
-def against(law, p0, p1, p2, clients, total, threshold):
+def against(law: int, p0: float, p1: float, p2: float, clients: float, total: float, threshold: float) -> float:
     """N d(S/N, tau) if S/N < tau, else 0: the evidence of kl-UCB-4P."""
     if clients <= 0.0 or shortfall(clients, threshold, total) <= 0.0:
         return 0.0
@@ -110,7 +110,7 @@ def against(law, p0, p1, p2, clients, total, threshold):
 
 
 @kernel
-def _tail_evidence(law, p0, p1, p2, clients, total, threshold):
+def _tail_evidence(law: int, p0: float, p1: float, p2: float, clients: float, total: float, threshold: float) -> float:
     gap = shortfall(clients, threshold, total)
     if law == BINOMIAL:
         unit = p2 / (p1 - p0)
@@ -130,7 +130,9 @@ def _tail_evidence(law, p0, p1, p2, clients, total, threshold):
 
 
 @kernel
-def posterior_evidence(law, p0, p1, p2, clients, total, threshold):
+def posterior_evidence(
+    law: int, p0: float, p1: float, p2: float, clients: float, total: float, threshold: float
+) -> float:
     """-log P(mean >= threshold) under the Jeffreys posterior after `clients` clients with sum `total`.
 
     A conjugate prior other than Jeffreys' is imaginary clients on top of it, so that both numbers may be fractional,

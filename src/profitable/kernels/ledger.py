@@ -11,6 +11,7 @@ import numpy as np
 from profitable.kernels.compile import kernel
 from profitable.kernels.law import SMALLEST_POSITIVE
 from profitable.kernels.rule import EMPIRICAL, VARIANCE, evidence
+from profitable.types import FloatArray, IntArray
 
 # Rows of the table.  A decision keeps a copy of the first SNAPSHOT rows.
 CLIENTS = 0  # N: clients whose outcome is known
@@ -42,7 +43,7 @@ NONE = np.empty(0)
 
 
 @kernel
-def is_legal(lens, reward):
+def is_legal(lens: FloatArray, reward: float) -> bool:
     """Whether a reward lies in the family's support; the lower edge may be excluded, whole numbers demanded."""
     low = lens[SUPPORT_LOW]
     if not low <= reward <= lens[SUPPORT_HIGH] or math.isinf(reward):
@@ -53,7 +54,7 @@ def is_legal(lens, reward):
 
 
 @kernel
-def statistic(lens, reward):
+def statistic(lens: FloatArray, reward: float) -> float:
     """What the policy adds up for this reward."""
     code = lens[STATISTIC]
     if code == IDENTITY:
@@ -66,7 +67,7 @@ def statistic(lens, reward):
 
 
 @kernel
-def digest(lens, rewards):
+def digest(lens: FloatArray, rewards: FloatArray) -> tuple[int, float, float, float]:
     """First illegal position (-1 if none), sum of rewards, sum of statistics, their squared deviations."""
     raw = 0.0
     total = 0.0
@@ -85,7 +86,7 @@ def digest(lens, rewards):
 
 
 @kernel
-def renew(rule, table, k, lens):
+def renew(rule: int, table: FloatArray, k: int, lens: FloatArray) -> None:
     """Compute the evidence of category k anew (EMPIRICAL needs its values and is renewed by the agent)."""
     table[EVIDENCE, k] = evidence(
         rule,
@@ -103,14 +104,24 @@ def renew(rule, table, k, lens):
 
 
 @kernel
-def renew_many(rule, table, positions, which, lenses):
+def renew_many(rule: int, table: FloatArray, positions: IntArray, which: IntArray, lenses: FloatArray) -> None:
     """`renew` for several categories; `which` [K] names the row of `lenses` each category uses."""
     for k in positions:
         renew(rule, table, k, lenses[which[k]])
 
 
 @kernel
-def add(rule, table, k, lens, count, total, spread, revenue, cost):
+def add(
+    rule: int,
+    table: FloatArray,
+    k: int,
+    lens: FloatArray,
+    count: float,
+    total: float,
+    spread: float,
+    revenue: float,
+    cost: float,
+) -> None:
     """Add (or, with a negative count, take away) a batch whose sums are known, and renew the evidence."""
     before = table[CLIENTS, k]
     after = before + count
@@ -133,13 +144,13 @@ def add(rule, table, k, lens, count, total, spread, revenue, cost):
 
 
 @kernel
-def arrive(table, k, count):
+def arrive(table: FloatArray, k: int, count: float) -> None:
     """Outcomes came in: that many clients fewer to wait for."""
     table[WAITING, k] = max(0.0, table[WAITING, k] - count)
 
 
 @kernel
-def absorb(rule, table, k, lens, rewards):
+def absorb(rule: int, table: FloatArray, k: int, lens: FloatArray, rewards: FloatArray) -> int:
     """Check rewards and take them in at the category's own price; the first illegal position, or -1 when done."""
     bad, raw, total, spread = digest(lens, rewards)
     if bad < 0:

@@ -17,6 +17,7 @@ import math
 from profitable.kernels.compile import kernel
 from profitable.kernels.empirical import empirical_evidence
 from profitable.kernels.law import BINOMIAL, against, mean_high, mean_low, posterior_evidence, shortfall
+from profitable.types import FloatArray
 
 KL = 0
 KL_PLUS = 1
@@ -28,7 +29,7 @@ LAST_ROUND = 10**18  # rounds are 64-bit integers; what lies beyond counts as ne
 
 
 @kernel
-def variance_evidence(clients, total, spread, width, threshold):
+def variance_evidence(clients: float, total: float, spread: float, width: float, threshold: float) -> float:
     """UCB-V; `spread` is the sum of squared deviations from the mean, `width` the length B of the rewards' range."""
     gap = shortfall(clients, threshold, total) / clients
     if gap <= 0.0:
@@ -40,7 +41,19 @@ def variance_evidence(clients, total, spread, width, threshold):
 
 
 @kernel
-def evidence(rule, law, p0, p1, p2, clients, total, spread, values, counts, threshold):
+def evidence(
+    rule: int,
+    law: int,
+    p0: float,
+    p1: float,
+    p2: float,
+    clients: float,
+    total: float,
+    spread: float,
+    values: FloatArray,
+    counts: FloatArray,
+    threshold: float,
+) -> float:
     """How strongly, in nats, the data speak against "the mean is at least the threshold"; 0 without data.
 
     `spread` is used by VARIANCE, `values` [D] and `counts` [D] by EMPIRICAL; the other rules ignore them.
@@ -64,14 +77,14 @@ def evidence(rule, law, p0, p1, p2, clients, total, spread, values, counts, thre
 
 
 @kernel
-def patience(c, inflate, t):
+def patience(c: float, inflate: float, t: float) -> float:
     """log(inflate t) + c log log t, where log log t means log(max(1, log t)): it never falls."""
     logarithm = math.log(t)
     return math.log(inflate * t) + c * math.log(max(1.0, logarithm))
 
 
 @kernel
-def first_time(c, inflate, nats):
+def first_time(c: float, inflate: float, nats: float) -> int:
     """The smallest t >= 1 with patience(t) >= nats, or 0 if there is none up to `LAST_ROUND`."""
     if patience(c, inflate, LAST_ROUND) < nats:
         return 0
@@ -87,8 +100,20 @@ def first_time(c, inflate, nats):
 
 
 @kernel
-def index(rule, law, p0, p1, p2, clients, total, spread, values, counts, limit):
-    """sup of the thresholds whose evidence is at most `limit`: the paper's index u_a(t), by bisection to the last bit."""
+def index(
+    rule: int,
+    law: int,
+    p0: float,
+    p1: float,
+    p2: float,
+    clients: float,
+    total: float,
+    spread: float,
+    values: FloatArray,
+    counts: FloatArray,
+    limit: float,
+) -> float:
+    """sup of the thresholds whose evidence is at most `limit`: the paper's u_a(t), by bisection to the last bit."""
     edge_low = mean_low(law, p0, p1, p2)
     edge_high = mean_high(law, p0, p1, p2)
     if limit == math.inf or (clients == 0.0 and total == 0.0):
@@ -101,9 +126,10 @@ def index(rule, law, p0, p1, p2, clients, total, spread, values, counts, limit):
     inside = start
     if rule == POSTERIOR:  # a posterior quantile may lie below the mean
         step = max(abs(start), 1.0) * 1e-3
-        while inside > edge_low and evidence(
-            rule, law, p0, p1, p2, clients, total, spread, values, counts, inside
-        ) > limit:
+        while (
+            inside > edge_low
+            and evidence(rule, law, p0, p1, p2, clients, total, spread, values, counts, inside) > limit
+        ):
             inside = max(inside - step, edge_low)
             step *= 2.0
     outside = inside

@@ -27,7 +27,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 @kernel
-def excess(v, ratio):
+def excess(v: float, ratio: float) -> float:
     """v - log(ratio) >= 0, where ratio = 1 + v: the building block of every deviance.
 
     The caller passes both, each as exact as it has it: v decides near 0, ratio near its own 0.
@@ -51,7 +51,7 @@ def excess(v, ratio):
 
 
 @kernel
-def deviance_term(x, expected, gap):
+def deviance_term(x: float, expected: float, gap: float) -> float:
     """x log(x/expected) + expected - x, where gap = expected - x is given: the deviance of a Poisson count."""
     if x <= 0.0:
         return max(expected, 0.0)
@@ -64,7 +64,7 @@ def deviance_term(x, expected, gap):
 
 
 @kernel
-def stirling_remainder(a):
+def stirling_remainder(a: float) -> float:
     """log Gamma(a) minus Stirling's (a - 1/2) log a - a + log(2 pi)/2."""
     if a < 16.0:
         return math.lgamma(a) - (a - 0.5) * math.log(a) + a - HALF_LOG_TWO_PI
@@ -73,7 +73,7 @@ def stirling_remainder(a):
 
 
 @kernel
-def log1m_exp(x):
+def log1m_exp(x: float) -> float:
     """log(1 - e^x) for x <= 0."""
     if x > -LOG_TWO:
         return math.log(-math.expm1(x))
@@ -84,13 +84,13 @@ def log1m_exp(x):
 
 
 @kernel
-def log_gamma_front(a, x, gap):
+def log_gamma_front(a: float, x: float, gap: float) -> float:
     """log of x^a e^-x / Gamma(a); gap = x - a."""
     return 0.5 * math.log(a) - HALF_LOG_TWO_PI - deviance_term(a, x, gap) - stirling_remainder(a)
 
 
 @kernel
-def gamma_upper_fraction(a, gap):
+def gamma_upper_fraction(a: float, gap: float) -> float:
     """Gamma(a, x) / (x^a e^-x) for x > a; gap = x - a (Legendre's fraction, modified Lentz)."""
     b = gap + 1.0
     c = 1.0 / SMALLEST
@@ -114,7 +114,7 @@ def gamma_upper_fraction(a, gap):
 
 
 @kernel
-def gamma_lower_fraction(a, x, gap):
+def gamma_lower_fraction(a: float, x: float, gap: float) -> float:
     """gamma(a, x) / (x^a e^-x) for x < a; gap = x - a: 1/(a-x + x/(a+1-x + 2x/(a+2-x + ...))), all positive."""
     b = -gap
     c = 1.0 / SMALLEST
@@ -133,7 +133,7 @@ def gamma_lower_fraction(a, x, gap):
 
 
 @kernel
-def gamma_lower_series(a, x):
+def gamma_lower_series(a: float, x: float) -> float:
     """gamma(a, x) / (x^a e^-x) for small a: the power series, all terms positive."""
     term = 1.0 / a
     total = term
@@ -146,7 +146,7 @@ def gamma_lower_series(a, x):
 
 
 @kernel
-def gamma_between(a, x, gap, far):
+def gamma_between(a: float, x: float, gap: float, far: float) -> float:
     """Mass of the Gamma(a) law between x and a + far, where gap = x - a; for large a, in absolute value."""
     half = 0.5 * (far - gap)
     total = 0.0
@@ -157,7 +157,7 @@ def gamma_between(a, x, gap, far):
 
 
 @kernel
-def gamma_evidence(a, x, gap, upper):
+def gamma_evidence(a: float, x: float, gap: float, upper: bool) -> float:
     """-log P(G >= x) if `upper`, else -log P(G <= x), for G ~ Gamma(a, 1); gap = x - a."""
     if x <= 0.0:
         return 0.0 if upper else math.inf
@@ -192,7 +192,7 @@ def gamma_evidence(a, x, gap, upper):
 
 
 @kernel
-def log_beta_front(a, b, x, y, gap):
+def log_beta_front(a: float, b: float, x: float, y: float, gap: float) -> float:
     """log of x^a y^b / B(a, b), where y = 1 - x and gap = a - (a + b) x."""
     n = a + b
     deviance = deviance_term(a, n * x, -gap) + deviance_term(b, n * y, gap)
@@ -201,7 +201,7 @@ def log_beta_front(a, b, x, y, gap):
 
 
 @kernel
-def beta_fraction(a, b, x, y, gap):
+def beta_fraction(a: float, b: float, x: float, y: float, gap: float) -> float:
     """B_x(a, b) / (x^a y^b) for x below the mean; gap = a - (a + b) x (DiDonato and Morris's even fraction)."""
     denominator = a * (gap + 1.0) / (a + 1.0)
     if abs(denominator) < SMALLEST:
@@ -228,7 +228,7 @@ def beta_fraction(a, b, x, y, gap):
 
 
 @kernel
-def log_beta_lower(a, b, x, y, gap):
+def log_beta_lower(a: float, b: float, x: float, y: float, gap: float) -> float:
     """log P(B <= x) for B ~ Beta(a, b) and x at or below the middle of the law; gap = a - (a + b) x."""
     n = a + b
     deviation = math.sqrt(a * (b / n))
@@ -249,7 +249,7 @@ def log_beta_lower(a, b, x, y, gap):
 
 
 @kernel
-def beta_evidence(a, b, x, y, gap):
+def beta_evidence(a: float, b: float, x: float, y: float, gap: float) -> float:
     """-log P(B >= x) for B ~ Beta(a, b), where y = 1 - x and gap = a - (a + b) x."""
     if x <= 0.0:
         return 0.0
@@ -265,7 +265,7 @@ def beta_evidence(a, b, x, y, gap):
 
 
 @kernel
-def normal_evidence(z):
+def normal_evidence(z: float) -> float:
     """-log P(Z >= z) for a standard normal Z."""
     if z < -0.5:
         return -math.log1p(-0.5 * math.erfc(-z / math.sqrt(2.0)))
