@@ -143,7 +143,8 @@ class Agent:
             samples = None if self._samples is None else self._samples.copy()
         else:
             table = self._table[: ledger.SNAPSHOT, positions]
-            samples = None if self._samples is None else [self._samples[k] for k in positions.tolist()]
+            chosen: list[int] = positions.tolist()
+            samples = None if self._samples is None else [self._samples[k] for k in chosen]
         return Decision(self._round + 1, self._roster, table, limits, positions, self._paused, samples)
 
     def explain(self, name: str) -> str:
