@@ -114,7 +114,7 @@ class Family(ABC):
         """`size` independent rewards, [size].
 
         >>> Exponential().draw(np.random.default_rng(7), mean=2.0, size=2).round(3)
-        array([1.413, 1.517])
+        array([1.415, 2.05 ])
         """
         return self.lens().reward_of_statistic(self.draw_total(rng, mean=mean, clients=1, size=size))
 

@@ -21,7 +21,7 @@ class Posterior:
     >>> from profitable import Exponential
     >>> posterior = Exponential().posterior(clients=10, total=20.0)
     >>> round(posterior.survival(2.0), 4), round(posterior.quantile(0.5), 4)
-    (0.5421, 2.0684)
+    (0.5421, 2.0685)
     """
 
     lens: Lens
