@@ -237,7 +237,7 @@ def test_explanations_read_well() -> None:
     assert agent.round == before
     assert "Seen: 40 clients with mean 0." in text
     assert "it can be accepted again in round 7 525" in text
-    assert "comes back as 1 120.00 or not at all" in agent.explain("car loans")
+    assert "comes back as 1 120 or not at all" in agent.explain("car loans")
     agent.pause("students")
     assert "paused" in agent.explain("students")
     thompson = portfolio(pb.ThompsonSampling())

@@ -280,7 +280,7 @@ class Decision:
                 verdict.evidence,
                 verdict.patience,
             )
-            rows.append([verdict.name, *map(number, numbers), number(verdict.propensity, 3), verdict.reason])
+            rows.append([verdict.name, *map(number, numbers), number(verdict.propensity, 3), _short(verdict)])
         return rows
 
     _HEADERS = ("category", "clients", "mean", "threshold", "index", "evidence", "patience", "propensity", "decision")
@@ -297,3 +297,12 @@ class Decision:
 
     def _repr_html_(self) -> str:
         return html_table(self._caption() + self._rest(), self._HEADERS, self._rows())
+
+
+def _short(verdict: Verdict) -> str:
+    """The decision in a word or two; the numbers beside it say the rest."""
+    if verdict.accepted:
+        return "accepted"
+    if verdict.next_round is None:
+        return "paused" if verdict.reason.startswith("paused") else "skipped for good"
+    return f"skipped, next chance in round {number(verdict.next_round)}"

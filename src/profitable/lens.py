@@ -24,6 +24,8 @@ class Support:
     whole: bool = False
 
     def __str__(self) -> str:
+        if self.whole and self.high == self.low + 1:
+            return f"{self.low:g} or {self.high:g}"
         if self.whole:
             return f"a whole number from {self.low:g} to {self.high:g}" if self.high < math.inf else "0, 1, 2, ..."
         if self.low == -math.inf:

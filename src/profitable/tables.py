@@ -24,12 +24,12 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def money(value: float) -> str:
-    """An amount, with its sign if negative.
+    """An amount: with cents below a thousand, in whole units above.
 
     >>> money(-1234.5), money(0.25)
-    ('-1 234.50', '0.25')
+    ('-1 234', '0.25')
     """
-    return f"{value:,.2f}".replace(",", " ") if abs(value) < 10_000 else f"{value:,.0f}".replace(",", " ")
+    return f"{value:,.{2 if abs(value) < 1_000 else 0}f}".replace(",", " ")
 
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

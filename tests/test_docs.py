@@ -1,0 +1,84 @@
+"""The pages: every Python block runs, and prints what the page says it prints.
+
+A ```python block followed by a ```text block must print exactly that.  To renew the printed parts after a change:
+
+    PROFITABLE_UPDATE_DOCS=1 .venv/bin/python -m pytest tests/test_docs.py
+"""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+UPDATE = os.environ.get("PROFITABLE_UPDATE_DOCS") == "1"
+BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    names: dict[str, object] = {"__name__": "__main__"}
+    printed: str | None = None
+    pieces: list[str] = []
+    end = 0
+    for match in BLOCK.finditer(text):
+        kind, body = match.groups()
+        pieces.append(text[end : match.start()])
+        end = match.end()
+        if kind == "python":
+            assert not printed, f"{page.name}: what a block prints is not shown after it:\n{printed}"
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                exec(compile(body, str(page), "exec"), names)
+            printed = output.getvalue()
+            pieces.append(match.group())
+        elif printed is not None:
+            if not UPDATE:
+                assert body == printed
+            pieces.append(f"```text\n{printed}```")
+            printed = None
+        else:
+            pieces.append(match.group())
+    assert not printed
+    if UPDATE:
+        page.write_text("".join(pieces) + text[end:], encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "benchmarks/README.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_make_targets_on_the_pages_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    for page in PAGES:
+        for target in re.findall(r"(?:`|\$ )make ([a-z]+)", page.read_text(encoding="utf-8")):
+            assert target in targets, (page.name, target)
+
+
+def test_the_command_line_page_is_what_help_prints() -> None:
+    parts = ["# The command line\n\nWhat `--help` prints.\n"]
+    variables = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    for arguments in ([], ["credit"]):
+        command = [sys.executable, "-m", "profitable.cli", *arguments, "--help"]
+        done = subprocess.run(command, capture_output=True, text=True, env=variables, check=True, timeout=60)
+        lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+        help_text = "\n".join(lines).strip()
+        parts.append(f"\n## profitable {' '.join(arguments)}".rstrip() + f"\n\n```\n{help_text}\n```\n")
+    exit_codes = "0 done; 2 the command line or an input file is wrong (one line on standard error); 130 interrupted"
+    parts.append(f"\nExit codes: {exit_codes}; 1 anything else.\n")
+    page = ROOT / "docs" / "cli.md"
+    if UPDATE:
+        page.write_text("".join(parts), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == "".join(parts)
