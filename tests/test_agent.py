@@ -351,3 +351,16 @@ def test_any_history_matches_naive_book_keeping(history: list[tuple[str, object]
                 assert verdict.accepted == (model.evidence() <= patience)
         assert agent["a"].clients == len(model.rewards)
         assert agent["a"].evidence == pytest.approx(model.evidence(), rel=1e-9, abs=1e-12)
+
+
+def test_evidence_is_recomputed_only_where_something_changed() -> None:
+    from profitable.kernels.ledger import EVIDENCE
+
+    agent = portfolio(pb.BayesUCB())
+    agent.observe({"students": [1, 0], "shops": [2.0], "car loans": [1]})
+    agent._table[EVIDENCE, :3] = 123.0  # a mark that a recomputation would wipe out
+    agent.decide()
+    agent.observe("shops", [4.0])
+    assert [agent[name].evidence == 123.0 for name in agent.names] == [True, False, True]
+    agent.set_threshold("students", 0.3)
+    assert [agent[name].evidence == 123.0 for name in agent.names] == [False, False, True]

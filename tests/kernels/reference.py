@@ -62,7 +62,8 @@ def posterior_evidence(law: Law, clients: float, total: float, mean: float) -> m
     code, p0, p1, p2 = law
     n, s, y = mp.mpf(clients), mp.mpf(total), mp.mpf(mean)
     if code == GAUSSIAN:
-        return -mp.log(mp.ncdf((s - n * y) / (mp.mpf(p0) * mp.sqrt(n))))
+        z = (s - n * y) / (mp.mpf(p0) * mp.sqrt(n))
+        return -mp.log(mp.ncdf(z)) if z < 0 else -mp.log1p(-mp.ncdf(-z))
     if code == POISSON:
         return _gamma_evidence(s + mp.mpf("0.5"), n * y, upper=True)
     if code == GAMMA:
