@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import profitable as pb
+from profitable import families, policies
 from profitable.errors import RewardError, SumNotEnoughError, ThresholdError
+from profitable.kernels import empirical, law
 from profitable.kernels import rule as rules
+from tests.kernels import reference
 from tests.matrix import FAMILIES, POLICIES, FamilyRow
 
 every_family = pytest.mark.parametrize("row", FAMILIES, ids=str)
@@ -55,7 +59,12 @@ def states(row: FamilyRow, policy: pb.Policy) -> list[pb.Agent]:
 def test_index_says_the_same_as_evidence(row: FamilyRow, policy: pb.Policy) -> None:
     for agent in states(row, policy):
         for _ in range(12):  # round 1, the order-0 quantile of round 2, and what follows
-            verdict = agent.decide()["it"]
+            decision = agent.decide()
+            verdict = decision["it"]
+            # The index that is shown is moved to the decision's side: what is moved may be rounding only.
+            raw = decision._index(0, verdict.patience)
+            if (raw >= verdict.threshold) != (verdict.evidence <= verdict.patience):
+                assert abs(raw - verdict.threshold) <= 4 * math.ulp(verdict.threshold)
             assert not math.isnan(verdict.evidence)
             assert verdict.evidence >= 0.0
             assert not math.isnan(verdict.index)
@@ -284,3 +293,84 @@ def test_bayes_ucb_accepts_nobody_in_round_two(row: FamilyRow) -> None:
         agent.decide()
         agent.observe("it", [row.largest] * 5)
         assert agent.decide()["it"].accepted
+
+
+def test_the_matrix_is_complete() -> None:
+    assert {row.family.name for row in FAMILIES} == set(families.FAMILIES)
+    assert {policy.name for policy in POLICIES} == set(policies.POLICIES)
+
+
+def bernoulli_nats(clients: int, mean: float, threshold: float) -> float:
+    parts = ((mean, threshold), (1 - mean, 1 - threshold))
+    return clients * sum(x * math.log(x / y) for x, y in parts if x > 0)
+
+
+@pytest.mark.parametrize(
+    ("category", "rewards", "scaled"),
+    [
+        (pb.Category("it", pb.Poisson(), threshold=5.0, bound=10.0), [1, 0, 4, 12], lambda x: min(x, 10.0) / 10.0),
+        (pb.Category("it", pb.Bounded(low=-1.0, high=3.0), threshold=1.5), [-1, 0.5, 2], lambda x: (x + 1.0) / 4.0),
+        (pb.Category("it", pb.Binomial(trials=8), threshold=5.0), [4, 2, 7], lambda x: x / 8.0),
+        (
+            pb.Category("it", pb.Gaussian(sigma=1.0), threshold=1.0, bound=4.0),
+            [-7, 0.5, 5],
+            lambda x: (min(max(x, -4.0), 4.0) + 4.0) / 8.0,
+        ),
+    ],
+    ids=["poisson", "bounded", "binomial", "gaussian"],
+)
+def test_evidence_of_the_bounded_policies_by_hand(category: pb.Category, rewards: list[float], scaled) -> None:
+    values = [scaled(reward) for reward in rewards]
+    n, mean, tau = len(values), sum(values) / len(values), scaled(category.threshold)
+    assert mean < tau
+    variance = sum((value - mean) ** 2 for value in values) / n
+
+    def solves_ucb_v(x: float) -> float:
+        return mean + math.sqrt(2 * variance * x / n) + 3 * x / n - tau
+
+    for policy, by_hand in (
+        (pb.KLBernoulliUCB(), bernoulli_nats(n, mean, tau)),
+        (pb.KLBernoulliUCBPlus(), bernoulli_nats(n, mean, tau) + math.log(n)),
+        (pb.KLGaussianUCB(), 2 * n * (tau - mean) ** 2),
+        (pb.KLEmpUCB(), float(reference.empirical_evidence(values, [1.0] * n, 1.0, tau))),
+        (pb.UCBV(), float(scipy.optimize.brentq(solves_ucb_v, 0.0, 100.0, xtol=1e-14))),
+    ):
+        agent = pb.Agent([category], policy=policy)
+        agent.observe("it", rewards)
+        assert agent["it"].evidence == pytest.approx(by_hand, rel=1e-9), policy
+
+
+@pytest.mark.parametrize("size", [5, 1_000, 10**6])
+def test_ties_accept(size: int) -> None:
+    """2 of 5 is not below 0.4, although the double 0.4 is a little more than 2/5."""
+    for tenth in range(1, 10):
+        threshold = tenth / 10
+        for policy in (pb.KLUCB(), pb.KLUCBPlus(), pb.KLBernoulliUCB(), pb.KLEmpUCB(), pb.UCBV(), pb.KLGaussianUCB()):
+            agent = pb.Agent([pb.Category("it", pb.Bernoulli(), threshold=threshold)], policy=policy)
+            agent.observe("it", count=size * 2, total=tenth * size // 5)
+            assert agent["it"].mean == threshold
+            assert agent["it"].evidence == 0.0
+
+
+def test_ties_of_bayes_ucb() -> None:
+    """P(mean >= 1/2) is 1/2 by symmetry, and patience(2) is log 2."""
+    for half in (1, 2, 50, 10**6):
+        agent = pb.Agent([pb.Category("it", pb.Bernoulli(), threshold=0.5)], policy=pb.BayesUCB())
+        agent.observe("it", count=2 * half, total=half)
+        agent.decide()
+        agent.decide()
+        assert agent.decide()["it"].accepted
+
+
+def test_kl_emp_s_dual_is_the_bernoulli_divergence_on_two_points() -> None:
+    for clients in (2, 50, 10**4, 10**6, 10**9):
+        for share in (0.01, 0.3, 0.5):
+            ones = max(1.0, float(round(clients * share)))
+            for threshold in (ones / clients + 1e-3 / math.sqrt(clients), 0.7, 0.999, 1 - 1e-9):
+                if not ones / clients < threshold < 1.0:
+                    continue
+                dual = empirical.empirical_evidence(
+                    np.array([0.0, 1.0]), np.array([clients - ones, ones]), 1.0, threshold
+                )
+                closed = law.against(law.BINOMIAL, 0.0, 1.0, 1.0, float(clients), ones, threshold)
+                assert dual == pytest.approx(closed, rel=1e-10 if clients <= 10**6 else 1e-7)

@@ -7,8 +7,6 @@ from scipy import stats
 
 import profitable as pb
 
-DATA = {"beta": [1, 0, 1, 1, 0], "gamma": [2, 0, 4], "inverse-gamma": [0.5, 3.0, 1.25], "normal": [0.3, -1.0, 2.0]}
-
 
 def evidence(category: pb.Category, rewards: list[float]) -> float:
     agent = pb.Agent([category], policy=pb.BayesUCB())

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -49,11 +48,12 @@ class Agent:
         self._policy = policy
         self._stream = ExponentialStream(seed)
         self._table: FloatArray = np.zeros((ledger.ROWS, 0))
-        self._decided_from = self._table[: ledger.SNAPSHOT]  # the part of the table that a decision copies
         self._size = 0
         self._round = 0
         self._paused: frozenset[int] = frozenset()
         self._samples: list[Sample] | None = [] if policy.rule == rules.EMPIRICAL else None
+        if isinstance(categories, Category) or not isinstance(categories, Iterable):
+            raise ParameterError("categories", categories, "is no list of categories", "give [Category(...), ...]")
         given = list(categories)
         if not given:
             raise InputError("categories", given, "is empty", "give at least one profitable.Category")
@@ -139,7 +139,7 @@ class Agent:
 
     def _decision(self, positions: IntArray | None, limits: float | FloatArray) -> Decision:
         if positions is None:
-            table = self._decided_from.copy()
+            table = self._table[: ledger.SNAPSHOT, : self._size].copy()
             samples = None if self._samples is None else self._samples.copy()
         else:
             table = self._table[: ledger.SNAPSHOT, positions]
@@ -232,7 +232,9 @@ class Agent:
 
     def expect(self, category: str | Mapping[str, int], clients: int | None = None) -> None:
         """Say how many clients were accepted, so that the agent can show whose outcomes are still to come."""
-        numbers = category if isinstance(category, Mapping) else {category: clients}
+        if not isinstance(category, str | Mapping):
+            raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to numbers")
+        numbers = {category: clients} if isinstance(category, str) else category
         told = [
             (self._roster.position(name), check.whole(f"clients of {name!r}", number, least=0))
             for name, number in numbers.items()
@@ -251,6 +253,8 @@ class Agent:
     ) -> None:
         """Replace outcomes that were reported wrongly; without `now` they are taken back.
 
+        Without costs, money is corrected at what the category's clients cost, and a reward of 1 brought, on average.
+
         >>> import profitable as pb
         >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
         >>> agent.observe("a", [1, 1, 0])
@@ -262,9 +266,20 @@ class Agent:
         old = self._read(k, Batch(rewards=was, costs=was_costs))
         new = None if now is None else self._read(k, Batch(rewards=now, costs=now_costs))
         self._check_seen(k, name, was, old)
+        old = old if was_costs is not None else self._at_average(k, old)
+        new = new if new is None or now_costs is not None else self._at_average(k, new)
         self._add(k, old, -1.0)
         if new is not None:
             self._add(k, new, 1.0)
+
+    def _at_average(self, k: int, entry: Entry) -> Entry:
+        """The entry at the terms its clients had on average; a loan's rate may have changed since."""
+        numbers = self._table[:, k].tolist()
+        category = self._roster.categories[k]
+        cost = entry.clients * numbers[ledger.COST] / numbers[ledger.CLIENTS]
+        if category.amount is None or not numbers[ledger.TOTAL]:
+            return entry._replace(cost=cost)
+        return entry._replace(cost=cost, revenue=entry.total * numbers[ledger.REVENUE] / numbers[ledger.TOTAL])
 
     def _check_seen(self, k: int, name: str, was: Rewards, old: Entry) -> None:
         """Refuse to take back what cannot have been observed, as far as the sums tell."""
@@ -274,7 +289,8 @@ class Agent:
         elif clients <= 0.0:
             possible = clients == 0.0 and abs(total) <= 1e-9 * abs(old.total)
         else:
-            possible = self._roster.lens_of(k).can_sum_to(clients, total)
+            lens = self._roster.lens_of(k)
+            possible = lens.can_sum_to(clients, total, scale=abs(self._table[ledger.TOTAL, k]) + abs(old.total))
         if not possible:
             raise CorrectionError(
                 f"was of {name!r}",
@@ -286,14 +302,13 @@ class Agent:
     # ------------------------------------------------------------------------------------------ changing
 
     def add_category(self, *categories: Category) -> None:
-        """Add categories: they are accepted until an outcome speaks against them."""
+        """Add categories: they are accepted until an outcome (or an informative prior) speaks against them."""
         added = self._roster.add(categories)
         start, self._size = self._size, len(self._roster)
         if self._size > self._table.shape[1]:
             grown = np.zeros((ledger.ROWS, max(self._size, 2 * start)))
             grown[:, :start] = self._table[:, :start]
             self._table = grown
-        self._decided_from = self._table[: ledger.SNAPSHOT, : self._size]
         if self._samples is not None:
             self._samples.extend([EMPTY] * len(added))
         positions = np.arange(start, self._size)
@@ -337,16 +352,16 @@ class Agent:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a JSON file, whole or not at all."""
-        from profitable.state import save
+        from profitable.state import path_of, save
 
-        save(self, Path(path))
+        save(self, path_of(path))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Agent":
         """Read an agent back; it goes on exactly as if it had never stopped, Thompson draws included."""
-        from profitable.state import load
+        from profitable.state import load, path_of
 
-        return load(Path(path))
+        return load(path_of(path))
 
     # ------------------------------------------------------------------------------------------ showing
 

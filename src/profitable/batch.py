@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from profitable.errors import (
 from profitable.kernels import ledger
 from profitable.kernels import rule as rules
 from profitable.lens import Lens, Support
-from profitable.sample import Sample
+from profitable.sample import EMPTY, Sample
 from profitable.types import FloatArray
 
 Rewards = float | Sequence[float] | FloatArray
@@ -79,10 +79,14 @@ def read(batch: Batch, category: Category, lens: Lens, row: FloatArray, rule: in
     return Entry(float(rewards.size), total, spread, revenue, cost, sample)
 
 
-def reward_array(values: Any, category: Category, what: str = "rewards") -> FloatArray:
+def reward_array(values: Rewards, category: Category, what: str = "rewards") -> FloatArray:
     """A reward, or some, as an array [M] of doubles."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf" or array.ndim > 1:
+    try:
+        array = np.asarray(values)
+        masked = isinstance(values, np.ma.MaskedArray)
+    except (ValueError, TypeError):
+        masked, array = True, np.empty(0)
+    if masked or array.dtype.kind not in "biuf" or array.ndim > 1:
         problem = "is not a list of numbers"
         raise RewardError(f"{what} of {category.name!r}", values, problem, "give numbers, one per client")
     if not array.ndim:
@@ -94,9 +98,9 @@ def reward_array(values: Any, category: Category, what: str = "rewards") -> Floa
     return array.astype(np.float64)
 
 
-def _costs(values: Any, category: Category) -> FloatArray:
+def _costs(values: Rewards, category: Category) -> FloatArray:
     costs = reward_array(values, category, "costs")
-    bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0.0)))
+    bad = np.flatnonzero(~((costs >= 0.0) & (costs <= check.LARGEST)))
     if bad.size:
         remedy = "give finite amounts, 0 or more"
         raise ParameterError(f"costs of {category.name!r}", costs[bad[0]].item(), "is no cost", remedy)
@@ -130,17 +134,19 @@ def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
     if batch.count is None or batch.total is None:
         missing = "count" if batch.count is None else "total"
         raise ParameterError(f"{missing} {where}", None, "is missing", "give rewards, or both count and total")
-    if batch.count == 0:
+    count = float(check.whole(f"count {where}", batch.count, least=0))
+    if count == 0.0:
         raise EmptyObservationError(f"count {where}", 0, "is nobody", "give at least one client, or do not call")
-    count = float(check.whole(f"count {where}", batch.count))
-    if not check.is_number(batch.total):
+    if not check.is_number(batch.total) or (abs(batch.total) > check.LARGEST and not math.isinf(batch.total)):
         raise RewardError(f"total {where}", batch.total, "is not a number", "give the sum of the rewards")
     total = float(batch.total)
     support = lens.support
     _refuse_sum(total, category, lens, rule)
     low, high = count * support.low, count * support.high
+    if not support.whole and math.isfinite(total) and lens.can_sum_to(count, total):
+        total = min(max(total, low), high)  # a sum of edges may be rounded beyond its own edge
     whole = not support.whole or total.is_integer()
-    if not (math.isfinite(total) and low <= total <= high and whole and not (support.open and total == low)):
+    if not (math.isfinite(total) and low <= total <= high and whole and not (support.open and total <= low)):
         each = (
             f"each is {support}"
             if support.high == math.inf
@@ -156,7 +162,7 @@ def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
         cost = float(_costs(batch.costs, category).sum())
     spread = total * (1.0 - total / count)  # of zeros and ones: the only sums that UCB-V takes
     values = Sample(np.array([0.0, 1.0]), np.array([count - total, total]))
-    sample = values.plus(Sample(np.empty(0), np.empty(0))) if rule == rules.EMPIRICAL else None
+    sample = values.plus(EMPTY) if rule == rules.EMPIRICAL else None
     return Entry(count, total, spread, total * category.worth, cost, sample)
 
 

@@ -18,6 +18,7 @@ from profitable.category import Category
 from profitable.errors import InputError, ParameterError
 from profitable.families import Bounded, Family
 from profitable.kernels.empirical import empirical_evidence
+from profitable.kernels.rule import patience
 from profitable.sample import Sample
 
 # sup over T of sum_{t=3}^{T-1} 1/(t log t) - log log T, which increases to its limit.
@@ -59,7 +60,6 @@ def information(family: Family, mean: float, threshold: float) -> float:
         raise InputError(
             "family", str(family), "has a K_inf that depends on the whole law", "use information_of_law(values, ...)"
         )
-    mean, threshold = family.check_mean("mean", mean), family.check_mean("threshold", threshold)
     return family.divergence(mean, threshold) if mean < threshold else 0.0
 
 
@@ -72,14 +72,10 @@ def information_of_law(
     0.020411
     """
     law = Sample(np.array(values, dtype=np.float64), np.array(probabilities, dtype=np.float64))
-    if (
-        law.values.shape != law.counts.shape
-        or not law.values.size
-        or (law.counts < 0).any()
-        or (law.values > high).any()
-    ):
+    high, threshold = check.finite("high", high), check.finite("threshold", threshold)
+    if law.values.ndim != 1 or law.values.shape != law.counts.shape or not (law.values <= high).all():
         raise InputError("values", values, "are no law below the bound", "give values up to high, with probabilities")
-    if abs(law.counts.sum() - 1.0) > 1e-9:
+    if not (law.counts >= 0.0).all() or not abs(law.counts.sum() - 1.0) < 1e-9:
         raise InputError("probabilities", probabilities, "do not sum to 1", "give one probability for each value")
     return empirical_evidence(law.values, law.counts, high, threshold)
 
@@ -109,6 +105,8 @@ def lower_bound(categories: Sequence[Category], means: Sequence[float]) -> Lower
     >>> round(lower_bound(categories, means).total, 3)
     11.175
     """
+    if len(categories) != len(means):
+        raise InputError("means", means, f"are not {len(categories)}", "give one mean for each category")
     clients: list[float] = []
     regrets: list[float] = []
     for category, mean in zip(categories, means, strict=True):
@@ -128,8 +126,12 @@ def asymptotic_upper_bound(
 ) -> float:
     """Section 7: limsup R_T / log T of kl-UCB-4P (c >= 3), Bayes-UCB-4P (c >= 5) and TS-4P.
 
-    The lower bound with a factor average/smallest for each unprofitable category.
+    The lower bound with a factor average/smallest for each unprofitable category.  The theorems assume a finite largest
+    number of clients per round.  For TS-4P it does not hold as it stands when a *profitable* category has Exponential,
+    Gamma, Pareto or Weibull rewards: its rejected rounds then grow like log T, too (docs/mathematics.md).
     """
+    if len(arrivals) != len(categories):
+        raise InputError("arrivals", arrivals, f"are not {len(categories)}", "give one Arrivals for each category")
     below = lower_bound(categories, means).regret_per_log_t
     return math.fsum(each.average / each.smallest * regret for each, regret in zip(arrivals, below, strict=True))
 
@@ -159,17 +161,18 @@ def _chernoff_sums(nats: float, smallest: float) -> float:
 
 
 def deviation_constants(
-    family: Family, mean: float, threshold: float, *, factor: float, smallest: float
+    family: Family, mean: float, threshold: float, *, factor: float, smallest: float, rounds_factor: float | None = None
 ) -> tuple[float, float]:
-    """H(epsilon) and beta(epsilon) of the lemma behind Theorems 2 (i) and 3 (i), where f(epsilon) = `factor` > 1.
+    """H(epsilon) and beta(epsilon) of the lemma behind Theorems 2 (i) and 3 (i).
 
-    r in ]mean, threshold[ solves d(r, tau) = d(mu, tau)/f; H = 1/[(1 - e^-d(r, mu))(1 - e^-(c- d(r, mu)))] and
-    beta = f d(r, mu) / d(mu, tau).
+    With f = `factor` > 1, r in ]mean, threshold[ solves d(r, tau) = d(mu, tau)/f; then, with d = d(r, mu),
+    H = 1/[(1 - e^-d)(1 - e^-(c- d))] and beta = g d / d(mu, tau), where K_T = g (log T + ...) / (c- d(mu, tau)) and g
+    is `rounds_factor`; in the lemma g = f.
     """
-    whole = information(family, mean, threshold)
+    whole = family.divergence(mean, threshold)
     r = _root(lambda x: whole / factor - family.divergence(x, threshold), mean, threshold)
     nats = family.divergence(r, mean)
-    return _chernoff_sums(nats, smallest), factor * nats / whole
+    return _chernoff_sums(nats, smallest), (factor if rounds_factor is None else rounds_factor) * nats / whole
 
 
 def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
@@ -182,10 +185,6 @@ def _root(increasing: Callable[[float], float], low: float, high: float) -> floa
     return low
 
 
-def _log_time(horizon: float, c: float) -> float:
-    return math.log(horizon) + c * math.log(max(1.0, math.log(horizon)))
-
-
 def kl_ucb_unprofitable(
     family: Family,
     mean: float,
@@ -196,17 +195,17 @@ def kl_ucb_unprofitable(
     c: float = 3.0,
     epsilon: float | None = None,
 ) -> UpperBound:
-    """Theorem 2 (i): clients of an unprofitable category under kl-UCB-4P.
+    """Theorem 2 (i): clients of an unprofitable category under kl-UCB-4P (for Bounded, kl-Bernoulli-UCB-4P).
 
     (1 + eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_1(eps) / T^beta_1(eps)}, for any eps > 0; the
     best one unless `epsilon` is given.  (The proof takes eps < 1, but uses 1 + eps > 1 only.)
     """
-    _check_unprofitable(family, mean, threshold)
+    whole = _separation(family, mean, threshold)
+    late = patience(check.not_negative("c", c), 1.0, _horizon(horizon))
 
     def bound(eps: float) -> UpperBound:
-        whole = information(family, mean, threshold)
         h, beta = deviation_constants(family, mean, threshold, factor=1.0 + eps, smallest=arrivals.smallest)
-        leading = (1.0 + eps) * arrivals.average * _log_time(horizon, c) / (arrivals.smallest * whole)
+        leading = (1.0 + eps) * arrivals.average * late / (arrivals.smallest * whole)
         constant = arrivals.average * (1.0 + h * horizon**-beta)
         return _upper_bound(eps, leading, constant, {"H_1": h, "beta_1": beta}, arrivals, horizon)
 
@@ -224,6 +223,7 @@ def bayes_ucb_unprofitable(
     prior_low: float,
     c: float = 5.0,
     epsilon: float | None = None,
+    as_printed: bool = False,
 ) -> UpperBound:
     """Theorem 3 (i): clients of an unprofitable category under Bayes-UCB-4P.
 
@@ -231,33 +231,39 @@ def bayes_ucb_unprofitable(
     `prior_constant` is B, `prior_low` is mu_0^- < mean, the lower edge of the means the prior allows; both depend on
     the prior and are left open by the paper.  The theorem starts at T >= N_a(eps): with a given `epsilon` an earlier
     horizon is an error, otherwise the best eps that is allowed is taken.
+
+    The two conditions of the proof give d(mean of k, tau) <= d(mu, tau)/(1 + eps), not (1 - eps)/(1 + eps) d(mu, tau)
+    as printed: r solves the former, and H_3 is much larger; `as_printed=True` takes the latter.
     """
-    _check_unprofitable(family, mean, threshold)
-    whole = information(family, mean, threshold)
-    if not prior_low < mean:
+    whole = _separation(family, mean, threshold)
+    late = patience(check.not_negative("c", c), 1.0, _horizon(horizon))
+    log_b = math.log(max(check.positive("prior_constant", prior_constant), 1.0))  # the proof needs B >= 1
+    if not family.check_mean("prior_low", prior_low) < mean:
         raise InputError("prior_low", prior_low, "is not below the mean", "give the lower edge mu_0^- of the prior")
-    nats_low, nats_up = family.divergence(prior_low, mean), family.divergence(threshold, mean)
-    h_2 = math.fsum(
-        math.exp(-arrivals.smallest * nats) * _chernoff_sums(nats, arrivals.smallest) for nats in (nats_low, nats_up)
-    )
+    low, up = family.divergence(prior_low, mean), family.divergence(threshold, mean)
+    sums = [math.exp(-arrivals.smallest * nats) * _chernoff_sums(nats, arrivals.smallest) for nats in (low, up)]
+    h_2 = math.fsum(sums)
 
     def bound(eps: float) -> UpperBound:
         factor = (1.0 + eps) / (1.0 - eps)
-        h, beta = deviation_constants(family, mean, threshold, factor=factor, smallest=arrivals.smallest)
-        leading = factor * arrivals.average * _log_time(horizon, c) / (arrivals.smallest * whole)
-        constant = arrivals.average * (1.0 + h_2 + h * horizon**-beta)
-        rounds = math.ceil(factor * _log_time(horizon, c) / (arrivals.smallest * whole))
-        clients = arrivals.smallest * rounds
-        late = (
-            rounds >= math.ceil(3.0 / arrivals.smallest)
-            and (0.5 * math.log(clients) + math.log(prior_constant)) / clients <= eps / (1.0 + eps) * whole
+        h, beta = deviation_constants(
+            family,
+            mean,
+            threshold,
+            factor=factor if as_printed else 1.0 + eps,
+            smallest=arrivals.smallest,
+            rounds_factor=factor,
         )
-        if not late:
-            if epsilon is None:
-                constant = math.inf
-            else:
+        leading = factor * arrivals.average * late / (arrivals.smallest * whole)
+        constant = arrivals.average * (1.0 + h_2 + h * horizon**-beta)
+        rounds = math.ceil(factor * late / (arrivals.smallest * whole))
+        clients = arrivals.smallest * rounds
+        enough = (0.5 * math.log(clients) + log_b) / clients <= eps / (1.0 + eps) * whole
+        if rounds < math.ceil(3.0 / arrivals.smallest) or not enough:
+            if epsilon is not None:
                 remedy = "give a larger horizon or epsilon"
                 raise InputError("horizon", horizon, f"is below N_a({eps:g}) of Theorem 3", remedy)
+            constant = math.inf
         return _upper_bound(eps, leading, constant, {"H_2": h_2, "H_3": h, "beta_2": beta}, arrivals, horizon)
 
     return _best(bound, epsilon, largest=1.0)
@@ -266,10 +272,15 @@ def bayes_ucb_unprofitable(
 def thompson_unprofitable(
     family: Family, mean: float, threshold: float, *, horizon: float, arrivals: Arrivals, epsilon: float = 0.0
 ) -> float:
-    """Theorem 4 (i), the leading term: (1 + eps)/(1 - eps) c~+ log T / (c- d(mu, tau)); H_4 is not explicit."""
-    _check_unprofitable(family, mean, threshold)
+    """Theorem 4 (i), the leading term: (1 + eps)/(1 - eps) c~+ log T / (c- d(mu, tau)); H_4 is not explicit.
+
+    The theorem holds for each eps in ]0, 1[; 0 gives the limit.
+    """
+    if not 0.0 <= epsilon < 1.0:
+        raise ParameterError("epsilon", epsilon, "is not in [0, 1[", "give a number in between")
     factor = (1.0 + epsilon) / (1.0 - epsilon)
-    return factor * arrivals.average * math.log(horizon) / (arrivals.smallest * information(family, mean, threshold))
+    whole = _separation(family, mean, threshold)
+    return factor * arrivals.average * math.log(_horizon(horizon)) / (arrivals.smallest * whole)
 
 
 def kl_ucb_profitable(*, horizon: float, arrivals: Arrivals, c: float = 3.0, as_printed: bool = False) -> float:
@@ -277,9 +288,9 @@ def kl_ucb_profitable(*, horizon: float, arrivals: Arrivals, c: float = 3.0, as_
 
     c~+ {e(2c + 3) log log T + c+ + 3}.  Following the proof, the last constant is 2 + e(2c + 3) 0.0733 (3.79 at c = 3).
     """
-    if c < 3.0:
+    if not c >= 3.0:
         raise InputError("c", c, "is below 3", "Theorem 2 (ii) needs c >= 3")
-    if horizon < max(3.0, arrivals.largest):
+    if _horizon(horizon) < max(3.0, arrivals.largest):
         raise InputError("horizon", horizon, "is too early", "Theorem 2 (ii) needs T >= max(3, c+), c+ finite")
     slope = math.e * (2.0 * c + 3.0)
     last = 3.0 if as_printed else 2.0 + slope * LOG_LOG_CONSTANT
@@ -300,40 +311,55 @@ def bayes_ucb_profitable(
 ) -> float:
     """Theorem 3 (ii): clients of a profitable category that Bayes-UCB-4P (c >= 5) turns away by T >= t_a.
 
-    c~+ {e(2(c - 2) + 4)/A log log T + t_a + 1} with t_a = max(e/A, 3, A, c+, A c+).  Following the proof adds t_0 (the
-    rounds before the posterior quantile exceeds the mean, which needs the constant C, and before d (log t)^2 is at
-    least 2 log t, exp(2/d), astronomically large for close means), and the first sum, pi^2/6 / (1 - e^-d).
-    `prior_a` is A and `prior_c` is C; both depend on the prior.
+    c~+ {e(2(c - 2) + 4)/A log log T + t_a + 1} with t_a = max(e/A, 3, A, c+, A c+).  Following the proof, the last 1 is
+    e(2(c - 2) + 4)/A 0.0733, and two terms are added: t_0 - 1, the rounds before the posterior quantile exceeds the
+    mean (C^2 t (log t)^(2c) >= 1) and before d (log t)^2 >= 2 log t (exp(2/d), astronomical for close means); and
+    the first sum, pi^2/6 / (1 - e^-d).  `prior_a` is A and `prior_c` is C; both depend on the prior.
     """
-    if c < 5.0:
+    if not c >= 5.0:
         raise InputError("c", c, "is below 5", "Theorem 3 (ii) needs c >= 5")
-    if not family.check_mean("mean", mean) > family.check_mean("threshold", threshold):
-        raise InputError("mean", mean, "is not above the threshold", "give a profitable category")
+    _separation(family, threshold, mean)
+    prior_a, prior_c = check.positive("prior_a", prior_a), check.positive("prior_c", prior_c)
     largest = arrivals.largest
     t_a = max(math.e / prior_a, 3.0, prior_a, largest, prior_a * largest)
-    if horizon < t_a:
+    if _horizon(horizon) < t_a:
         raise InputError("horizon", horizon, "is too early", f"Theorem 3 (ii) needs T >= t_a = {t_a:g}")
     slope = math.e * (2.0 * (c - 2.0) + 4.0) / prior_a
-    printed = slope * math.log(math.log(horizon)) + t_a + 1.0
+    log_log = math.log(math.log(horizon))
     if as_printed:
-        return arrivals.average * printed
+        return arrivals.average * (slope * log_log + t_a + 1.0)
     nats = family.divergence(threshold, mean)
-    t_1 = _first_time(lambda t: prior_c**2 * t * math.log(t) ** (2.0 * c) >= 1.0)
-    t_2 = math.exp(2.0 / nats) if 2.0 / nats < 700.0 else math.inf
-    extra = max(t_1, t_2) - 1.0 + math.pi**2 / 6.0 / -math.expm1(-nats) + slope * LOG_LOG_CONSTANT - 1.0
-    return arrivals.average * (printed + extra)
+    t_1 = _first_time(lambda t: 2.0 * math.log(prior_c) + math.log(t) + 2.0 * c * math.log(math.log(t)) >= 0.0)
+    t_2 = math.ceil(math.exp(2.0 / nats)) if 2.0 / nats < 700.0 else math.inf
+    first_sum = math.pi**2 / 6.0 / -math.expm1(-nats)
+    return arrivals.average * (max(t_1, t_2) - 1.0 + first_sum + t_a + slope * (log_log + LOG_LOG_CONSTANT))
 
 
-def _first_time(reached: Callable[[float], bool]) -> float:
-    time = 1.0
-    while not reached(time):
-        time = time + 1.0 if time < 1e6 else 1.01 * time
-    return time
+def _first_time(reached: Callable[[int], bool]) -> int:
+    """The smallest integer t >= 2 from which on something increasing is reached."""
+    high = 2
+    while not reached(high):
+        high *= 2
+    low = max(2, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle + 1, high)
+    return low
 
 
-def _check_unprofitable(family: Family, mean: float, threshold: float) -> None:
-    if not family.check_mean("mean", mean) < family.check_mean("threshold", threshold):
-        raise InputError("mean", mean, "is not below the threshold", "give an unprofitable category")
+def _separation(family: Family, mean: float, threshold: float) -> float:
+    """d(mean, threshold) > 0 of an unprofitable category."""
+    nats = family.divergence(mean, threshold)
+    if not mean < threshold or not 0.0 < nats < math.inf:
+        remedy = f"give means of {family} that lie apart, on the side of the threshold that the theorem is about"
+        raise InputError("mean and threshold", (mean, threshold), "do not fit the theorem", remedy)
+    return nats
+
+
+def _horizon(horizon: float) -> float:
+    if not check.is_number(horizon) or not 2.0 <= horizon <= check.LARGEST:
+        raise ParameterError("horizon", horizon, "is no number of rounds", "give 2 or more")
+    return float(horizon)
 
 
 def _upper_bound(

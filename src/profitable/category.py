@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from profitable import check
-from profitable.errors import ParameterError
+from profitable.errors import ParameterError, ThresholdError
 from profitable.families import Bernoulli, Family
 from profitable.prior import Prior
 
@@ -15,8 +15,10 @@ class Category:
 
     - `threshold`: what accepting one client costs, in the units of the rewards.
     - `bound`: rewards are cut at it by the policies for bounded rewards, which need one; the others do not look at it.
+      Where rewards can be negative they are cut at -bound, too.
     - `worth`: what a reward of 1 is worth in money.  Evidence is about rewards, profit is shown in money.
     - `prior`: for Bayes-UCB-4P and TS-4P; Jeffreys' unless given.
+    - `amount`: set by `Category.loan`: what one loan costs, the same at any rate.
 
     >>> Category("shops", Bernoulli(), threshold=0.2).price
     0.2
@@ -31,7 +33,7 @@ class Category:
     amount: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
+        if not isinstance(self.name, str) or not self.name.strip() or not _is_text(self.name):
             raise ParameterError("name", self.name, "is not a name", "give the category a text that is not empty")
         if not isinstance(self.family, Family):
             raise ParameterError(
@@ -39,11 +41,23 @@ class Category:
             )
         threshold = self.family.check_mean("threshold", self.threshold, of=self.name)
         object.__setattr__(self, "threshold", threshold)
-        if self.worth != 1.0:
+        if not self.family.lens().holds_mean(threshold):
+            problem, remedy = f"is beyond what the statistic of {self.family} can hold", "give rewards in another unit"
+            raise ThresholdError(f"threshold of {self.name!r}", self.threshold, problem, remedy)
+        if type(self.worth) is not float or self.worth != 1.0:
             object.__setattr__(self, "worth", check.positive(f"worth of {self.name!r}", self.worth))
         if self.bound is not None:
-            self._check_bound(check.finite(f"bound of {self.name!r}", self.bound))
+            object.__setattr__(self, "bound", check.finite(f"bound of {self.name!r}", self.bound))
+            self._check_bound(self.bound)
+        if self.amount is not None:
+            object.__setattr__(self, "amount", check.positive(f"amount of {self.name!r}", self.amount))
+            if not isinstance(self.family, Bernoulli):
+                problem = f"makes {self.family} rewards a loan"
+                raise ParameterError(f"amount of {self.name!r}", self.amount, problem, "use Category.loan, or worth=")
         if self.prior is not None:
+            if not isinstance(self.prior, Prior):
+                remedy = "give for example Prior.like(clients=200, mean=0.91)"
+                raise ParameterError(f"prior of {self.name!r}", self.prior, "is not a prior", remedy)
             self.prior.imaginary_clients(self.family)
 
     def _check_bound(self, bound: float) -> None:
@@ -55,9 +69,9 @@ class Category:
             )
         if bound <= 0.0 and natural is None:
             raise ParameterError(where, bound, "is not positive", "give the largest reward that should count")
-        if bound < self.threshold:
+        if abs(self.threshold) > bound and natural is None:
             raise ParameterError(
-                where, bound, f"is below the threshold {self.threshold:g}", "give a bound above the threshold"
+                where, bound, f"does not reach the threshold {self.threshold:g}", "give a bound beyond the threshold"
             )
 
     @classmethod
@@ -93,4 +107,15 @@ class Category:
         """The interval that policies for bounded rewards see, if there is one."""
         if self.family.bounds is not None:
             return self.family.bounds
-        return None if self.bound is None else (0.0, float(self.bound))
+        if self.bound is None:
+            return None
+        return (0.0 if self.family.support.low >= 0.0 else -self.bound), self.bound
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be written to a file (half a surrogate pair cannot)."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -2,6 +2,9 @@
 
 import json
 import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +12,7 @@ import typer
 
 from profitable.version import VERSION
 
-DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
 app = typer.Typer(
     name="profitable",
@@ -52,19 +55,15 @@ def credit(
     from rich.progress import track
 
     from profitable import credit as example
-    from profitable.errors import InputError
     from profitable.policies import Policy
 
     chosen = Policy.parse(policy)
-    _writable(out)
     console = Console(stderr=True)
-    steps = iter(track(range(plays), "playing", console=console, transient=True, disable=not console.is_terminal))
-    result = example.run(chosen, rounds=rounds, plays=plays, seed=seed, advance=lambda: next(steps, None))
-    next(steps, None)
-    try:
+    with _output_folder(out):
+        steps = iter(track(range(plays), "playing", console=console, transient=True, disable=not console.is_terminal))
+        result = example.run(chosen, rounds=rounds, plays=plays, seed=seed, advance=lambda: next(steps, None))
+        next(steps, None)
         files = result.save(out)
-    except OSError as error:
-        raise InputError("out", str(out), f"cannot be written ({error.strerror})", "choose another folder") from None
     if as_json:
         typer.echo(json.dumps(result.to_dict()))
         return
@@ -76,13 +75,26 @@ def credit(
     typer.echo(f"\nPicture: {files[0]}   Numbers: {files[1]}")
 
 
-def _writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written before the work is done, not after."""
+@contextmanager
+def _output_folder(folder: Path) -> Generator[None]:
+    """Make a folder before the work that fills it; take it away again if the work does not get done."""
     from profitable.errors import InputError
 
-    existing = next(parent for parent in (folder, *folder.resolve().parents) if parent.exists())
-    if not existing.is_dir():
-        raise InputError("out", str(folder), "is not a folder", "choose another folder")
+    made: list[Path] = []
+    try:
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        yield
+    except BaseException as error:
+        for path in made:
+            with suppress(OSError):
+                path.rmdir()
+        if isinstance(error, OSError):
+            problem = f"cannot be written ({error.strerror or error})"
+            raise InputError("out", str(folder), problem, "choose another folder") from None
+        raise
 
 
 def _usage_message(error: typer.TyperException) -> str:

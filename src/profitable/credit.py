@@ -181,8 +181,8 @@ def run(
     >>> result.profit.shape
     (2, 3, 50)
     """
-    check.whole("rounds", rounds)
-    check.whole("plays", plays)
+    check.whole("rounds", rounds, most=10**5)
+    check.whole("plays", plays, most=10**5)
     check.whole("seed", seed, least=0)
     histories: list[Play] = []
     for child in np.random.SeedSequence(seed).spawn(plays):

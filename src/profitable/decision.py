@@ -4,12 +4,13 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from profitable.errors import UnknownCategoryError
-from profitable.kernels.ledger import CLIENTS, EVIDENCE, SPREAD, TARGET, THRESHOLD, TOTAL, WAITING
+from profitable.kernels.ledger import CLIENTS, EVIDENCE, SPREAD, THRESHOLD, TOTAL, WAITING
 from profitable.kernels.rule import index
 from profitable.policies import Policy
 from profitable.roster import Roster
@@ -24,7 +25,8 @@ class Verdict:
 
     - `evidence`, `patience`: in nats; accepted when evidence <= patience (and not paused).
     - `index`: the paper's index; index >= threshold says the same.  Infinite when nothing limits it.
-    - `mean`: the mean of the clients seen (for Pareto and Weibull the one that fits their statistic); None without any.
+    - `mean`: of the rewards as the policy saw them, cut at their bound or not (for Pareto and Weibull the mean that
+      fits their statistic); None without any.
     - `propensity`: the probability with which this round's rule accepts.
     - `next_round`: the next round in which a rejected category can be accepted; None if accepted, paused or never.
     - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
@@ -56,7 +58,7 @@ class Decision:
     decide about many categories at once.
     """
 
-    __slots__ = ("_limits", "_mask", "_paused", "_positions", "_roster", "_samples", "_table", "round")
+    __slots__ = ("_limits", "_mask", "_paused", "_positions", "_roster", "_round", "_samples", "_table")
 
     def __init__(
         self,
@@ -68,9 +70,10 @@ class Decision:
         paused: frozenset[int],
         samples: list[Sample] | None,
     ) -> None:
-        self.round = round
+        self._round = round
         self._roster = roster
         self._table = table
+        table.setflags(write=False)
         self._limits = limits
         self._positions = positions
         self._paused = paused
@@ -82,11 +85,17 @@ class Decision:
         return np.isin(positions, list(self._paused))
 
     @property
+    def round(self) -> int:
+        """The round that was decided."""
+        return self._round
+
+    @property
     def accepted_mask(self) -> BoolArray:
         """Whether each category is accepted, [M]."""
         if self._mask is None:
             mask: BoolArray = np.less_equal(self._table[EVIDENCE], self._limits)
             self._mask = mask & ~self._paused_mask() if self._paused else mask
+            self._mask.setflags(write=False)
         return self._mask
 
     @property
@@ -112,10 +121,8 @@ class Decision:
         return self._named(~self.accepted_mask)
 
     def _named(self, mask: BoolArray) -> tuple[str, ...]:
-        names = self._roster.names
-        columns = np.flatnonzero(mask)
-        positions = columns if self._positions is None else self._positions[columns]
-        return tuple(names[k] for k in positions.tolist())
+        names = self._roster.names if self._positions is None else self.names
+        return tuple(compress(names, mask.tolist()))
 
     @property
     def evidence(self) -> FloatArray:
@@ -173,7 +180,7 @@ class Decision:
         return column
 
     def _column(self, name: str) -> int | None:
-        k = self._roster.positions.get(name)
+        k = self._roster.positions.get(name) if isinstance(name, str) else None
         if k is None or self._positions is None:
             return None if k is None or k >= len(self) else k
         found = np.flatnonzero(self._positions == k)
@@ -188,19 +195,8 @@ class Decision:
         accepted = self._accepts(column)
         tolerated = evidence <= patience
         paused = k in self._paused
-        sample = EMPTY if self._samples is None else self._samples[column]
-        statistic_index = index(
-            self.policy.rule,
-            *lens.law_numbers,
-            clients + lens.prior_clients,
-            total + lens.prior_total,
-            numbers[SPREAD],
-            sample.values,
-            sample.counts,
-            patience,
-        )
         threshold = numbers[THRESHOLD]
-        shown_index = lens.mean_of_statistic(statistic_index)
+        shown_index = self._index(column, patience)
         # Where rounding would make the index disagree with the decision, the decision is right.
         if tolerated and shown_index < threshold:
             shown_index = threshold
@@ -223,10 +219,27 @@ class Decision:
             waiting=int(numbers[WAITING]),
             reason="",
         )
-        object.__setattr__(verdict, "reason", self._reason(verdict, paused, below=numbers[TARGET] * clients > total))
+        object.__setattr__(verdict, "reason", self._reason(verdict, paused))
         return verdict
 
-    def _reason(self, verdict: Verdict, paused: bool, *, below: bool) -> str:
+    def _index(self, column: int, patience: float) -> float:
+        """The index as the kernel computes it."""
+        numbers = self._table[:, column].tolist()
+        lens = self._roster.lens_of(column if self._positions is None else int(self._positions[column]))
+        sample = EMPTY if self._samples is None else self._samples[column]
+        value = index(
+            self.policy.rule,
+            *lens.law_numbers,
+            numbers[CLIENTS] + lens.prior_clients,
+            numbers[TOTAL] + lens.prior_total,
+            numbers[SPREAD],
+            sample.values,
+            sample.counts,
+            patience,
+        )
+        return lens.mean_of_statistic(value)
+
+    def _reason(self, verdict: Verdict, paused: bool) -> str:
         if paused:
             return "paused: not offered until it is resumed"
         if self.round == 1:
@@ -240,7 +253,7 @@ class Decision:
         if verdict.accepted:
             if verdict.clients == 0 and verdict.evidence == 0.0:
                 return "accepted: no outcome is known yet, so nothing speaks against it"
-            if verdict.clients > 0 and not below and verdict.evidence == 0.0:
+            if verdict.evidence == 0.0:
                 return f"accepted: the mean of its {number(verdict.clients)} clients is not below the threshold"
             return f"accepted: {against}, {limit}"
         if verdict.next_round is None:

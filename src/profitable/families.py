@@ -26,13 +26,15 @@ from profitable import check
 from profitable.errors import ParameterError, ThresholdError
 from profitable.kernels import ledger
 from profitable.kernels.draw import draw_totals
-from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, deviance
+from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, SMALLEST_POSITIVE
 from profitable.lens import Lens, Support
 from profitable.posterior import Posterior
 from profitable.types import FloatArray
 
 COUNTS = Support(low=0.0, whole=True)
 POSITIVE = Support(low=0.0, open=True)
+SMALLEST_WEIBULL_SHAPE = 0.01
+MOST_DRAWN = 1e18  # sums of counts are drawn as 64-bit integers
 
 
 @dataclass(frozen=True)
@@ -80,17 +82,16 @@ class Family(ABC):
     def check_mean(self, field: str, value: object, *, of: str | None = None) -> float:
         """`value` as a float, if it is a finite number of the mean domain; `of` names the category in the error."""
         low, high = self.mean_domain
-        if check.is_number(value) and low <= value <= high and math.isfinite(value):
+        if check.is_number(value) and low <= value <= high and abs(value) <= check.LARGEST:
             return float(value)
-        remedy = f"give a finite number from {low:g} to {high:g}"
+        remedy = f"give a finite number from {max(low, -check.LARGEST):g} to {min(high, check.LARGEST):g}"
         raise ThresholdError(
             field if of is None else f"{field} of {of!r}", value, f"is not in the mean domain of {self}", remedy
         )
 
     def divergence(self, x: float, y: float) -> float:
         """d(x, y): the Kullback-Leibler divergence from the law of mean x to the law of mean y (eq. 3)."""
-        lens = self.lens()
-        return deviance(*lens.law_numbers, 1.0, lens.statistic_of_mean(x), lens.statistic_of_mean(y))
+        return self.lens().divergence(self.check_mean("x", x), self.check_mean("y", y))
 
     def posterior(self, *, clients: float, total: float) -> Posterior:
         """The Jeffreys posterior of the mean after `clients` clients whose statistics sum to `total`.
@@ -99,16 +100,22 @@ class Family(ABC):
         0.5
         """
         seen = check.not_negative("clients", clients), check.finite("total", total)
+        if not self.lens().can_sum_to(*seen):
+            raise ParameterError("total", total, f"cannot be the sum over {clients:g} clients", "give a possible sum")
         return Posterior(self.lens().with_prior(*seen))
 
     def draw_total(self, rng: np.random.Generator, *, mean: float, clients: int, size: int = 1) -> FloatArray:
         """`size` independent sums [size], each of the statistics of `clients` rewards, drawn at once."""
-        self.check_mean("mean", mean)
-        check.whole("clients", clients)
         lens = self.lens()
-        out = np.empty(size)
-        draw_totals(rng, *lens.law_numbers, lens.statistic_of_mean(mean), float(clients), out)
-        return out
+        value = lens.statistic_of_mean(self.check_mean("mean", mean))
+        number = float(check.whole("clients", clients))
+        if self.support.open and mean == self.mean_domain[0]:
+            raise ParameterError("mean", mean, f"is no mean that {self} rewards can have", "give a larger one")
+        if not abs(number * value) <= MOST_DRAWN:
+            raise ParameterError("mean", mean, "makes sums too large to be drawn exactly", "give fewer clients")
+        out = np.empty(check.whole("size", size, least=0))
+        draw_totals(rng, *lens.law_numbers, value, number, out)
+        return np.maximum(out, SMALLEST_POSITIVE) if self.support.open else out
 
     def draw(self, rng: np.random.Generator, *, mean: float, size: int = 1) -> FloatArray:
         """`size` independent rewards, [size].
@@ -147,7 +154,7 @@ class Binomial(Family):
     name = "binomial"
 
     def __post_init__(self) -> None:
-        check.whole("trials", self.trials)
+        object.__setattr__(self, "trials", check.whole("trials", self.trials, most=10**6))
 
     def _make_lens(self) -> Lens:
         trials = float(self.trials)
@@ -172,7 +179,7 @@ class NegativeBinomial(Family):
     name = "negative-binomial"
 
     def __post_init__(self) -> None:
-        check.positive("failures", self.failures)
+        object.__setattr__(self, "failures", check.positive("failures", self.failures))
 
     def _make_lens(self) -> Lens:
         return Lens(NEGATIVE_BINOMIAL, float(self.failures), support=COUNTS)
@@ -206,7 +213,7 @@ class Gamma(Family):
     name = "gamma"
 
     def __post_init__(self) -> None:
-        check.positive("shape", self.shape)
+        object.__setattr__(self, "shape", check.positive("shape", self.shape))
 
     def _make_lens(self) -> Lens:
         return Lens(GAMMA, float(self.shape), support=POSITIVE)
@@ -220,7 +227,7 @@ class Gaussian(Family):
     name = "gaussian"
 
     def __post_init__(self) -> None:
-        check.positive("sigma", self.sigma)
+        object.__setattr__(self, "sigma", check.positive("sigma", self.sigma))
 
     def _make_lens(self) -> Lens:
         return Lens(GAUSSIAN, float(self.sigma))
@@ -234,7 +241,7 @@ class Pareto(Family):
     name = "pareto"
 
     def __post_init__(self) -> None:
-        check.positive("scale", self.scale)
+        object.__setattr__(self, "scale", check.positive("scale", self.scale))
 
     def _make_lens(self) -> Lens:
         scale = float(self.scale)
@@ -249,7 +256,11 @@ class Weibull(Family):
     name = "weibull"
 
     def __post_init__(self) -> None:
-        check.positive("shape", self.shape)
+        object.__setattr__(self, "shape", check.positive("shape", self.shape))
+        if not SMALLEST_WEIBULL_SHAPE <= self.shape <= 1.0 / SMALLEST_WEIBULL_SHAPE:
+            raise ParameterError(
+                "shape", self.shape, "makes means that floating point cannot hold", "give a shape from 0.01 to 100"
+            )
 
     def _make_lens(self) -> Lens:
         return Lens(GAMMA, 1.0, statistic=ledger.POWER, s0=float(self.shape), support=POSITIVE)
@@ -268,8 +279,9 @@ class Bounded(Family):
     name = "bounded"
 
     def __post_init__(self) -> None:
-        check.finite("low", self.low)
-        if check.finite("high", self.high) <= self.low:
+        object.__setattr__(self, "low", check.finite("low", self.low))
+        object.__setattr__(self, "high", check.finite("high", self.high))
+        if self.high <= self.low:
             raise ParameterError("high", self.high, f"is not above low = {self.low:g}", "give high > low")
 
     def _make_lens(self) -> Lens:

@@ -4,14 +4,19 @@ A policy that knows the family sees the family's own law through its sufficient 
 rewards sees rewards cut into an interval and a law of that interval.  Nothing else differs between the two.
 """
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from profitable.kernels import ledger
-from profitable.kernels.law import BINOMIAL, GAUSSIAN
+from profitable.kernels.law import BINOMIAL, GAUSSIAN, deviance
+from profitable.kernels.special import excess
 from profitable.types import FloatArray
+
+TINY = 1e-100
+LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +76,10 @@ class Lens:
             return self.support.low, self.support.high
         return 0.0, math.inf
 
-    def can_sum_to(self, clients: float, total: float) -> bool:
-        """Whether the statistics of that many clients can have that sum, up to rounding."""
+    def can_sum_to(self, clients: float, total: float, scale: float = 0.0) -> bool:
+        """Whether the statistics of that many clients can have that sum, up to the rounding of sums of size `scale`."""
         low, high = self.statistic_range
-        slack = 1e-9 * abs(total)
+        slack = 1e-9 * (abs(total) + scale)
         return total == 0.0 if clients == 0.0 else clients * low - slack <= total <= clients * high + slack
 
     def statistic_of_mean(self, mean: float) -> float:
@@ -82,8 +87,32 @@ class Lens:
         if self.statistic == ledger.LOG_RATIO:  # Pareto: E log(X/scale) = 1 - scale/mean
             return 1.0 if mean == math.inf else (mean - self.s0) / mean
         if self.statistic == ledger.POWER:  # Weibull: E X^k = (mean / Gamma(1 + 1/k))^k
-            return (mean / math.gamma(1.0 + 1.0 / self.s0)) ** self.s0
+            with contextlib.suppress(OverflowError):
+                return (mean / math.gamma(1.0 + 1.0 / self.s0)) ** self.s0
+            return math.inf
         return float(mean)
+
+    def holds_mean(self, mean: float) -> bool:
+        """Whether the statistic of a mean inside the domain is an ordinary double."""
+        if self.statistic in (ledger.IDENTITY, ledger.CUT) or mean == self.support.low:
+            return True
+        return TINY < self.statistic_of_mean(mean) < 1.0 / TINY
+
+    def divergence(self, x: float, y: float) -> float:
+        """d(x, y) between the laws with mean rewards x and y (eq. 3)."""
+        transformed = self.statistic in (ledger.LOG_RATIO, ledger.POWER)
+        if not transformed or min(x, y) <= self.support.low:
+            return deviance(*self.law_numbers, 1.0, self.statistic_of_mean(x), self.statistic_of_mean(y))
+        # From the rewards' own distance: means that are close would lose it in the transformation.
+        if self.statistic == ledger.LOG_RATIO:
+            ratio = (x - self.s0) * y / (x * (y - self.s0))
+            v = self.s0 * (x - y) / (x * (y - self.s0))
+        else:
+            exponent = self.s0 * (math.log1p((x - y) / y) if x < 2.0 * y else math.log(x / y))
+            if exponent > LARGEST_EXPONENT:
+                return math.inf
+            ratio, v = math.exp(exponent), math.expm1(exponent)
+        return self.p0 * excess(v, ratio) if ratio > 0.0 else math.inf
 
     def mean_of_statistic(self, value: float) -> float:
         """The inverse of `statistic_of_mean`: how means and indices leave the kernels."""
@@ -96,7 +125,7 @@ class Lens:
     def reward_of_statistic(self, value: FloatArray) -> FloatArray:
         """The rewards that have these statistics, [M]."""
         if self.statistic == ledger.LOG_RATIO:
-            return self.s0 * np.exp(value)
+            return np.maximum(self.s0 * np.exp(value), math.nextafter(self.s0, math.inf))
         if self.statistic == ledger.POWER:
             return value ** (1.0 / self.s0)
         return value

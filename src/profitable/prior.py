@@ -4,6 +4,7 @@ Every conjugate prior is the Jeffreys posterior after some (possibly fractional)
 so that a prior costs the kernels nothing: they add two numbers.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -13,6 +14,18 @@ from profitable.families import Family
 from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON
 
 Kind = Literal["clients", "beta", "gamma", "inverse-gamma", "normal"]
+
+# The two parameters of each kind, and what they must be.
+_NAMES: dict[str, tuple[tuple[str, Callable[[str, object], float]], ...]] = {
+    "clients": (("clients", check.positive), ("mean", check.finite)),
+    "beta": (("a", check.positive), ("b", check.positive)),
+    "gamma": (("shape", check.positive), ("rate", check.positive)),
+    "inverse-gamma": (("shape", check.positive), ("scale", check.positive)),
+    "normal": (("mean", check.finite), ("sd", check.positive)),
+}
+SMALLEST = 1e-3  # parameters of a prior below it would leave the posterior without digits
+
+LARGEST_RATIO = 1e6  # a prior of 10^12 imaginary Gaussian clients is as good as certainty
 
 _KIND_OF_LAW: dict[int, Kind] = {
     BINOMIAL: "beta",
@@ -43,31 +56,42 @@ class Prior:
     first: float
     second: float
 
+    def __post_init__(self) -> None:
+        if self.kind not in _NAMES:
+            raise ParameterError("prior", self.kind, "is of no known kind", f"choose from {', '.join(_NAMES)}")
+        for place, (name, needed) in enumerate(_NAMES[self.kind]):
+            field = ("first", "second")[place]
+            object.__setattr__(self, field, needed(name, getattr(self, field)))
+        if self.kind in ("beta", "gamma") and min(self.first, self.second) < SMALLEST:
+            raise ParameterError(
+                f"{self.kind} prior", (self.first, self.second), "is too vague", f"give parameters from {SMALLEST:g} on"
+            )
+
     @classmethod
     def like(cls, *, clients: float, mean: float) -> Self:
         """As if `clients` clients with that mean reward had been seen."""
-        return cls("clients", check.positive("clients", clients), check.finite("mean", mean))
+        return cls("clients", clients, mean)
 
     @classmethod
     def beta(cls, a: float, b: float) -> Self:
         """Beta(a, b): for the success probability of Bernoulli, Binomial, Bounded (the mean scaled to [0, 1]), and for
         failures / (failures + mean) of Geometric and NegativeBinomial."""
-        return cls("beta", check.positive("a", a), check.positive("b", b))
+        return cls("beta", a, b)
 
     @classmethod
     def gamma(cls, *, shape: float, rate: float) -> Self:
         """Gamma: for a Poisson mean."""
-        return cls("gamma", check.positive("shape", shape), check.positive("rate", rate))
+        return cls("gamma", shape, rate)
 
     @classmethod
     def inverse_gamma(cls, *, shape: float, scale: float) -> Self:
         """Inverse gamma: for the mean of Exponential and Gamma rewards, and of the statistic of Pareto and Weibull."""
-        return cls("inverse-gamma", check.positive("shape", shape), check.positive("scale", scale))
+        return cls("inverse-gamma", shape, scale)
 
     @classmethod
     def normal(cls, *, mean: float, sd: float) -> Self:
         """Normal: for a Gaussian mean."""
-        return cls("normal", check.finite("mean", mean), check.positive("sd", sd))
+        return cls("normal", mean, sd)
 
     def imaginary_clients(self, family: Family) -> tuple[float, float]:
         """(clients, sum of their statistics) that turn the Jeffreys prior of `family` into this one."""
@@ -92,5 +116,7 @@ class Prior:
             return self.second, self.first - 0.5
         if lens.law == GAMMA:
             return self.first / lens.p0, self.second / lens.p0
-        clients = (lens.p0 / self.second) ** 2
-        return clients, clients * self.first
+        ratio = lens.p0 / self.second
+        if ratio > LARGEST_RATIO:
+            raise ParameterError("prior sd", self.second, f"is nothing beside sigma = {lens.p0:g}", "give a larger one")
+        return ratio**2, ratio**2 * self.first

@@ -28,6 +28,7 @@ class Roster:
         self.lenses: list[Lens] = []
         self.lens_rows: list[FloatArray] = []
         self._which: list[int] = []
+        self._which_array: IntArray = np.empty(0, dtype=np.int64)
         self._lens_numbers: dict[Lens, int] = {}
         self._seen: dict[object, int] = {}
 
@@ -77,7 +78,9 @@ class Roster:
 
     def which(self) -> IntArray:
         """The lens number of every category, [K]."""
-        return np.array(self._which, dtype=np.int64)
+        if self._which_array.size != len(self._which):
+            self._which_array = np.array(self._which, dtype=np.int64)
+        return self._which_array
 
     def position(self, name: str) -> int:
         """Where the category of that name stands."""
@@ -87,10 +90,13 @@ class Roster:
             raise UnknownCategoryError("category", name, "is unknown", f"choose from {_some(self.names)}") from None
 
     def select(self, names: Iterable[str]) -> IntArray:
-        """The positions of several categories, each at most once, in the order given."""
-        if isinstance(names, str):
-            raise ParameterError("available", names, "is a text", "give a list of names")
-        positions = [self.position(name) for name in names]
+        """The positions of several categories, each at most once, in the order of the roster.
+
+        Not in the order given: a set has none, and Thompson's draws must not depend on it.
+        """
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise ParameterError("available", names, "is no list of names", "give a list of names")
+        positions = sorted(self.position(name) for name in names)
         if len(set(positions)) != len(positions):
             raise DuplicateNameError("available", names, "names a category twice", "name each once")
         if not positions:

@@ -14,12 +14,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from profitable import version
+from profitable import check, version
 from profitable.agent import Agent
 from profitable.category import Category
 from profitable.errors import BrokenStateError, NewerStateError, ProfitableError, StateFileError
 from profitable.families import FAMILIES, Family
 from profitable.kernels import ledger
+from profitable.lens import Lens
 from profitable.policies import Policy
 from profitable.prior import Kind, Prior
 from profitable.sample import Sample
@@ -28,12 +29,15 @@ FORMAT = "profitable-agent"
 FORMAT_VERSION = 1
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Round = Annotated[int, Field(ge=0, le=10**18)]
 
 
 _ROWS = {
     "clients": ledger.CLIENTS,
     "total": ledger.TOTAL,
+    "carry": ledger.CARRY,
     "spread": ledger.SPREAD,
     "waiting": ledger.WAITING,
     "revenue": ledger.REVENUE,
@@ -82,10 +86,11 @@ class CategoryRecord(_Record):
     paused: bool = False
     clients: Count = 0
     total: Finite = 0.0
-    spread: Finite = 0.0
+    carry: Finite = 0.0
+    spread: NotNegative = 0.0
     waiting: Count = 0
     revenue: Finite = 0.0
-    cost: Finite = 0.0
+    cost: NotNegative = 0.0
     sample: SampleRecord | None = None
 
 
@@ -106,7 +111,7 @@ class StateRecord(_Record):
     format_version: Literal[1]
     package_version: str
     policy: str
-    round: Count
+    round: Round
     random: RandomRecord
     categories: Annotated[list[CategoryRecord], Field(min_length=1)]
 
@@ -123,10 +128,18 @@ def save(agent: Agent, path: Path) -> None:
         os.chmod(temporary, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
         os.replace(temporary, path)
     except OSError as error:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
         problem = f"cannot be written ({(error.strerror or 'unknown reason').lower()})"
         raise StateFileError("path", str(path), problem, "choose a folder that exists and is writable") from None
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def path_of(path: str | os.PathLike[str]) -> Path:
+    """`path` as a Path, if a file can have that name."""
+    if not isinstance(path, str | Path) or "\0" in str(path):
+        raise StateFileError("path", path, "is no file name", "give the path of a file")
+    return Path(path)
 
 
 def _umask() -> int:
@@ -174,7 +187,7 @@ def _row(agent: Agent, k: int) -> dict[str, Any]:
     if k in agent._paused:
         row["paused"] = True
     row["clients"] = int(numbers[ledger.CLIENTS])
-    for key in ("total", "spread", "revenue", "cost"):
+    for key in ("total", "carry", "spread", "revenue", "cost"):
         if numbers[_ROWS[key]]:
             row[key] = numbers[_ROWS[key]]
     if numbers[ledger.WAITING]:
@@ -220,8 +233,8 @@ def restore(state: StateRecord) -> Agent:
     categories = [_category(record) for record in state.categories]
     agent = Agent(categories, policy=Policy.parse(state.policy), seed=0)
     draws = state.random
-    if draws.used > draws.buffered:
-        raise BrokenStateError("random.used", draws.used, "is more than was buffered", "restore the file from a backup")
+    if draws.used > draws.buffered or max(int(draws.state), int(draws.increment)) >= 1 << 128:
+        raise BrokenStateError("random", draws.state, "is no state of the generator", "restore the file from a backup")
     agent._stream.restore(
         state=int(draws.state), increment=int(draws.increment), buffered=draws.buffered, used=draws.used
     )
@@ -235,7 +248,7 @@ def restore(state: StateRecord) -> Agent:
             problem = f"cannot be the sum over {record.clients} clients"
             raise BrokenStateError(f"total of {record.name!r}", record.total, problem, "restore the file from a backup")
     if agent._samples is not None:
-        agent._samples = [_sample(record) for record in state.categories]
+        agent._samples = [_sample(record, agent._roster.lens_of(k)) for k, record in enumerate(state.categories)]
     agent._renew(np.arange(len(agent)))
     return agent
 
@@ -258,7 +271,7 @@ def _family(record: CategoryRecord) -> Family:
         raise BrokenStateError("family", record.family, "is unknown", f"choose from {', '.join(FAMILIES)}")
     parameters: dict[str, Any] = dict(record.parameters)
     if "trials" in parameters:
-        parameters["trials"] = int(parameters["trials"])
+        parameters["trials"] = check.whole("trials", parameters["trials"])
     try:
         return FAMILIES[record.family](**parameters)
     except TypeError:
@@ -266,7 +279,13 @@ def _family(record: CategoryRecord) -> Family:
         raise BrokenStateError("family", record.family, problem, "restore the file from a backup") from None
 
 
-def _sample(record: CategoryRecord) -> Sample:
-    if record.sample is None or len(record.sample.values) != len(record.sample.counts):
+def _sample(record: CategoryRecord, lens: Lens) -> Sample:
+    kept = record.sample
+    if kept is None or len(kept.values) != len(kept.counts) or sum(kept.counts) != record.clients:
         raise BrokenStateError("sample", record.name, "is missing or torn", "restore the file from a backup")
-    return Sample(np.array(record.sample.values), np.array(record.sample.counts, dtype=np.float64))
+    sample = Sample(np.array(kept.values), np.array(kept.counts, dtype=np.float64))
+    low, high = lens.statistic_range
+    inside = all(low <= value <= high for value in kept.values) and kept.values == sorted(set(kept.values))
+    if not inside or not np.isclose(sample.values @ sample.counts, record.total, rtol=1e-9, atol=1e-9):
+        raise BrokenStateError("sample", record.name, "does not fit the total", "restore the file from a backup")
+    return sample

@@ -8,6 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import profitable as pb
 from profitable.kernels import empirical, law, rule
 from tests.kernels import reference
 
@@ -107,7 +108,7 @@ def test_deviance(numbers: reference.Law, clients: int) -> None:
             value = law.deviance(*numbers, float(clients), total, threshold)
             assert_close(value, truth, clients, (clients, total, threshold))
             one_sided = law.against(*numbers, float(clients), total, threshold)
-            assert one_sided == (value if mp.mpf(total) < clients * mp.mpf(threshold) else 0.0)
+            assert one_sided == (value if total / clients < threshold else 0.0)
             checked += 1
     assert checked >= 8
 
@@ -199,8 +200,8 @@ def test_empirical_evidence(clients: int) -> None:
         counts = [max(1.0, float(round(clients * part / sum(share)))) for part in share]
         mean = sum(v * c for v, c in zip(values, counts, strict=True)) / sum(counts)
         spread = math.sqrt(sum(c * (v - mean) ** 2 for v, c in zip(values, counts, strict=True)) / sum(counts)) + 1e-3
-        for z in (1.4e-4, 0.1, 1.0, 5.0, 50.0):
-            threshold = mean + z * spread / math.sqrt(sum(counts))
+        points = [mean + z * spread / math.sqrt(sum(counts)) for z in (1.4e-4, 0.1, 1.0, 5.0, 50.0)]
+        for threshold in (*points, 1 - 1e-4, 1 - 1e-9, 1 - 1e-14):
             if not mean < threshold < 1.0:
                 continue
             truth = reference.empirical_evidence(values, counts, 1.0, threshold)
@@ -232,3 +233,22 @@ def test_empirical_evidence(clients: int) -> None:
 )
 def test_limits_at_the_edges(numbers: reference.Law, x: float, y: float, limit: float) -> None:
     assert law.deviance(*numbers, 1.0, x, y) == pytest.approx(limit, rel=1e-14)
+
+
+@pytest.mark.parametrize("distance", [1e-9, 1e-7, 1e-3, 0.5, 40.0])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_divergence_of_transformed_families(distance: float, side: float) -> None:
+    """Pareto and Weibull: the closed form of the transformed means at 60 digits, from the means as doubles."""
+    for family in (pb.Pareto(scale=2.0), pb.Weibull(shape=0.6), pb.Weibull(shape=40.0)):
+        x = 3.0
+        y = x * (1.0 + side * distance) if side * distance > -0.3 else x / (1.0 + distance)
+        if y <= family.mean_domain[0]:
+            continue
+        with mp.workdps(60):
+            if isinstance(family, pb.Pareto):
+                ratio = (1 - 2 / mp.mpf(x)) / (1 - 2 / mp.mpf(y))
+            else:
+                assert isinstance(family, pb.Weibull)
+                ratio = (mp.mpf(x) / mp.mpf(y)) ** mp.mpf(family.shape)
+            truth = ratio - 1 - mp.log(ratio)
+        assert family.divergence(x, y) == pytest.approx(float(truth), rel=1e-10)

@@ -54,12 +54,7 @@ def test_thompson_accepts_with_its_propensity_and_like_a_posterior_draw(row: Fam
 
 
 def _statistics(row: FamilyRow, rewards: np.ndarray) -> list[float]:
-    """The sufficient statistics, by the paper's formulas."""
-    if isinstance(row.family, pb.Pareto):
-        return [math.log(reward / row.family.scale) for reward in rewards]
-    if isinstance(row.family, pb.Weibull):
-        return [reward**row.family.shape for reward in rewards]
-    return rewards.tolist()
+    return [row.statistic(reward) for reward in rewards.tolist()]
 
 
 @every_family
@@ -87,26 +82,11 @@ def test_sums_drawn_at_once_have_the_law_of_single_rewards(row: FamilyRow) -> No
     assert stats.ttest_1samp(at_once / 6, expected).pvalue > ALARM
 
 
-REFERENCE = {
-    "bernoulli": stats.bernoulli(0.3),
-    "binomial": stats.binom(12, 4.0 / 12),
-    "poisson": stats.poisson(2.0),
-    "geometric": stats.nbinom(1, 1.0 / 3.0),
-    "negative-binomial": stats.nbinom(2.5, 2.5 / 4.5),
-    "exponential": stats.expon(scale=2.0),
-    "gamma": stats.gamma(0.4, scale=5.0),
-    "gaussian": stats.norm(1.0, 1.5),
-    "pareto": stats.pareto(1.0 / (1.0 - 2.0 / 5.0), scale=2.0),
-    "weibull": stats.weibull_min(2.5, scale=2.0 / math.gamma(1.4)),
-    "bounded": None,  # no law of its own: the two extreme points
-}
-
-
 @every_family
 def test_rewards_follow_scipy_s_law(row: FamilyRow) -> None:
     rewards = row.rewards(5_000, seed=43)
-    law = REFERENCE[row.family.name]
-    if law is None:
+    law = row.law
+    if law is None:  # no law of its own: the two extreme points
         assert set(rewards.tolist()) == {-1.0, 3.0}
         assert stats.binomtest(int((rewards == 3.0).sum()), rewards.size, 1.5 / 4.0).pvalue > ALARM
     elif row.family.support.whole:

@@ -15,20 +15,30 @@ from profitable.kernels.law import exact_product
 from profitable.kernels.special import excess
 from profitable.types import FloatArray
 
+FAR = 0.4  # where `excess` leaves its series, too
+
 
 @kernel
 def slope(
     values: FloatArray, counts: FloatArray, threshold: float, gap: float, multiplier: float
 ) -> tuple[float, float]:
-    """First and second derivative of the dual in lambda; gap = N tau - S keeps the first one exact near its root."""
+    """First and second derivative of the dual in lambda.
+
+    The first is sum c_i d_i / (1 + lambda d_i) with d_i = tau - x_i.  While all lambda d_i are small these terms cancel
+    near the root, and gap - lambda sum c_i d_i^2 / (1 + lambda d_i) does not; when some are large it is the other way.
+    """
+    plain = 0.0
     bend = 0.0
     second = 0.0
+    far = False
     for value, count in zip(values, counts):
         distance = threshold - value
         ratio = distance / (1.0 + multiplier * distance)
+        plain += count * ratio
         bend += count * distance * ratio
         second -= count * ratio * ratio
-    return gap - multiplier * bend, second
+        far = far or abs(multiplier * distance) >= FAR
+    return plain if far else gap - multiplier * bend, second
 
 
 @kernel
@@ -87,9 +97,14 @@ def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, thre
                 multiplier = following
                 break
             multiplier = following
+    plain = 0.0
     concave = 0.0
+    far = False
     for value, count in zip(values, counts):
         v = multiplier * (threshold - value)
         ratio = (high - value) * multiplier if multiplier == largest else 1.0 + v
+        plain += count * (math.log1p(v) if abs(v) < FAR else math.log(ratio))
         concave += count * excess(v, ratio)
-    return max(0.0, multiplier * gap - concave)
+        far = far or abs(v) >= FAR
+    # Far from the threshold lambda gap and the excesses are huge and nearly equal; close to it the logarithms cancel.
+    return max(0.0, plain if far else multiplier * gap - concave)

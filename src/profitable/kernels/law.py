@@ -28,6 +28,7 @@ GAMMA = 3
 GAUSSIAN = 4
 
 SMALLEST_POSITIVE = 5e-324
+SMALLEST_RATIO = 1e-300
 SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halves
 
 
@@ -47,10 +48,24 @@ def exact_product(x: float, y: float) -> tuple[float, float]:
 
 
 @kernel
+def exact_sum(x: float, y: float) -> tuple[float, float]:
+    """x + y as a rounded sum and its rounding error (Knuth)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+@kernel
 def shortfall(clients: float, mean: float, total: float) -> float:
     """clients * mean - total, with the product exact and the difference rounded once."""
     product, error = exact_product(clients, mean)
     return (product - total) + error
+
+
+@kernel
+def is_below(clients: float, total: float, threshold: float) -> bool:
+    """Whether the mean S/N is below the threshold: as doubles, since 2 of 5 is no less than 0.4; and exactly."""
+    return total / clients < threshold and shortfall(clients, threshold, total) > 0.0
 
 
 @kernel
@@ -83,7 +98,10 @@ def deviance(law: int, p0: float, p1: float, p2: float, clients: float, total: f
     if law == GAMMA:
         if total <= 0.0 or mean <= 0.0 or mean == math.inf:
             return math.inf
-        return p0 * clients * excess(-gap / expected, total / expected)
+        ratio = total / expected
+        if ratio < SMALLEST_RATIO:
+            return p0 * clients * (math.log(expected) - math.log(total) - 1.0)
+        return p0 * clients * excess(-gap / expected, ratio)
     if law == NEGATIVE_BINOMIAL:
         failures = p0 * clients
         if mean == math.inf:
@@ -104,7 +122,7 @@ def deviance(law: int, p0: float, p1: float, p2: float, clients: float, total: f
 @kernel
 def against(law: int, p0: float, p1: float, p2: float, clients: float, total: float, threshold: float) -> float:
     """N d(S/N, tau) if S/N < tau, else 0: the evidence of kl-UCB-4P."""
-    if clients <= 0.0 or shortfall(clients, threshold, total) <= 0.0:
+    if clients <= 0.0 or not is_below(clients, total, threshold):
         return 0.0
     return deviance(law, p0, p1, p2, clients, total, threshold)
 

@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 
+from profitable.check import LARGEST
 from profitable.kernels.compile import kernel
-from profitable.kernels.law import SMALLEST_POSITIVE
+from profitable.kernels.law import SMALLEST_POSITIVE, exact_sum
 from profitable.kernels.rule import EMPIRICAL, VARIANCE, evidence
 from profitable.types import FloatArray, IntArray
 
@@ -26,7 +27,8 @@ REVENUE = 7  # in money
 COST = 8  # in money
 WORTH = 9  # money per unit of reward
 PRICE = 10  # money that accepting one client costs, unless the caller says otherwise
-ROWS = 11
+CARRY = 11  # what TOTAL has lost to rounding, so that taking back a huge reward gives back the small ones
+ROWS = 12
 
 # Columns of a lens.
 LAW, P0, P1, P2, PRIOR_CLIENTS, PRIOR_TOTAL = 0, 1, 2, 3, 4, 5
@@ -46,7 +48,7 @@ NONE = np.empty(0)
 def is_legal(lens: FloatArray, reward: float) -> bool:
     """Whether a reward lies in the family's support; the lower edge may be excluded, whole numbers demanded."""
     low = lens[SUPPORT_LOW]
-    if not low <= reward <= lens[SUPPORT_HIGH] or math.isinf(reward):
+    if not low <= reward <= lens[SUPPORT_HIGH] or abs(reward) > LARGEST:
         return False
     if lens[SUPPORT_OPEN] != 0.0 and reward == low:
         return False
@@ -74,10 +76,11 @@ def digest(lens: FloatArray, rewards: FloatArray) -> tuple[int, float, float, fl
     for i in range(rewards.size):
         if not is_legal(lens, rewards[i]):
             return i, 0.0, 0.0, 0.0
-        raw += rewards[i]
-        total += statistic(lens, rewards[i])
-        if math.isinf(raw) or math.isinf(total):  # a sum beyond the largest double
+        value = statistic(lens, rewards[i])
+        if value > LARGEST:
             return i, 0.0, 0.0, 0.0
+        raw += rewards[i]
+        total += value
     mean = total / rewards.size
     spread = 0.0
     for i in range(rewards.size):
@@ -136,7 +139,13 @@ def add(
             shift = total / count - (table[TOTAL, k] + total) / after
             table[SPREAD, k] = max(0.0, table[SPREAD, k] - spread + shift * shift * after * count / before)
     table[CLIENTS, k] = after
-    table[TOTAL, k] = table[TOTAL, k] + total if after > 0.0 else 0.0
+    if after > 0.0:
+        total, error = exact_sum(table[TOTAL, k], total)
+        error += table[CARRY, k]
+        table[TOTAL, k], table[CARRY, k] = exact_sum(total, error)
+    else:
+        table[TOTAL, k] = 0.0
+        table[CARRY, k] = 0.0
     table[REVENUE, k] += revenue
     table[COST, k] += cost
     if rule != EMPIRICAL:

@@ -16,7 +16,7 @@ import math
 
 from profitable.kernels.compile import kernel
 from profitable.kernels.empirical import empirical_evidence
-from profitable.kernels.law import BINOMIAL, against, mean_high, mean_low, posterior_evidence, shortfall
+from profitable.kernels.law import BINOMIAL, against, is_below, mean_high, mean_low, posterior_evidence, shortfall
 from profitable.types import FloatArray
 
 KL = 0
@@ -31,9 +31,9 @@ LAST_ROUND = 10**18  # rounds are 64-bit integers; what lies beyond counts as ne
 @kernel
 def variance_evidence(clients: float, total: float, spread: float, width: float, threshold: float) -> float:
     """UCB-V; `spread` is the sum of squared deviations from the mean, `width` the length B of the rewards' range."""
-    gap = shortfall(clients, threshold, total) / clients
-    if gap <= 0.0:
+    if not is_below(clients, total, threshold):
         return 0.0
+    gap = shortfall(clients, threshold, total) / clients
     # 3 B s^2 / N + sqrt(2 v / N) s = gap, solved for s = sqrt(x) without cancellation.
     linear = 2.0 * spread / clients / clients
     root = 2.0 * gap / (math.sqrt(linear) + math.sqrt(linear + 12.0 * width * gap / clients))
@@ -66,9 +66,11 @@ def evidence(
         return against(law, p0, p1, p2, clients, total, threshold)
     if rule == KL_PLUS:
         nats = against(law, p0, p1, p2, clients, total, threshold)
-        return nats + math.log(clients) if shortfall(clients, threshold, total) > 0.0 else 0.0
+        return nats + math.log(clients) if is_below(clients, total, threshold) else 0.0
     if rule == VARIANCE:
         return variance_evidence(clients, total, spread, p1 - p0, threshold)
+    if not is_below(clients, total, threshold):
+        return 0.0
     for value in values:
         if p0 < value < p1:
             return empirical_evidence(values, counts, p1, threshold)

@@ -22,7 +22,7 @@ LARGE = 100.0  # parameters from here on are "large": near the mean the quadratu
 NEAR = 1.5
 FAR = 3.0
 SMALLEST = 1e-300  # stands for 0 in Lentz's algorithm
-PRECISION = 1e-16
+PRECISION = 2.3e-16  # the spacing of doubles around 1
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -255,6 +255,8 @@ def beta_evidence(a: float, b: float, x: float, y: float, gap: float) -> float:
         return 0.0
     if y <= 0.0:
         return math.inf
+    if a == b and gap == 0.0:
+        return LOG_TWO  # by symmetry; a tie must not be decided by rounding
     # The fraction for the lower tail converges fast below (a + 1) / (a + b + 2), the mirrored one above.
     if gap + 1.0 - 2.0 * x > 0.0:
         return -log1m_exp(min(log_beta_lower(a, b, x, y, gap), 0.0))
