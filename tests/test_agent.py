@@ -1,6 +1,9 @@
 """The agent as a user calls it."""
 
+import copy
 import math
+import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -364,3 +367,93 @@ def test_evidence_is_recomputed_only_where_something_changed() -> None:
     assert [agent[name].evidence == 123.0 for name in agent.names] == [True, False, True]
     agent.set_threshold("students", 0.3)
     assert [agent[name].evidence == 123.0 for name in agent.names] == [False, False, True]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+def test_a_copy_goes_its_own_way(copied: Callable[[pb.Agent], pb.Agent]) -> None:
+    agent = portfolio(pb.KLUCB())
+    agent.decide()
+    twin = copied(agent)
+    twin.observe("students", [0] * 50)
+    assert twin.decide().accepted == ("shops", "car loans")
+    assert agent.decide().accepted == ("students", "shops", "car loans")
+
+
+def test_a_decision_cannot_be_written_to() -> None:
+    decision = portfolio(pb.KLUCB()).decide()
+    for array in (decision.accepted_mask, decision.evidence, decision.patience):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(AttributeError):
+        decision.round = 5  # type: ignore[misc]
+
+
+def test_draws_do_not_depend_on_the_order_of_the_available() -> None:
+    decisions = []
+    for available in (["students", "shops", "car loans"], ["car loans", "shops", "students"]):
+        agent = portfolio(pb.ThompsonSampling())
+        agent.decide()
+        agent.observe({"students": [0], "shops": [1.0], "car loans": [1]})
+        decisions.append([agent.decide(available=available).to_dict() for _ in range(20)])
+    assert decisions[0] == decisions[1]
+
+
+def test_corrections_after_the_terms_changed() -> None:
+    agent = portfolio(pb.KLUCB())
+    agent.observe("students", [1])
+    agent.set_threshold("students", 0.5)
+    agent.correct("students", was=1)
+    assert (agent["students"].clients, agent["students"].revenue, agent["students"].cost) == (0, 0.0, 0.0)
+    agent.observe("car loans", [1, 1])
+    agent.set_threshold("car loans", 1 / 1.5)
+    agent.correct("car loans", was=1, now=0)
+    assert agent["car loans"].revenue == pytest.approx(1_120)
+    assert agent["car loans"].cost == pytest.approx(2_000)
+
+
+def test_corrections_of_loans_of_other_amounts() -> None:
+    agent = portfolio(pb.KLUCB())
+    agent.observe("car loans", [1, 0], costs=[500, 500])
+    agent.correct("car loans", was=[1, 0])
+    assert agent["car loans"].profit == pytest.approx(0.0)
+    agent.observe("car loans", [1, 0], costs=[900, 300])
+    agent.correct("car loans", was=1, now=0, was_costs=900, now_costs=900)
+    assert agent["car loans"].profit == pytest.approx(-1_200)
+
+
+def test_a_typing_error_taken_back_leaves_the_rest_intact() -> None:
+    agent = portfolio(pb.BayesUCB())
+    agent.observe("shops", [2.5] * 10 + [0.3])
+    before = agent["shops"]
+    agent.observe("shops", 1e18)
+    agent.correct("shops", was=1e18)
+    assert agent["shops"].mean == before.mean
+    assert agent["shops"].evidence == before.evidence
+
+
+def test_corrections_survive_rounding() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        rewards = np.append(0.0, rng.integers(0, 100, 5) / 100)
+        agent = pb.Agent([pb.Category("a", pb.Bounded(low=0, high=1), threshold=0.5)], policy=pb.KLUCB())
+        agent.observe("a", rewards)
+        agent.correct("a", was=rng.permutation(rewards[1:]))
+        assert agent["a"].mean == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_sum_of_edges_may_be_rounded_beyond_its_edge() -> None:
+    low = pb.Agent([pb.Category("a", pb.Bounded(low=0.1, high=1), threshold=0.5)], policy=pb.KLUCB())
+    low.observe("a", count=10, total=sum([0.1] * 10))
+    high = pb.Agent([pb.Category("a", pb.Bounded(low=0, high=0.7), threshold=0.5)], policy=pb.KLUCB())
+    high.observe("a", count=6, total=sum([0.7] * 6))
+    assert high["a"].mean == pytest.approx(0.7)
+
+
+def test_bounded_policies_see_negative_rewards() -> None:
+    category = pb.Category("a", pb.Gaussian(sigma=1.0), threshold=0.5, bound=5.0)
+    for policy in (pb.KLBernoulliUCB(), pb.KLEmpUCB(), pb.UCBV(), pb.KLGaussianUCB()):
+        agent = pb.Agent([category], policy=policy)
+        agent.observe("a", [-10.0, 2.0] * 500)
+        agent.decide()
+        assert agent["a"].mean == pytest.approx(-1.5)
+        assert not agent.decide()["a"].accepted

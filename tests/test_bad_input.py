@@ -5,6 +5,7 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import profitable as pb
@@ -25,6 +26,10 @@ def agent(policy: pb.Policy | None = None) -> pb.Agent:
     made.observe("students", [1, 0, 0])
     made.expect("students", 4)
     return made
+
+
+def weibull(threshold: float) -> pb.Category:
+    return pb.Category("w", pb.Weibull(shape=50.0), threshold=threshold)
 
 
 Act = Callable[[pb.Agent], object]
@@ -91,6 +96,26 @@ MISTAKES: list[tuple[str, Act, type[Exception], str]] = [
     ("corrected to nonsense", lambda a: a.correct("students", was=1, now=7), errors.OutsideSupportError, "7"),
     ("expect minus one", lambda a: a.expect("students", -1), errors.ParameterError, "-1"),
     ("expect half", lambda a: a.expect({"shops": 1, "students": 0.5}), errors.ParameterError, "0.5"),  # type: ignore[dict-item]
+    ("huge reward", lambda a: a.observe("shops", [1.0, 1e150]), errors.OutsideSupportError, "too large"),
+    ("huge integer", lambda a: a.observe("shops", [10**400]), errors.RewardError, "numbers"),
+    ("ragged rewards", lambda a: a.observe("shops", [[1.0], [1.0, 2.0]]), errors.RewardError, "numbers"),
+    (
+        "masked rewards",
+        lambda a: a.observe("shops", np.ma.masked_equal([1.0, 2.0], 2.0)),
+        errors.RewardError,
+        "numbers",
+    ),
+    ("table of rewards", lambda a: a.observe("shops", np.ones((2, 2))), errors.RewardError, "numbers"),
+    ("huge count", lambda a: a.observe("students", count=10**400, total=1), errors.ParameterError, "count"),
+    ("counts", lambda a: a.observe("students", count=np.array([1, 2]), total=1), errors.ParameterError, "count"),
+    ("huge total", lambda a: a.observe("shops", count=1, total=10**400), errors.NotFiniteRewardError, "total"),
+    ("huge costs", lambda a: a.observe("shops", [1.0], costs=[1e308]), errors.ParameterError, "cost"),
+    ("huge threshold", lambda a: a.set_threshold("shops", 10**400), errors.ThresholdError, "threshold"),
+    ("huge expectation", lambda a: a.expect("shops", 10**400), errors.ParameterError, "clients"),
+    ("expect a list", lambda a: a.expect(["shops"], 3), errors.ParameterError, "mapping"),
+    ("decide about five", lambda a: a.decide(5), errors.ParameterError, "available"),
+    ("Weibull beyond doubles", lambda a: a.add_category(weibull(1e80)), errors.ThresholdError, "statistic"),
+    ("no path", lambda a: a.save(None), errors.StateFileError, "path"),
     ("unwritable", lambda a: a.save("/nowhere/at/all/agent.json"), errors.StateFileError, "cannot be written"),
 ]
 
@@ -140,6 +165,29 @@ def test_bad_values() -> None:
         lambda: pb.Category.loan("a", amount=0.0, rate=0.1),
         lambda: pb.Category.loan("a", amount=10.0, rate=-0.1),
         lambda: pb.Prior.like(clients=0, mean=0.5),
+        lambda: pb.Prior.beta(1e-9, 1.0),
+        lambda: pb.Prior("beta", -3, 1),
+        lambda: pb.Prior("cauchy", 1, 1),  # type: ignore[arg-type]
+        lambda: pb.Category("a", pb.Poisson(), threshold=1.0, prior="x"),  # type: ignore[arg-type]
+        lambda: pb.Category("a", pb.Gaussian(sigma=1e100), threshold=1.0, prior=pb.Prior.normal(mean=0, sd=1e-9)),
+        lambda: pb.Category("a", pb.Bernoulli(), threshold=0.5, amount=-5),
+        lambda: pb.Category("a", pb.Poisson(), threshold=0.5, amount=5),
+        lambda: pb.Category("a", pb.Gaussian(sigma=1.0), threshold=-6.0, bound=5.0),
+        lambda: pb.Category("a\ud800", pb.Poisson(), threshold=1.0),
+        lambda: pb.Category("a", pb.Poisson(), threshold=10**400),
+        lambda: pb.Category("a", pb.Poisson(), threshold=1.0, worth=np.array([1, 2])),  # type: ignore[arg-type]
+        lambda: pb.Weibull(shape=0.005),
+        lambda: pb.Bounded(low=-1e308, high=1e308),
+        lambda: pb.Gaussian(sigma=10**400),
+        lambda: pb.Agent(pb.Category("a", pb.Poisson(), threshold=1.0), policy=pb.KLUCB()),  # type: ignore[arg-type]
+        lambda: pb.Agent(None, policy=pb.KLUCB()),  # type: ignore[arg-type]
+        lambda: pb.Bernoulli().divergence(2.0, 0.5),
+        lambda: pb.Bernoulli().divergence(math.nan, 0.5),
+        lambda: pb.Bernoulli().posterior(clients=4, total=10),
+        lambda: pb.Poisson().posterior(clients=4, total=-10),
+        lambda: pb.Poisson().draw(np.random.default_rng(1), mean=1e30),
+        lambda: pb.Bernoulli().draw_total(np.random.default_rng(1), mean=0.3, clients=10**20),
+        lambda: pb.Exponential().draw(np.random.default_rng(1), mean=0.0),
         lambda: pb.Category("a", pb.Poisson(), threshold=1.0, prior=pb.Prior.beta(1, 1)),
         lambda: pb.Category("a", pb.Exponential(), threshold=1.0, prior=pb.Prior.like(clients=3, mean=0.0)),
         lambda: pb.Agent([], policy=pb.KLUCB()),
@@ -147,7 +195,7 @@ def test_bad_values() -> None:
         lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB(), seed=-1),
         lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB(), seed=1.5),  # type: ignore[arg-type]
         lambda: pb.Poisson().posterior(clients=1, total=1).quantile(1.5),
-        lambda: pb.Poisson().posterior(clients=0, total=0).draw(__import__("numpy").random.default_rng(1)),
+        lambda: pb.Poisson().posterior(clients=0, total=0).draw(np.random.default_rng(1)),
     ):
         with pytest.raises(errors.InputError) as caught:
             make()
@@ -215,3 +263,28 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
         one.save(folder)  # a folder cannot be replaced by a file
     assert target.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.json", "folder"]
+
+
+def test_numpy_numbers_are_numbers_and_can_be_saved(tmp_path: Path) -> None:
+    made = pb.Agent(
+        [
+            pb.Category("a", pb.Binomial(trials=np.int64(5)), threshold=np.float32(1.0)),
+            pb.Category("b", pb.Gaussian(sigma=np.float32(5)), threshold=1, bound=np.int64(5), worth=np.int64(3)),
+        ],
+        policy=pb.KLEmpUCB(),
+    )
+    made.observe("a", np.array([1, 2], dtype=np.int8))
+    made.save(tmp_path / "agent.json")
+    assert str(pb.Agent.load(tmp_path / "agent.json")) == str(made)
+    assert [path.name for path in tmp_path.iterdir()] == ["agent.json"]
+
+
+def test_draws_are_legal_rewards() -> None:
+    rng = np.random.default_rng(1)
+    for family, mean in (
+        (pb.Gamma(shape=0.001), 2.0),
+        (pb.Pareto(scale=1.0), 1 + 1e-13),
+        (pb.Weibull(shape=0.05), 1.0),
+    ):
+        category = pb.Category("a", family, threshold=mean)
+        pb.Agent([category], policy=pb.KLUCB()).observe("a", family.draw(rng, mean=mean, size=2_000))

@@ -74,6 +74,10 @@ def test_credit(tmp_path: Path) -> None:
         (["credit", "--unknown"], "--unknown"),
         (["nothing"], "nothing"),
         (["credit", "--out", "a-file"], "a-file"),
+        (["credit", "--out", "x" * 300], "xxx"),
+        (["credit", "--rounds", "1000000000000"], "rounds"),
+        (["credit", "--plays", "1000000000000000000000"], "plays"),
+        (["credit", "--seed", "1" + "0" * 400], "seed"),
     ],
 )
 def test_mistakes_get_one_line_and_exit_2(tmp_path: Path, arguments: list[str], named: str) -> None:

@@ -77,7 +77,7 @@ def test_every_truncation_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "agent.json"
     busy_agent().save(path)
     whole = path.read_bytes()
-    for length in range(0, len(whole.rstrip()), 97):
+    for length in [*range(0, len(whole.rstrip()), 37), *range(len(whole.rstrip()) - 40, len(whole.rstrip()))]:
         path.write_bytes(whole[:length])
         with pytest.raises(errors.BrokenStateError) as caught:
             pb.Agent.load(path)
@@ -104,6 +104,14 @@ def test_every_truncation_is_noticed(tmp_path: Path) -> None:
         lambda c: c["categories"][0].update(name="shops"),
         lambda c: c["random"].update(used=10**9),
         lambda c: c["random"].update(state="x"),
+        lambda c: c["random"].update(state="9" * 39),
+        lambda c: c.update(round=10**400),
+        lambda c: c["categories"][0].update(clients=10**400),
+        lambda c: c["categories"][0].update(spread=-1.0),
+        lambda c: c["categories"][0].update(cost=-1.0),
+        lambda c: c["categories"][4].update(amount=-4.0),
+        lambda c: c["categories"][0].update(prior={"kind": "beta", "first": -3.0, "second": 1.0}),
+        lambda c: c["categories"][2].update(parameters={"trials": 2.5}),
     ],
 )
 def test_damage_is_noticed(tmp_path: Path, damage: object) -> None:
@@ -131,3 +139,24 @@ def test_kl_emp_remembers_its_values(tmp_path: Path) -> None:
     twin = pb.Agent.load(tmp_path / "agent.json")
     assert twin["p"] == agent["p"]
     assert twin.memory == agent.memory
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {"values": [0.0, 1.0, 4.0], "counts": [1, 2, 1]},
+        {"values": [0.0, 1.0, 4.0, 50.0], "counts": [1, 2, 2, 0]},
+        {"values": [0.0, 1.0, 5.0, 50.0], "counts": [1, 2, 1, 1]},
+        {"values": [0.0, 1.0, 1.0, 53.0], "counts": [1, 1, 2, 1]},
+    ],
+)
+def test_a_sample_that_does_not_fit_is_noticed(tmp_path: Path, sample: dict[str, object]) -> None:
+    path = tmp_path / "agent.json"
+    agent = pb.Agent([pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB())
+    agent.observe("p", [1, 1, 4, 0, 60])
+    agent.save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["categories"][0]["sample"] = sample
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(errors.BrokenStateError):
+        pb.Agent.load(path)

@@ -48,6 +48,7 @@ class Agent:
         self._policy = policy
         self._stream = ExponentialStream(seed)
         self._table: FloatArray = np.zeros((ledger.ROWS, 0))
+        self._view: FloatArray | None = None  # the part of the table that a decision copies
         self._size = 0
         self._round = 0
         self._paused: frozenset[int] = frozenset()
@@ -139,7 +140,9 @@ class Agent:
 
     def _decision(self, positions: IntArray | None, limits: float | FloatArray) -> Decision:
         if positions is None:
-            table = self._table[: ledger.SNAPSHOT, : self._size].copy()
+            if self._view is None:
+                self._view = self._table[: ledger.SNAPSHOT, : self._size]
+            table = self._view.copy()
             samples = None if self._samples is None else self._samples.copy()
         else:
             table = self._table[: ledger.SNAPSHOT, positions]
@@ -305,6 +308,7 @@ class Agent:
         """Add categories: they are accepted until an outcome (or an informative prior) speaks against them."""
         added = self._roster.add(categories)
         start, self._size = self._size, len(self._roster)
+        self._view = None
         if self._size > self._table.shape[1]:
             grown = np.zeros((ledger.ROWS, max(self._size, 2 * start)))
             grown[:, :start] = self._table[:, :start]
@@ -362,6 +366,10 @@ class Agent:
         from profitable.state import load, path_of
 
         return load(path_of(path))
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a copy or a pickle takes along: not the view, which would be of the old table."""
+        return {**self.__dict__, "_view": None}
 
     # ------------------------------------------------------------------------------------------ showing
 

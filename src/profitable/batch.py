@@ -1,11 +1,13 @@
 """Batch: outcomes as the caller reports them.  Entry: the same, checked, as the table takes it in."""
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from profitable import check
 from profitable.category import Category
@@ -25,6 +27,8 @@ from profitable.sample import EMPTY, Sample
 from profitable.types import FloatArray
 
 Rewards = float | Sequence[float] | FloatArray
+PLAIN = {int, float}
+FLOAT64 = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +83,13 @@ def read(batch: Batch, category: Category, lens: Lens, row: FloatArray, rule: in
     return Entry(float(rewards.size), total, spread, revenue, cost, sample)
 
 
-def reward_array(values: Rewards, category: Category, what: str = "rewards") -> FloatArray:
+def reward_array(values: Any, category: Category, what: str = "rewards") -> FloatArray:
     """A reward, or some, as an array [M] of doubles."""
+    if values.__class__ is list and values and {*map(type, values)} <= PLAIN:  # the everyday case, without detours
+        with contextlib.suppress(OverflowError):
+            return np.array(values, FLOAT64)
     try:
-        array = np.asarray(values)
+        array: npt.NDArray[Any] = np.asarray(values)
         masked = isinstance(values, np.ma.MaskedArray)
     except (ValueError, TypeError):
         masked, array = True, np.empty(0)
@@ -137,9 +144,10 @@ def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
     count = float(check.whole(f"count {where}", batch.count, least=0))
     if count == 0.0:
         raise EmptyObservationError(f"count {where}", 0, "is nobody", "give at least one client, or do not call")
-    if not check.is_number(batch.total) or (abs(batch.total) > check.LARGEST and not math.isinf(batch.total)):
-        raise RewardError(f"total {where}", batch.total, "is not a number", "give the sum of the rewards")
-    total = float(batch.total)
+    plain = check.number(batch.total)
+    if plain is None:
+        raise RewardError(f"total {where}", batch.total, "is no sum of rewards", "give a finite number")
+    total = float(plain) if check.fits(plain) else math.nan
     support = lens.support
     _refuse_sum(total, category, lens, rule)
     low, high = count * support.low, count * support.high
@@ -153,7 +161,7 @@ def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
             else f"each is {support}, so the total is {low:g} to {high:g}"
         )
         error = reward_error(category, total, support, "total")
-        raise type(error)(error.field, total, f"cannot be the sum of {count:g} rewards", each)
+        raise type(error)(error.field, batch.total, f"cannot be the sum of {count:g} rewards", each)
     if batch.costs is None:
         cost = count * category.price
     elif category.amount is not None:

@@ -357,7 +357,7 @@ def _separation(family: Family, mean: float, threshold: float) -> float:
 
 
 def _horizon(horizon: float) -> float:
-    if not check.is_number(horizon) or not 2.0 <= horizon <= check.LARGEST:
+    if not check.fits(check.number(horizon), 2.0):
         raise ParameterError("horizon", horizon, "is no number of rounds", "give 2 or more")
     return float(horizon)
 

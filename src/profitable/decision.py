@@ -73,7 +73,6 @@ class Decision:
         self._round = round
         self._roster = roster
         self._table = table
-        table.setflags(write=False)
         self._limits = limits
         self._positions = positions
         self._paused = paused
@@ -127,7 +126,9 @@ class Decision:
     @property
     def evidence(self) -> FloatArray:
         """Evidence against each category, in nats, [M]."""
-        return self._table[EVIDENCE]
+        row = self._table[EVIDENCE]
+        row.setflags(write=False)
+        return row
 
     @property
     def patience(self) -> FloatArray:
@@ -150,7 +151,10 @@ class Decision:
         >>> agent.decide().accepts("a")
         True
         """
-        return self._accepts(self._require(name))
+        k = self._roster.positions.get(name)
+        if k is None or self._positions is not None or self._paused or k >= len(self):
+            return self._accepts(self._require(name))
+        return bool(self._table[EVIDENCE, k] <= self._limit(k))
 
     def _accepts(self, column: int) -> bool:
         paused = self._paused and (column if self._positions is None else self._positions[column]) in self._paused

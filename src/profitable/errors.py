@@ -37,7 +37,7 @@ class ProfitableError(Exception):
 
 
 def _shorten(value: object) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
 
 

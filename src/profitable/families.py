@@ -82,8 +82,9 @@ class Family(ABC):
     def check_mean(self, field: str, value: object, *, of: str | None = None) -> float:
         """`value` as a float, if it is a finite number of the mean domain; `of` names the category in the error."""
         low, high = self.mean_domain
-        if check.is_number(value) and low <= value <= high and abs(value) <= check.LARGEST:
-            return float(value)
+        plain = check.number(value)
+        if check.fits(plain, low, high):
+            return float(plain)
         remedy = f"give a finite number from {max(low, -check.LARGEST):g} to {min(high, check.LARGEST):g}"
         raise ThresholdError(
             field if of is None else f"{field} of {of!r}", value, f"is not in the mean domain of {self}", remedy
