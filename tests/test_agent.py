@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import profitable as pb
@@ -325,7 +325,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(steps)
 def test_any_history_matches_naive_book_keeping(history: list[tuple[str, object]]) -> None:
     agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.4)], policy=pb.KLUCB())

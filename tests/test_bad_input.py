@@ -177,6 +177,8 @@ def test_bad_values() -> None:
         lambda: pb.Category("a", pb.Poisson(), threshold=10**400),
         lambda: pb.Category("a", pb.Poisson(), threshold=1.0, worth=np.array([1, 2])),  # type: ignore[arg-type]
         lambda: pb.Weibull(shape=0.005),
+        lambda: pb.Gamma(shape=1e-4),
+        lambda: pb.NegativeBinomial(failures=1e-4),
         lambda: pb.Bounded(low=-1e308, high=1e308),
         lambda: pb.Gaussian(sigma=10**400),
         lambda: pb.Agent(pb.Category("a", pb.Poisson(), threshold=1.0), policy=pb.KLUCB()),  # type: ignore[arg-type]

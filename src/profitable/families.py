@@ -26,7 +26,15 @@ from profitable import check
 from profitable.errors import ParameterError, ThresholdError
 from profitable.kernels import ledger
 from profitable.kernels.draw import draw_totals
-from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, SMALLEST_POSITIVE
+from profitable.kernels.law import (
+    BINOMIAL,
+    GAMMA,
+    GAUSSIAN,
+    NEGATIVE_BINOMIAL,
+    POISSON,
+    SMALLEST_PARAMETER,
+    SMALLEST_POSITIVE,
+)
 from profitable.lens import Lens, Support
 from profitable.posterior import Posterior
 from profitable.types import FloatArray
@@ -137,6 +145,13 @@ def _lens_of(family: Family) -> Lens:
     return family._make_lens()
 
 
+def _parameter(field: str, value: float) -> float:
+    """A number of failures or a shape: not so small that a posterior would have no digits."""
+    if check.positive(field, value) < SMALLEST_PARAMETER:
+        raise ParameterError(field, value, f"is below {SMALLEST_PARAMETER:g}", "give a larger one")
+    return float(value)
+
+
 @dataclass(frozen=True)
 class Bernoulli(Family):
     """Rewards 0 or 1: bought or not, repaid or not."""
@@ -180,7 +195,7 @@ class NegativeBinomial(Family):
     name = "negative-binomial"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "failures", check.positive("failures", self.failures))
+        object.__setattr__(self, "failures", _parameter("failures", self.failures))
 
     def _make_lens(self) -> Lens:
         return Lens(NEGATIVE_BINOMIAL, float(self.failures), support=COUNTS)
@@ -214,7 +229,7 @@ class Gamma(Family):
     name = "gamma"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", check.positive("shape", self.shape))
+        object.__setattr__(self, "shape", _parameter("shape", self.shape))
 
     def _make_lens(self) -> Lens:
         return Lens(GAMMA, float(self.shape), support=POSITIVE)

@@ -11,7 +11,7 @@ from typing import Literal, Self
 from profitable import check
 from profitable.errors import ParameterError
 from profitable.families import Family
-from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON
+from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, SMALLEST_PARAMETER
 
 Kind = Literal["clients", "beta", "gamma", "inverse-gamma", "normal"]
 
@@ -23,7 +23,6 @@ _NAMES: dict[str, tuple[tuple[str, Callable[[str, object], float]], ...]] = {
     "inverse-gamma": (("shape", check.positive), ("scale", check.positive)),
     "normal": (("mean", check.finite), ("sd", check.positive)),
 }
-SMALLEST = 1e-3  # parameters of a prior below it would leave the posterior without digits
 
 LARGEST_RATIO = 1e6  # a prior of 10^12 imaginary Gaussian clients is as good as certainty
 
@@ -62,9 +61,12 @@ class Prior:
         for place, (name, needed) in enumerate(_NAMES[self.kind]):
             field = ("first", "second")[place]
             object.__setattr__(self, field, needed(name, getattr(self, field)))
-        if self.kind in ("beta", "gamma") and min(self.first, self.second) < SMALLEST:
+        if self.kind in ("beta", "gamma") and min(self.first, self.second) < SMALLEST_PARAMETER:
             raise ParameterError(
-                f"{self.kind} prior", (self.first, self.second), "is too vague", f"give parameters from {SMALLEST:g} on"
+                f"{self.kind} prior",
+                (self.first, self.second),
+                "is too vague",
+                f"give parameters from {SMALLEST_PARAMETER:g} on",
             )
 
     @classmethod

@@ -29,6 +29,7 @@ GAUSSIAN = 4
 
 SMALLEST_POSITIVE = 5e-324
 SMALLEST_RATIO = 1e-300
+SMALLEST_PARAMETER = 1e-3  # of a beta posterior; no prior has less (profitable/prior.py)
 SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halves
 
 
@@ -132,8 +133,9 @@ def _tail_evidence(law: int, p0: float, p1: float, p2: float, clients: float, to
     gap = shortfall(clients, threshold, total)
     if law == BINOMIAL:
         unit = p2 / (p1 - p0)
-        a = 0.5 - shortfall(clients, p0, total) * unit
-        b = 0.5 + shortfall(clients, p1, total) * unit
+        # A sum of edges may be rounded beyond its edge, and a prior may take almost everything from the two halves.
+        a = max(0.5 - shortfall(clients, p0, total) * unit, SMALLEST_PARAMETER)
+        b = max(0.5 + shortfall(clients, p1, total) * unit, SMALLEST_PARAMETER)
         x = (threshold - p0) / (p1 - p0)
         y = (p1 - threshold) / (p1 - p0)
         return beta_evidence(a, b, x, y, 0.5 - x - gap * unit)

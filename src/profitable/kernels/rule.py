@@ -122,9 +122,7 @@ def index(
         return edge_high
     if rule == POSTERIOR and limit <= 0.0:
         return edge_low
-    start = total / clients if clients > 0.0 else 0.0
-    if rule == POSTERIOR and not edge_low <= start <= edge_high:
-        start = min(max(start, edge_low), edge_high)
+    start = min(max(total / clients if clients > 0.0 else 0.0, edge_low), edge_high)
     inside = start
     if rule == POSTERIOR:  # a posterior quantile may lie below the mean
         step = max(abs(start), 1.0) * 1e-3
