@@ -165,7 +165,9 @@ def test_bad_values() -> None:
         lambda: pb.Category.loan("a", amount=0.0, rate=0.1),
         lambda: pb.Category.loan("a", amount=10.0, rate=-0.1),
         lambda: pb.Prior.like(clients=0, mean=0.5),
-        lambda: pb.Prior.beta(1e-9, 1.0),
+        lambda: pb.Category("a", pb.Bernoulli(), threshold=0.5, prior=pb.Prior.beta(1e-9, 1.0)),
+        lambda: pb.Category("a", pb.Exponential(), threshold=0.5, prior=pb.Prior.like(clients=1e-9, mean=1.0)),
+        lambda: pb.Category("a", pb.Gamma(shape=2), threshold=1, prior=pb.Prior.inverse_gamma(shape=1e-9, scale=1)),
         lambda: pb.Prior("beta", -3, 1),
         lambda: pb.Prior("cauchy", 1, 1),  # type: ignore[arg-type]
         lambda: pb.Category("a", pb.Poisson(), threshold=1.0, prior="x"),  # type: ignore[arg-type]

@@ -61,13 +61,6 @@ class Prior:
         for place, (name, needed) in enumerate(_NAMES[self.kind]):
             field = ("first", "second")[place]
             object.__setattr__(self, field, needed(name, getattr(self, field)))
-        if self.kind in ("beta", "gamma") and min(self.first, self.second) < SMALLEST_PARAMETER:
-            raise ParameterError(
-                f"{self.kind} prior",
-                (self.first, self.second),
-                "is too vague",
-                f"give parameters from {SMALLEST_PARAMETER:g} on",
-            )
 
     @classmethod
     def like(cls, *, clients: float, mean: float) -> Self:
@@ -97,6 +90,15 @@ class Prior:
 
     def imaginary_clients(self, family: Family) -> tuple[float, float]:
         """(clients, sum of their statistics) that turn the Jeffreys prior of `family` into this one."""
+        clients, total = self._imaginary_clients(family)
+        lens = family.lens()
+        vague = self.kind in ("beta", "gamma") and min(self.first, self.second) < SMALLEST_PARAMETER
+        if vague or (lens.law in (GAMMA, NEGATIVE_BINOMIAL) and clients * lens.p0 < SMALLEST_PARAMETER):
+            remedy = f"give parameters from {SMALLEST_PARAMETER:g} on, or more clients"
+            raise ParameterError("prior", (self.kind, self.first, self.second), "is too vague to be told apart", remedy)
+        return clients, total
+
+    def _imaginary_clients(self, family: Family) -> tuple[float, float]:
         lens = family.lens()
         if self.kind == "clients":
             mean = family.check_mean("prior mean", self.second)
