@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -456,3 +457,42 @@ def test_bounded_policies_see_negative_rewards() -> None:
         agent.decide()
         assert agent["a"].mean == pytest.approx(-1.5)
         assert not agent.decide()["a"].accepted
+
+
+def test_nobody_available_is_a_round_without_decisions() -> None:
+    for policy in (pb.KLUCB(), pb.ThompsonSampling(), pb.KLEmpUCB()):
+        agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=policy, seed=1)
+        agent.decide()
+        decision = agent.decide(available=[])
+        assert decision.accepted == ()
+        assert len(decision) == 0
+        assert "0 of 0" in str(decision)
+        assert agent.round == 2
+
+
+def test_bayes_ucb_says_why_round_two_is_empty() -> None:
+    agent = portfolio(pb.BayesUCB())
+    agent.decide()
+    agent.observe("students", [1] * 10_000)
+    decision = agent.decide()
+    assert "order 0" in decision["students"].reason
+    assert "e-324" not in str(decision)
+
+
+def test_explanations_mention_the_prior() -> None:
+    prior = pb.Prior.like(clients=200, mean=0.8)
+    category = pb.Category("a", pb.Bernoulli(), threshold=0.9, prior=prior)
+    text = pb.Agent([category], policy=pb.BayesUCB()).explain("a")
+    assert "Believed before: like 200 clients with mean 0.8." in text
+    assert str(pb.Prior.beta(2, 3)) == "beta prior with a 2 and b 3"
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
+    class Mine(pb.KLUCB):
+        name = "mine"
+
+    agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=Mine())
+    agent.decide()
+    with pytest.raises(pb.errors.StateFileError, match="POLICIES"):
+        agent.save(tmp_path / "agent.json")
+    assert not list(tmp_path.iterdir())

@@ -39,7 +39,6 @@ MISTAKES: list[tuple[str, Act, type[Exception], str]] = [
     ("unknown available", lambda a: a.decide(available=["nobody"]), errors.UnknownCategoryError, "'nobody'"),
     ("name of another type", lambda a: a.pause(3), errors.UnknownCategoryError, "3"),  # type: ignore[arg-type]
     ("twice available", lambda a: a.decide(available=["shops", "shops"]), errors.DuplicateNameError, "shops"),
-    ("nobody available", lambda a: a.decide(available=[]), errors.InputError, "available"),
     ("a text as available", lambda a: a.decide(available="shops"), errors.ParameterError, "list"),
     ("negative reward", lambda a: a.observe("shops", [2.0, -1.0]), errors.NegativeRewardError, "-1.0"),
     ("NaN reward", lambda a: a.observe("shops", [math.nan]), errors.NotFiniteRewardError, "nan"),
@@ -164,6 +163,7 @@ def test_bad_values() -> None:
         lambda: pb.Category("a", pb.Poisson(), threshold=1.0, worth=0.0),
         lambda: pb.Category.loan("a", amount=0.0, rate=0.1),
         lambda: pb.Category.loan("a", amount=10.0, rate=-0.1),
+        lambda: pb.Category.loan("a", amount=10.0, rate=12),  # percent
         lambda: pb.Prior.like(clients=0, mean=0.5),
         lambda: pb.Category("a", pb.Bernoulli(), threshold=0.5, prior=pb.Prior.beta(1e-9, 1.0)),
         lambda: pb.Category("a", pb.Exponential(), threshold=0.5, prior=pb.Prior.like(clients=1e-9, mean=1.0)),

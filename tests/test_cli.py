@@ -101,3 +101,22 @@ def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
     assert "interrupted" in errors
     assert "Traceback" not in errors
     assert not list(tmp_path.iterdir())
+
+
+def test_policy_help_names_every_policy() -> None:
+    from profitable.cli import POLICY_HELP
+    from profitable.policies import POLICIES
+
+    for name in POLICIES:
+        assert name in POLICY_HELP
+
+
+def test_python_dash_m() -> None:
+    done = subprocess.run([sys.executable, "-m", "profitable", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("profitable ")
+
+
+def test_a_single_round_warns_of_nothing(tmp_path: Path) -> None:
+    done = run("credit", "--rounds", "1", "--plays", "1", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == ""

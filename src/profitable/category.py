@@ -8,6 +8,8 @@ from profitable.errors import ParameterError, ThresholdError
 from profitable.families import Bernoulli, Family
 from profitable.prior import Prior
 
+LARGEST_GROWTH = 11.0  # a loan that comes back elevenfold is a rate given in percent
+
 
 @dataclass(frozen=True, slots=True)
 class Category:
@@ -76,7 +78,7 @@ class Category:
 
     @classmethod
     def loan(cls, name: str, *, amount: float, rate: float, prior: Prior | None = None) -> Self:
-        """A loan of `amount` that comes back as (1 + rate) * amount or not at all (section 1.3).
+        """A loan of `amount` that comes back as (1 + rate) * amount or not at all (section 1.3); rate 0.12 is 12 %.
 
         The reward is 1 when it is repaid and 0 when not, the threshold is 1 / (1 + rate), eq. (1), and a reward of 1 is
         worth (1 + rate) * amount.
@@ -86,7 +88,9 @@ class Category:
         (0.8929, 1120, 1000.0)
         """
         amount = check.positive(f"amount of {name!r}", amount)
-        growth = 1.0 + check.not_negative(f"rate of {name!r}", rate)
+        growth = 1.0 + check.not_negative(f"rate of {name!r}", rate, "give a fraction: 0.12 for 12 %")
+        if growth > LARGEST_GROWTH:
+            raise ParameterError(f"rate of {name!r}", rate, "looks like percent", "give a fraction: 0.12 for 12 %")
         return cls(name, Bernoulli(), threshold=1.0 / growth, worth=amount * growth, prior=prior, amount=amount)
 
     @property

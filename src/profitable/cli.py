@@ -14,6 +14,11 @@ from profitable.version import VERSION
 
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
+POLICY_HELP = (
+    "kl-ucb, bayes-ucb, ts, kl-ucb+, kl-bernoulli-ucb, kl-bernoulli-ucb+, kl-gaussian-ucb, kl-emp-ucb or ucb-v; "
+    "parameters as kl-ucb:c=3."
+)
+
 app = typer.Typer(
     name="profitable",
     help="Profitable bandits: decide whom to accept when saying yes is the only way to learn.",
@@ -43,7 +48,7 @@ def options(
 
 @app.command(epilog="Example: profitable credit --policy kl-ucb --plays 20 --out results/credit")
 def credit(
-    policy: Annotated[str, typer.Option(help="kl-ucb, bayes-ucb, ts, kl-ucb+, ...; parameters as kl-ucb:c=3.")] = "ts",
+    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "ts",
     rounds: Annotated[int, typer.Option(help="Rounds of lending in one play.")] = 500,
     plays: Annotated[int, typer.Option(help="Independent plays; the table shows the first one and the mean.")] = 100,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
@@ -111,7 +116,7 @@ def _usage_message(error: typer.TyperException) -> str:
 def main() -> None:
     """Run the command line: exit 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="profitable")
         if code == INTERRUPTED:
             typer.echo("profitable: interrupted; nothing was written. Run the same command to start again.", err=True)
         sys.exit(code if isinstance(code, int) else DONE)

@@ -11,7 +11,7 @@ import numpy as np
 
 from profitable.errors import UnknownCategoryError
 from profitable.kernels.ledger import CLIENTS, EVIDENCE, SPREAD, THRESHOLD, TOTAL, WAITING
-from profitable.kernels.rule import index
+from profitable.kernels.rule import POSTERIOR, index
 from profitable.policies import Policy
 from profitable.roster import Roster
 from profitable.sample import EMPTY, Sample
@@ -28,7 +28,8 @@ class Verdict:
     - `mean`: of the rewards as the policy saw them, cut at their bound or not (for Pareto and Weibull the mean that
       fits their statistic); None without any.
     - `propensity`: the probability with which this round's rule accepts.
-    - `next_round`: the next round in which a rejected category can be accepted; None if accepted, paused or never.
+    - `next_round`: the next round in which a rejected category can be accepted; None if accepted, paused or never
+      (which is what lies beyond round 10^18).
     - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
     """
 
@@ -261,7 +262,9 @@ class Decision:
                 return f"accepted: the mean of its {number(verdict.clients)} clients is not below the threshold"
             return f"accepted: {against}, {limit}"
         if verdict.next_round is None:
-            return f"skipped: {against}, {limit}; it cannot be accepted again at this threshold"
+            return f"skipped: {against}, {limit}; it will not be accepted again at this threshold"
+        if self.policy.rule == POSTERIOR and verdict.patience <= 0.0:
+            return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
         if self.policy.draws:
             return (
                 f"skipped: {against}, {limit}; accepted with probability {number(verdict.propensity, 3)} in each round"

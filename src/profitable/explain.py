@@ -15,6 +15,8 @@ def explanation(
     if category.amount is not None:
         worth, price = money(category.worth), money(category.price)
         lines.append(f"A loan of {price} comes back as {worth} or not at all; the mean is the share that is repaid.")
+    if category.prior is not None:
+        lines.append(f"Believed before: {category.prior}.")
     if standing.clients:
         lines.append(f"Seen: {number(standing.clients)} clients with mean {number(standing.mean)}.")
     else:
@@ -40,5 +42,6 @@ def _outlook(policy: Policy, standing: Standing, verdict: Verdict, round: int) -
     limit = f"patience {number(verdict.patience)} nats, index {number(verdict.index)}"
     if verdict.accepted:
         return f"accepted ({limit})"
-    again = "never at this threshold" if verdict.next_round is None else f"in round {number(verdict.next_round)}"
-    return f"skipped ({limit}); it can be accepted again {again}"
+    if verdict.next_round is None:
+        return f"skipped ({limit}); it will not be accepted again at this threshold"
+    return f"skipped ({limit}); it can be accepted again in round {number(verdict.next_round)}"

@@ -46,7 +46,7 @@ def save_credit(path: Path, profit: FloatArray, acceptance: FloatArray, segments
         low, high = np.quantile(curves, (0.1, 0.9), axis=0)
         left.fill_between(rounds, low, high, color=colour, alpha=0.15, linewidth=0)
     left.axhline(0.0, color="black", linewidth=0.6)
-    left.set(xlabel="round", ylabel="cumulative profit (thousands)", xlim=(1, rounds[-1]))
+    left.set(xlabel="round", ylabel="cumulative profit (thousands)", xlim=(1, max(2, rounds[-1])))
     left.set_title(f"What three lenders earn\n(mean of {len(profit)} plays, band: 10-90 %)", fontsize=10)
     left.legend(frameon=False, fontsize=9, loc="upper left")
     left.spines[["top", "right"]].set_visible(False)

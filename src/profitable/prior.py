@@ -88,6 +88,12 @@ class Prior:
         """Normal: for a Gaussian mean."""
         return cls("normal", mean, sd)
 
+    def __str__(self) -> str:
+        if self.kind == "clients":
+            return f"like {self.first:g} clients with mean {self.second:g}"
+        names = [name for name, _ in _NAMES[self.kind]]
+        return f"{self.kind} prior with {names[0]} {self.first:g} and {names[1]} {self.second:g}"
+
     def imaginary_clients(self, family: Family) -> tuple[float, float]:
         """(clients, sum of their statistics) that turn the Jeffreys prior of `family` into this one."""
         clients, total = self._imaginary_clients(family)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from profitable.category import Category
-from profitable.errors import DuplicateNameError, InputError, ParameterError, UnknownCategoryError
+from profitable.errors import DuplicateNameError, ParameterError, UnknownCategoryError
 from profitable.lens import Lens
 from profitable.policies import Policy
 from profitable.types import FloatArray, IntArray
@@ -99,8 +99,6 @@ class Roster:
         positions = sorted(self.position(name) for name in names)
         if len(set(positions)) != len(positions):
             raise DuplicateNameError("available", names, "names a category twice", "name each once")
-        if not positions:
-            raise InputError("available", names, "is empty", "leave it out to decide about all categories")
         return np.array(positions, dtype=np.int64)
 
 

@@ -6,7 +6,7 @@ This is the only module that knows an agent's inside besides the agent itself.
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from profitable.errors import BrokenStateError, NewerStateError, ProfitableError
 from profitable.families import FAMILIES, Family
 from profitable.kernels import ledger
 from profitable.lens import Lens
-from profitable.policies import Policy
+from profitable.policies import POLICIES, Policy
 from profitable.prior import Kind, Prior
 from profitable.sample import Sample
 
@@ -118,6 +118,9 @@ class StateRecord(_Record):
 
 def save(agent: Agent, path: Path) -> None:
     """Write the agent beside `path` and put it in place in one step."""
+    _check_registered("policy", agent.policy.name, type(agent.policy), POLICIES)
+    for family in {type(category.family) for category in agent._roster.categories}:
+        _check_registered("family", family.name, family, FAMILIES)
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -133,6 +136,13 @@ def save(agent: Agent, path: Path) -> None:
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def _check_registered(field: str, name: str, kind: type, known: Mapping[str, type]) -> None:
+    """Refuse to write what could not be read back."""
+    if known.get(name) is not kind:
+        remedy = f"add it to {'POLICIES' if field == 'policy' else 'FAMILIES'}"
+        raise StateFileError(field, kind.__name__, "is not known by name, so that it could not be loaded", remedy)
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:

@@ -4,6 +4,7 @@ import html
 import math
 from collections.abc import Sequence
 
+NEXT_TO_NOTHING = 1e-300
 ROWS_SHOWN = 20  # a decision over a million categories prints like one over twenty
 
 
@@ -15,6 +16,8 @@ def number(value: float | None, digits: int = 4) -> str:
     """
     if value is None:
         return "-"
+    if 0.0 < abs(value) < NEXT_TO_NOTHING:
+        return "~0"
     if math.isinf(value) or math.isnan(value):
         return str(value)
     if float(value).is_integer() and abs(value) < 1e15:

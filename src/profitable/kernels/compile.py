@@ -16,7 +16,7 @@ logger = logging.getLogger("profitable")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# nogil: the simulator runs kernels in threads.  error_model="numpy": 1/0 is inf, as IEEE says, without a branch.
+# nogil: threads can run kernels at the same time.  error_model="numpy": 1/0 is inf, as IEEE says, without a branch.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
@@ -39,7 +39,7 @@ class _Announcer(event.Listener):
         if not self.announced and getattr(source, "__module__", "").startswith("profitable."):
             self.announced = True
             # A warning, because Python shows those unless told otherwise: a silent half minute looks like a hang.
-            logger.warning("compiling the numerical kernels for this machine (once; up to half a minute) ...")
+            logger.warning("compiling numerical kernels at their first use on this machine (up to half a minute) ...")
 
     def on_end(self, event: Any) -> None:
         pass
