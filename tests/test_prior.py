@@ -1,6 +1,7 @@
 """Priors are imaginary clients: against SciPy's conjugate posteriors, computed from the prior's own parameters."""
 
 import math
+from pathlib import Path
 
 import pytest
 from scipy import stats
@@ -81,3 +82,25 @@ def test_a_prior_is_the_prior_s_own_evidence_before_the_first_outcome() -> None:
     assert verdict.clients == 0
     assert verdict.evidence > 10.0
     assert not verdict.accepted
+
+
+def test_a_policy_may_bring_the_prior(tmp_path: Path) -> None:
+    """For every category that has none of its own."""
+    own = pb.Category("own", pb.Bernoulli(), threshold=0.7, prior=pb.Prior.beta(2, 5))
+    none = pb.Category("none", pb.Bernoulli(), threshold=0.7)
+    for policy in (pb.BayesUCB(c=2, prior=pb.Prior.beta(1, 1)), pb.ThompsonSampling(prior=pb.Prior.beta(1, 1))):
+        agent = pb.Agent([own, none], policy=policy, seed=1)
+        assert agent["own"].evidence == pytest.approx(-stats.beta(2, 5).logsf(0.7), rel=1e-12)
+        assert agent["none"].evidence == pytest.approx(-math.log(0.3), rel=1e-12)
+        assert "Believed before: beta prior with a 1 and b 1." in agent.explain("none")
+        agent.decide()
+        agent.save(tmp_path / "agent.json")
+        twin = pb.Agent.load(tmp_path / "agent.json")
+        assert twin.policy == policy
+        assert twin.decide().to_dict() == agent.decide().to_dict()
+    with pytest.raises(pb.errors.ParameterError, match="conjugate"):
+        pb.Agent([pb.Category("p", pb.Poisson(), threshold=1.0)], policy=pb.BayesUCB(prior=pb.Prior.beta(1, 1)))
+    with pytest.raises(pb.errors.ParameterError, match="not a prior"):
+        pb.ThompsonSampling(prior="beta")  # type: ignore[arg-type]
+    with pytest.raises(pb.errors.ParameterError, match="not a parameter"):
+        pb.Policy.parse("ts:prior=1")

@@ -15,8 +15,8 @@ def explanation(
     if category.amount is not None:
         worth, price = money(category.worth), money(category.price)
         lines.append(f"A loan of {price} comes back as {worth} or not at all; the mean is the share that is repaid.")
-    if category.prior is not None:
-        lines.append(f"Believed before: {category.prior}.")
+    if (prior := policy.prior_of(category)) is not None:
+        lines.append(f"Believed before: {prior}.")
     if standing.clients:
         lines.append(f"Seen: {number(standing.clients)} clients with mean {number(standing.mean)}.")
     else:

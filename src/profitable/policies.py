@@ -17,6 +17,7 @@ from profitable.category import Category
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels import rule as rules
 from profitable.lens import Lens, bounded_lens
+from profitable.prior import Prior
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,28 @@ class Policy(ABC):
     name: ClassVar[str]
     rule: ClassVar[int]
     draws: ClassVar[bool] = False  # Thompson sampling: patience is drawn, not computed
-    bayesian: ClassVar[bool] = False  # looks at a category's prior
 
-    def lens(self, category: Category) -> Lens:
-        """What this policy sees of a category."""
-        lens = category.family.lens()
-        if category.prior is None:
-            return lens
-        if not self.bayesian:
+    def prior_of(self, category: Category) -> Prior | None:
+        """The prior that this policy has of a category; None is Jeffreys'."""
+        if category.prior is not None:
             raise ParameterError(
                 f"prior of {category.name!r}",
                 category.prior,
                 f"is of no use to {self}",
                 "leave it out, or use BayesUCB or ThompsonSampling",
             )
-        return lens.with_prior(*category.prior.imaginary_clients(category.family))
+        return None
+
+    def lens(self, category: Category) -> Lens:
+        """What this policy sees of a category."""
+        lens = category.family.lens()
+        prior = self.prior_of(category)
+        return lens if prior is None else lens.with_prior(*prior.imaginary_clients(category.family))
+
+    @classmethod
+    def constants(cls) -> list[str]:
+        """The names of its numeric parameters: those that can be given on the command line."""
+        return [each.name for each in fields(cls) if each.name != "prior"]
 
     def patience(self, t: float) -> float:
         """Nats of evidence tolerated in round t + 1."""
@@ -63,7 +71,7 @@ class Policy(ABC):
         if name not in POLICIES:
             raise ParameterError("policy", text, "is unknown", f"choose from {', '.join(POLICIES)}")
         kind = POLICIES[name]
-        known = [each.name for each in fields(kind)]
+        known = kind.constants()
         values: dict[str, float] = {}
         for part in filter(None, rest.split(",")):
             key, _, value = part.partition("=")
@@ -78,9 +86,9 @@ class Policy(ABC):
         return kind(**values)
 
     def __str__(self) -> str:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        changed = [each.name for each in fields(self) if values[each.name] != each.default]
-        text = ",".join(f"{key}={repr(values[key]).removesuffix('.0')}" for key in changed)
+        defaults = {each.name: each.default for each in fields(self)}
+        changed = [key for key in self.constants() if getattr(self, key) != defaults[key]]
+        text = ",".join(f"{key}={repr(getattr(self, key)).removesuffix('.0')}" for key in changed)
         return f"{self.name}:{text}" if text else self.name
 
 
@@ -124,16 +132,33 @@ class KLUCBPlus(Deterministic):
 
 
 @dataclass(frozen=True)
-class BayesUCB(Deterministic):
+class Bayesian(Policy):
+    """A policy with a prior: a category's own, else `prior`, else Jeffreys'."""
+
+    prior: Prior | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.prior is not None and not isinstance(self.prior, Prior):
+            raise ParameterError("prior", self.prior, "is not a prior", "give for example Prior.beta(1, 1)")
+
+    def prior_of(self, category: Category) -> Prior | None:
+        return self.prior if category.prior is None else category.prior
+
+
+@dataclass(frozen=True)
+class BayesUCB(Bayesian, Deterministic):
     """Bayes-UCB-4P (section 5): evidence -log P(mean >= threshold given the data)."""
 
     name = "bayes-ucb"
     rule = rules.POSTERIOR
-    bayesian = True
+
+    def __post_init__(self) -> None:
+        Bayesian.__post_init__(self)
+        Deterministic.__post_init__(self)
 
 
 @dataclass(frozen=True)
-class ThompsonSampling(Policy):
+class ThompsonSampling(Bayesian):
     """TS-4P (section 6): the evidence of Bayes-UCB-4P, and a patience drawn anew from Exp(1) for each decision.
 
     A draw from the posterior is at least the threshold exactly as often as an exponential draw is at least
@@ -143,7 +168,6 @@ class ThompsonSampling(Policy):
     name = "ts"
     rule = rules.POSTERIOR
     draws = True
-    bayesian = True
 
     def next_round(self, evidence: float, now: int) -> int | None:
         return None if evidence == float("inf") else now + 1

@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,7 +21,7 @@ from profitable.errors import BrokenStateError, NewerStateError, ProfitableError
 from profitable.families import FAMILIES, Family
 from profitable.kernels import ledger
 from profitable.lens import Lens
-from profitable.policies import POLICIES, Policy
+from profitable.policies import POLICIES, Bayesian, Policy
 from profitable.prior import Kind, Prior
 from profitable.sample import Sample
 
@@ -111,6 +111,7 @@ class StateRecord(_Record):
     format_version: Literal[1]
     package_version: str
     policy: str
+    policy_prior: PriorRecord | None = None
     round: Round
     random: RandomRecord
     categories: Annotated[list[CategoryRecord], Field(min_length=1)]
@@ -165,6 +166,7 @@ def lines(agent: Agent) -> Iterator[str]:
         "format_version": FORMAT_VERSION,
         "package_version": version.VERSION,
         "policy": str(agent.policy),
+        "policy_prior": None if (prior := getattr(agent.policy, "prior", None)) is None else asdict(prior),
         "round": agent.round,
         "random": {"generator": "PCG64", **agent._stream.dump()},
     }
@@ -241,7 +243,12 @@ def _first(error: ValidationError) -> str:
 def restore(state: StateRecord) -> Agent:
     """The agent of a record."""
     categories = [_category(record) for record in state.categories]
-    agent = Agent(categories, policy=Policy.parse(state.policy), seed=0)
+    policy = Policy.parse(state.policy)
+    if state.policy_prior is not None:
+        if not isinstance(policy, Bayesian):
+            raise BrokenStateError("policy_prior", state.policy, "has no prior", "restore the file from a backup")
+        policy = replace(policy, prior=_prior(state.policy_prior))
+    agent = Agent(categories, policy=policy, seed=0)
     draws = state.random
     if draws.used > draws.buffered or max(int(draws.state), int(draws.increment)) >= 1 << 128:
         raise BrokenStateError("random", draws.state, "is no state of the generator", "restore the file from a backup")
@@ -264,16 +271,19 @@ def restore(state: StateRecord) -> Agent:
 
 
 def _category(record: CategoryRecord) -> Category:
-    prior = None if record.prior is None else Prior(record.prior.kind, record.prior.first, record.prior.second)
     return Category(
         record.name,
         _family(record),
         threshold=record.threshold,
         bound=record.bound,
         worth=record.worth,
-        prior=prior,
+        prior=_prior(record.prior),
         amount=record.amount,
     )
+
+
+def _prior(record: PriorRecord | None) -> Prior | None:
+    return None if record is None else Prior(record.kind, record.first, record.second)
 
 
 def _family(record: CategoryRecord) -> Family:
