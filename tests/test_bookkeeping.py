@@ -1,6 +1,7 @@
 """Corrections, rounding, and any history against naive book-keeping."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profitable as pb
+from profitable.kernels.ledger import SPREAD
 from tests.portfolio import portfolio
 
 
@@ -116,3 +118,19 @@ def test_a_sum_of_edges_may_be_rounded_beyond_its_edge() -> None:
     high = pb.Agent([pb.Category("a", pb.Bounded(low=0, high=0.7), threshold=0.5)], policy=pb.KLUCB())
     high.observe("a", count=6, total=sum([0.7] * 6))
     assert high["a"].mean == pytest.approx(0.7)
+
+
+def test_ucb_v_keeps_the_digits_of_its_variance() -> None:
+    """A small spread beside a large mean, in many batches; and a typing error taken back."""
+    rng = np.random.default_rng(5)
+    rewards = 1e6 + rng.random(500)
+    category = pb.Category("a", pb.Bounded(low=0.0, high=1e9), threshold=2e6)
+    batches, once = pb.Agent([category], policy=pb.UCBV()), pb.Agent([category], policy=pb.UCBV())
+    once.observe("a", rewards)
+    for batch in np.array_split(rewards, 70):
+        batches.observe("a", batch)
+    batches.observe("a", 9.9e8)
+    batches.correct("a", was=9.9e8)
+    truth = float(sum((Fraction(x) - sum(map(Fraction, rewards)) / 500) ** 2 for x in map(Fraction, rewards)))
+    for agent in (batches, once):
+        assert agent._table[SPREAD, 0] == pytest.approx(truth, rel=1e-12)

@@ -107,7 +107,7 @@ def test_every_truncation_is_noticed(tmp_path: Path) -> None:
         lambda c: c["random"].update(state="9" * 39),
         lambda c: c.update(round=10**400),
         lambda c: c["categories"][0].update(clients=10**400),
-        lambda c: c["categories"][0].update(spread=-1.0),
+        lambda c: c["categories"][0].update(squares=-1.0),
         lambda c: c["categories"][0].update(cost=-1.0),
         lambda c: c["categories"][4].update(amount=-4.0),
         lambda c: c["categories"][0].update(prior={"kind": "beta", "first": -3.0, "second": 1.0}),

@@ -211,9 +211,8 @@ class Agent:
         ledger.arrive(self._table, k, entry.clients)
 
     def _add(self, k: int, entry: Entry, sign: float) -> None:
-        clients, total, spread, revenue, cost, sample = entry
-        numbers = (sign * clients, sign * total, spread, sign * revenue, sign * cost)
-        ledger.add(self._policy.rule, self._table, k, self._roster.lens_row_of(k), *numbers)
+        *numbers, sample = entry
+        ledger.add(self._policy.rule, self._table, k, self._roster.lens_row_of(k), sign, *numbers)
         if self._samples is not None and sample is not None:
             self._samples[k] = self._samples[k].plus(sample, sign)
             self._renew_empirical(k)

@@ -45,11 +45,13 @@ class Batch:
 
 
 class Entry(NamedTuple):
-    """A checked batch: clients, sum of statistics, their squared deviations, money in and out, distinct values."""
+    """A checked batch: clients, sums of statistics and squares with their rounding, money, distinct values."""
 
     clients: float
     total: float
-    spread: float
+    total_lost: float
+    squares: float
+    squares_lost: float
     revenue: float
     cost: float
     sample: Sample | None
@@ -62,7 +64,7 @@ def read(batch: Batch, category: Category, lens: Lens, row: FloatArray, rule: in
     if batch.count is not None or batch.total is not None:
         raise ParameterError("count", batch.count, "is given beside rewards", "give either rewards or count and total")
     rewards = reward_array(batch.rewards, category)
-    bad, raw, total, spread = ledger.digest(row, rewards)
+    bad, raw, total, total_lost, squares, squares_lost = ledger.digest(row, rewards)
     if bad >= 0:
         raise reward_error(category, rewards[bad].item(), lens.support)
     revenue = raw * category.worth
@@ -80,7 +82,7 @@ def read(batch: Batch, category: Category, lens: Lens, row: FloatArray, rule: in
             remedy = f"give {rewards.size} costs, or their total"
             raise ParameterError(f"costs of {category.name!r}", batch.costs, "do not fit the rewards", remedy)
     sample = Sample.of(np.clip(rewards, lens.s0, lens.s1)) if rule == rules.EMPIRICAL else None
-    return Entry(float(rewards.size), total, spread, revenue, cost, sample)
+    return Entry(float(rewards.size), total, total_lost, squares, squares_lost, revenue, cost, sample)
 
 
 def reward_array(values: Any, category: Category, what: str = "rewards") -> FloatArray:
@@ -168,10 +170,10 @@ def _read_sum(batch: Batch, category: Category, lens: Lens, rule: int) -> Entry:
         raise _unpaired(category, batch.costs)
     else:
         cost = float(_costs(batch.costs, category).sum())
-    spread = total * (1.0 - total / count)  # of zeros and ones: the only sums that UCB-V takes
     values = Sample(np.array([0.0, 1.0]), np.array([count - total, total]))
     sample = values.plus(EMPTY) if rule == rules.EMPIRICAL else None
-    return Entry(count, total, spread, total * category.worth, cost, sample)
+    # The squares of zeros and ones, the only sums that UCB-V takes, are themselves.
+    return Entry(count, total, 0.0, total, 0.0, total * category.worth, cost, sample)
 
 
 def _refuse_sum(total: float, category: Category, lens: Lens, rule: int) -> None:

@@ -232,11 +232,7 @@ class KLEmpUCB(BoundedPolicy):
 
 @dataclass(frozen=True)
 class UCBV(BoundedPolicy):
-    """UCB-V-4P: evidence x that solves mean + sqrt(2 v x / N) + 3 B x / N = threshold.
-
-    It keeps the sum of squared deviations.  Taking back a reward that is far larger than all the others
-    (`Agent.correct`) leaves the rounding of its square in there.
-    """
+    """UCB-V-4P: evidence x that solves mean + sqrt(2 v x / N) + 3 B x / N = threshold."""
 
     name = "ucb-v"
     rule = rules.VARIANCE

@@ -38,7 +38,8 @@ _ROWS = {
     "clients": ledger.CLIENTS,
     "total": ledger.TOTAL,
     "carry": ledger.CARRY,
-    "spread": ledger.SPREAD,
+    "squares": ledger.SQUARES,
+    "squares_carry": ledger.SQUARES_CARRY,
     "waiting": ledger.WAITING,
     "revenue": ledger.REVENUE,
     "cost": ledger.COST,
@@ -87,7 +88,8 @@ class CategoryRecord(_Record):
     clients: Count = 0
     total: Finite = 0.0
     carry: Finite = 0.0
-    spread: NotNegative = 0.0
+    squares: NotNegative = 0.0
+    squares_carry: Finite = 0.0
     waiting: Count = 0
     revenue: Finite = 0.0
     cost: NotNegative = 0.0
@@ -199,7 +201,7 @@ def _row(agent: Agent, k: int) -> dict[str, Any]:
     if k in agent._paused:
         row["paused"] = True
     row["clients"] = int(numbers[ledger.CLIENTS])
-    for key in ("total", "carry", "spread", "revenue", "cost"):
+    for key in ("total", "carry", "squares", "squares_carry", "revenue", "cost"):
         if numbers[_ROWS[key]]:
             row[key] = numbers[_ROWS[key]]
     if numbers[ledger.WAITING]:

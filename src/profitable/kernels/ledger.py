@@ -10,14 +10,14 @@ import numpy as np
 
 from profitable.check import LARGEST
 from profitable.kernels.compile import kernel
-from profitable.kernels.law import SMALLEST_POSITIVE, exact_sum
+from profitable.kernels.law import SMALLEST_POSITIVE, exact_product, exact_sum
 from profitable.kernels.rule import EMPIRICAL, VARIANCE, evidence
 from profitable.types import FloatArray, IntArray
 
 # Rows of the table.  A decision keeps a copy of the first SNAPSHOT rows.
 CLIENTS = 0  # N: clients whose outcome is known
 TOTAL = 1  # S: the sum of their statistics
-SPREAD = 2  # sum of squared deviations of the statistic from its mean (UCB-V only)
+SPREAD = 2  # sum of squared deviations of the statistic from its mean (UCB-V only), from the sums below
 THRESHOLD = 3  # in the units of the rewards
 TARGET = 4  # the threshold in the units of the statistic
 EVIDENCE = 5
@@ -27,8 +27,11 @@ REVENUE = 7  # in money
 COST = 8  # in money
 WORTH = 9  # money per unit of reward
 PRICE = 10  # money that accepting one client costs, unless the caller says otherwise
-CARRY = 11  # what TOTAL has lost to rounding, so that taking back a huge reward gives back the small ones
-ROWS = 12
+# Sums are pairs, the sum and what it has lost to rounding: taking back a huge reward gives back the small ones.
+CARRY = 11  # of TOTAL
+SQUARES = 12  # sum of the squared statistics (UCB-V only)
+SQUARES_CARRY = 13
+ROWS = 14
 
 # Columns of a lens.
 LAW, P0, P1, P2, PRIOR_CLIENTS, PRIOR_TOTAL = 0, 1, 2, 3, 4, 5
@@ -69,28 +72,48 @@ def statistic(lens: FloatArray, reward: float) -> float:
 
 
 @kernel
-def digest(lens: FloatArray, rewards: FloatArray) -> tuple[int, float, float, float]:
-    """First illegal position (-1 if none), sum of rewards, sum of statistics, their squared deviations."""
+def digest(lens: FloatArray, rewards: FloatArray) -> tuple[int, float, float, float, float, float]:
+    """First illegal position (-1 if none), sum of rewards; sums of statistics and their squares with their losses."""
     raw = 0.0
     total = 0.0
+    total_lost = 0.0
+    squares = 0.0
+    squares_lost = 0.0
     for i in range(rewards.size):
         if not is_legal(lens, rewards[i]):
-            return i, 0.0, 0.0, 0.0
+            return i, 0.0, 0.0, 0.0, 0.0, 0.0
         value = statistic(lens, rewards[i])
         if value > LARGEST:
-            return i, 0.0, 0.0, 0.0
+            return i, 0.0, 0.0, 0.0, 0.0, 0.0
         raw += rewards[i]
-        total += value
-    mean = total / rewards.size
-    spread = 0.0
-    for i in range(rewards.size):
-        spread += (statistic(lens, rewards[i]) - mean) ** 2
-    return -1, raw, total, spread
+        total, error = exact_sum(total, value)
+        total_lost += error
+        square, lost = exact_product(value, value)
+        squares, error = exact_sum(squares, square)
+        squares_lost += error + lost
+    return -1, raw, total, total_lost, squares, squares_lost
+
+
+@kernel
+def squared_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
+    """Q - S^2 / N in twice the precision: the two are nearly equal where the spread is small beside the mean."""
+    if clients <= 0.0:
+        return 0.0
+    product, error = exact_product(total, total)
+    error += 2.0 * total * carry
+    quotient = product / clients
+    back, back_error = exact_product(quotient, clients)
+    rest = (((product - back) - back_error) + error) / clients
+    return max(0.0, (squares - quotient) + (squares_carry - rest))
 
 
 @kernel
 def renew(rule: int, table: FloatArray, k: int, lens: FloatArray) -> None:
     """Compute the evidence of category k anew (EMPIRICAL needs its values and is renewed by the agent)."""
+    if rule == VARIANCE:
+        table[SPREAD, k] = squared_deviations(
+            table[CLIENTS, k], table[TOTAL, k], table[CARRY, k], table[SQUARES, k], table[SQUARES_CARRY, k]
+        )
     table[EVIDENCE, k] = evidence(
         rule,
         int(lens[LAW]),
@@ -114,40 +137,36 @@ def renew_many(rule: int, table: FloatArray, positions: IntArray, which: IntArra
 
 
 @kernel
+def accumulate(table: FloatArray, row: int, carry: int, k: int, value: float, lost: float) -> None:
+    """Add a pair (value, what it lost) to the pair in two rows of the table."""
+    total, error = exact_sum(table[row, k], value)
+    table[row, k], table[carry, k] = exact_sum(total, error + table[carry, k] + lost)
+
+
+@kernel
 def add(
     rule: int,
     table: FloatArray,
     k: int,
     lens: FloatArray,
-    count: float,
+    sign: float,
+    clients: float,
     total: float,
-    spread: float,
+    total_lost: float,
+    squares: float,
+    squares_lost: float,
     revenue: float,
     cost: float,
 ) -> None:
-    """Add (or, with a negative count, take away) a batch whose sums are known, and renew the evidence."""
-    before = table[CLIENTS, k]
-    after = before + count
+    """Add a batch whose sums are known (sign 1) or take one away (sign -1), and renew the evidence."""
+    table[CLIENTS, k] += sign * clients
+    accumulate(table, TOTAL, CARRY, k, sign * total, sign * total_lost)
     if rule == VARIANCE:
-        # The squared deviations of two groups add up, plus what their means differ by; backwards when taking away.
-        if after <= 0.0:
-            table[SPREAD, k] = 0.0
-        elif count > 0.0:
-            shift = total / count - table[TOTAL, k] / before if before > 0.0 else 0.0
-            table[SPREAD, k] += spread + shift * shift * before * count / after
-        else:
-            shift = total / count - (table[TOTAL, k] + total) / after
-            table[SPREAD, k] = max(0.0, table[SPREAD, k] - spread + shift * shift * after * count / before)
-    table[CLIENTS, k] = after
-    if after > 0.0:
-        total, error = exact_sum(table[TOTAL, k], total)
-        error += table[CARRY, k]
-        table[TOTAL, k], table[CARRY, k] = exact_sum(total, error)
-    else:
-        table[TOTAL, k] = 0.0
-        table[CARRY, k] = 0.0
-    table[REVENUE, k] += revenue
-    table[COST, k] += cost
+        accumulate(table, SQUARES, SQUARES_CARRY, k, sign * squares, sign * squares_lost)
+    if table[CLIENTS, k] <= 0.0:
+        table[TOTAL, k] = table[CARRY, k] = table[SQUARES, k] = table[SQUARES_CARRY, k] = 0.0
+    table[REVENUE, k] += sign * revenue
+    table[COST, k] += sign * cost
     if rule != EMPIRICAL:
         renew(rule, table, k, lens)
 
@@ -161,9 +180,10 @@ def arrive(table: FloatArray, k: int, count: float) -> None:
 @kernel
 def absorb(rule: int, table: FloatArray, k: int, lens: FloatArray, rewards: FloatArray) -> int:
     """Check rewards and take them in at the category's own price; the first illegal position, or -1 when done."""
-    bad, raw, total, spread = digest(lens, rewards)
+    bad, raw, total, total_lost, squares, squares_lost = digest(lens, rewards)
     if bad < 0:
         count = float(rewards.size)
-        add(rule, table, k, lens, count, total, spread, raw * table[WORTH, k], count * table[PRICE, k])
+        revenue, cost = raw * table[WORTH, k], count * table[PRICE, k]
+        add(rule, table, k, lens, 1.0, count, total, total_lost, squares, squares_lost, revenue, cost)
         arrive(table, k, count)
     return bad
