@@ -73,3 +73,18 @@ def test_kernels_are_cached_when_the_package_cannot_be_written(tmp_path: Path) -
     cache.write_text("")
     nowhere = python(DECIDE, **where, TMPDIR=str(tmp_path))
     assert "compiling" in nowhere.stderr
+
+
+def test_a_change_in_one_kernel_reaches_the_kernels_that_use_it(tmp_path: Path) -> None:
+    """numba looks at a kernel's own file only; a cached `ledger` must not go on with yesterday's `law`."""
+    package = tmp_path / "profitable"
+    shutil.copytree(Path(pb.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    code = DECIDE + "agent.observe('a', [0] * 8); print(agent['a'].evidence)"
+    before = float(python(code, PYTHONPATH=str(tmp_path)).stdout)
+    assert python(code, PYTHONPATH=str(tmp_path)).stderr == ""
+    law = package / "kernels" / "law.py"
+    text = law.read_text(encoding="utf-8")
+    changed = "    return 2.0 * deviance(law, p0, p1, p2, clients, total, threshold)\n"
+    assert text.count(changed.replace("2.0 * ", "")) == 1
+    law.write_text(text.replace(changed.replace("2.0 * ", ""), changed), encoding="utf-8")
+    assert float(python(code, PYTHONPATH=str(tmp_path)).stdout) == 2.0 * before

@@ -5,8 +5,10 @@ Kernels are cached on disk: beside the source where that is writable, otherwise 
 (numba's rule), and where neither is writable they are compiled anew in each process.
 """
 
+import hashlib
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -26,7 +28,22 @@ def kernel(function: Function) -> Function:
         compiled = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no writable folder at all
         compiled = njit(**_OPTIONS)(function)
+    else:
+        # Kernels are compiled into each other, but numba renews a cached one only when its own file has changed.
+        cast(Any, compiled)._cache._cache_file._source_stamp = SOURCES
     return cast(Function, compiled)
+
+
+def _sources() -> str:
+    """What all kernels together are made from: a change in any of these files makes every cached kernel stale."""
+    folder = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in (*sorted(folder.glob("*.py")), folder.parent / "check.py"):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+SOURCES = _sources()
 
 
 class _Announcer(event.Listener):
