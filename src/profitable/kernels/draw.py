@@ -22,6 +22,18 @@ def draw_poisson(rng: np.random.Generator, mean: float) -> float:
 
 
 @kernel
+def log_mass(law: int, p0: float, p1: float, p2: float, mean: float, value: float) -> float:
+    """log P(X = value) for a single reward of a whole-number law."""
+    if law == POISSON:
+        return value * math.log(mean) - mean - math.lgamma(value + 1.0)
+    if law == NEGATIVE_BINOMIAL:
+        ways = math.lgamma(value + p0) - math.lgamma(p0) - math.lgamma(value + 1.0)
+        return ways + p0 * math.log(p0 / (p0 + mean)) + value * math.log(mean / (p0 + mean))
+    ways = math.lgamma(p2 + 1.0) - math.lgamma(value + 1.0) - math.lgamma(p2 - value + 1.0)
+    return ways + value * math.log(mean / p2) + (p2 - value) * math.log1p(-mean / p2)
+
+
+@kernel
 def draw_total(
     rng: np.random.Generator, law: int, p0: float, p1: float, p2: float, mean: float, clients: float
 ) -> float:

@@ -32,6 +32,8 @@ def slope(
     second = 0.0
     far = False
     for value, count in zip(values, counts):
+        if count == 0.0:
+            continue
         distance = threshold - value
         ratio = distance / (1.0 + multiplier * distance)
         plain += count * ratio
@@ -63,7 +65,7 @@ def exact_shortfall(values: FloatArray, counts: FloatArray, threshold: float) ->
 
 @kernel
 def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, threshold: float) -> float:
-    """N K_inf(empirical law, threshold); `values` [D] are distinct and at most `high`, `counts` [D] their numbers."""
+    """N K_inf(empirical law, threshold); `values` [D] are at most `high`, `counts` [D] their numbers (0 is fine)."""
     gap = exact_shortfall(values, counts, threshold)
     if gap <= 0.0:
         return 0.0
@@ -73,8 +75,8 @@ def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, thre
     low = 0.0
     top = largest
     at_high = False
-    for value in values:
-        at_high = at_high or value >= high
+    for value, count in zip(values, counts):
+        at_high = at_high or (value >= high and count > 0.0)
     multiplier = largest
     if at_high or slope(values, counts, threshold, gap, largest)[0] < 0.0:
         # The maximum is inside: safeguarded Newton on the decreasing slope.
@@ -101,6 +103,8 @@ def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, thre
     concave = 0.0
     far = False
     for value, count in zip(values, counts):
+        if count == 0.0:
+            continue
         v = multiplier * (threshold - value)
         ratio = (high - value) * multiplier if multiplier == largest else 1.0 + v
         plain += count * (math.log1p(v) if abs(v) < FAR else math.log(ratio))

@@ -88,17 +88,38 @@ def patience(c: float, inflate: float, t: float) -> float:
 @kernel
 def first_time(c: float, inflate: float, nats: float) -> int:
     """The smallest t >= 1 with patience(t) >= nats, or 0 if there is none up to `LAST_ROUND`."""
-    if patience(c, inflate, LAST_ROUND) < nats:
+    if patience(c, inflate, 1.0) >= nats:
+        return 1
+    if not patience(c, inflate, LAST_ROUND) >= nats:
         return 0
-    low = 1
-    high = LAST_ROUND
-    while low < high:  # patience() itself is the judge: ceil(exp(nats)) is off by one too often
+    # A guess: t = exp(nats - c log log t) / inflate, a few steps towards its fixed point.
+    logarithm = nats - math.log(inflate)
+    for _ in range(6 if c > 0.0 else 0):
+        logarithm = max(nats - math.log(inflate) - c * math.log(max(1.0, logarithm)), 0.0)
+    guess = int(min(max(math.exp(logarithm), 2.0), LAST_ROUND))
+    # patience() itself is the judge, ceil(exp(nats)) is off by one too often: bracket the answer, then halve.
+    step = 1
+    if patience(c, inflate, guess) >= nats:
+        high = guess
+        low = guess - 1
+        while low > 1 and patience(c, inflate, low) >= nats:
+            high = low
+            step *= 2
+            low = max(low - step, 1)
+    else:
+        low = guess
+        high = min(guess + 1, LAST_ROUND)
+        while patience(c, inflate, high) < nats:
+            low = high
+            step *= 2
+            high = min(high + step, LAST_ROUND)
+    while high - low > 1:  # patience(low) < nats <= patience(high)
         middle = (low + high) // 2
         if patience(c, inflate, middle) >= nats:
             high = middle
         else:
-            low = middle + 1
-    return low
+            low = middle
+    return high
 
 
 @kernel

@@ -1,0 +1,212 @@
+"""What happens to a category whatever the policy: how many clients come, and what they bring.
+
+The hidden truth of a category arrives as one row of numbers (columns below).  A policy adds up what it sees of the
+rewards; how a batch of n clients is drawn (its feed) depends on what it needs of them:
+
+| feed      | drawn                                                | for                                              |
+| --------- | ---------------------------------------------------- | ------------------------------------------------ |
+| `SUM`     | the sum of the statistics, at once                   | policies for which the sum is sufficient         |
+| `CELLS`   | how many clients have each value: a multinomial draw | whole-number rewards, cut or kept value by value |
+| `SINGLES` | every reward                                         | continuous rewards, cut or kept one by one       |
+"""
+
+import math
+
+import numpy as np
+
+from profitable.kernels.compile import kernel
+from profitable.kernels.draw import draw_poisson, draw_total, log_mass
+from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE
+from profitable.kernels.ledger import CUT, LOG_RATIO, POWER
+from profitable.types import FloatArray, IntArray
+
+# Columns of a truth.
+LAW, P0, P1, P2, MEAN = 0, 1, 2, 3, 4  # the family's law and the mean of its statistic
+FEED = 5
+VIEW, VIEW_LOW, VIEW_HIGH = 6, 7, 8  # the policy sees the statistic itself, or (CUT) the reward cut into an interval
+TRANSFORM, T0 = 9, 10  # how a reward follows from its statistic
+ARRIVALS, A0, A1 = 11, 12, 13
+TRUTH_COLUMNS = 14
+
+SUM, CELLS, SINGLES = 0, 1, 2
+CONSTANT, ONE_PLUS_POISSON, UNIFORM, LISTED = 0, 1, 2, 3  # A0: number, rate, low; A1: high
+
+# What a run knows of a category: rows of its state.
+CLIENTS, TOTAL, SQUARES, REVENUE = 0, 1, 2, 3
+STATE_ROWS = 4
+
+
+@kernel
+def arrivals_in(
+    rng: np.random.Generator, truth: FloatArray, listed: IntArray, t: int, rounds: int, extra: int
+) -> int:
+    """Clients of the rounds t + 1 .. t + rounds; `extra` is what Poisson arrivals bring beyond one per round."""
+    code = truth[ARRIVALS]
+    if code == ONE_PLUS_POISSON:
+        return rounds + extra
+    if code == CONSTANT:
+        return rounds * int(truth[A0])
+    if code == LISTED:
+        return listed[t + rounds] - listed[t]
+    low = int(truth[A0])
+    width = int(truth[A1]) - low + 1
+    clients = rounds * low
+    if rounds <= width:
+        for _ in range(rounds):
+            clients += rng.integers(0, width)
+        return clients
+    left = rounds  # a multinomial draw, one value after the other
+    for step in range(width - 1, 0, -1):
+        hits = rng.binomial(left, 1.0 / (step + 1.0))
+        clients += hits * step
+        left -= hits
+    return clients
+
+
+@kernel
+def draw_extra(rng: np.random.Generator, truth: FloatArray, rounds: int) -> int:
+    """The Poisson part of the arrivals in that many rounds."""
+    return int(draw_poisson(rng, rounds * truth[A0])) if truth[ARRIVALS] == ONE_PLUS_POISSON else 0
+
+
+@kernel
+def share_of_extra(rng: np.random.Generator, rounds: int, extra: int, first: int) -> int:
+    """The part of `extra` that falls into the first rounds of several: a Poisson number splits as a binomial."""
+    return rng.binomial(extra, first / rounds) if extra > 0 else 0
+
+
+@kernel
+def most_arrivals(truth: FloatArray, listed: IntArray, t: int, rounds: int, extra: int) -> float:
+    """No more clients than this come in the rounds t + 1 .. t + rounds."""
+    code = truth[ARRIVALS]
+    if code == ONE_PLUS_POISSON:
+        return float(rounds) + extra
+    if code == LISTED:
+        return float(listed[t + rounds] - listed[t])
+    return rounds * (truth[A0] if code == CONSTANT else truth[A1])
+
+
+@kernel
+def average_arrivals(truth: FloatArray, listed: IntArray) -> float:
+    """The mean number of clients per round."""
+    code = truth[ARRIVALS]
+    if code == CONSTANT:
+        return truth[A0]
+    if code == ONE_PLUS_POISSON:
+        return 1.0 + truth[A0]
+    if code == UNIFORM:
+        return 0.5 * (truth[A0] + truth[A1])
+    return listed[listed.size - 1] / (listed.size - 1.0)
+
+
+@kernel
+def reward_of(truth: FloatArray, value: float) -> float:
+    """The reward whose statistic is `value`."""
+    code = truth[TRANSFORM]
+    if code == LOG_RATIO:
+        return truth[T0] * math.exp(value)
+    if code == POWER:
+        return value ** (1.0 / truth[T0])
+    return value
+
+
+@kernel
+def draw_sum(rng: np.random.Generator, truth: FloatArray, clients: float) -> float:
+    """The sum of the statistics of that many clients."""
+    law = int(truth[LAW])
+    total = draw_total(rng, law, truth[P0], truth[P1], truth[P2], truth[MEAN], clients)
+    return max(total, SMALLEST_POSITIVE) if law == GAMMA else total
+
+
+@kernel
+def draw_from(rng: np.random.Generator, truth: FloatArray, start: float, probability: float) -> float:
+    """A whole-number reward given that it is at least `start`, which happens with that probability."""
+    law = int(truth[LAW])
+    left = rng.random() * probability
+    value = start
+    while value < start + 1e6:  # far beyond: `left` was a rounding error
+        left -= math.exp(log_mass(law, truth[P0], truth[P1], truth[P2], truth[MEAN], value))
+        if left <= 0.0:
+            break
+        value += 1.0
+    return value
+
+
+@kernel
+def keep(sample: FloatArray, size: int, value: float) -> FloatArray:
+    """Write one more value behind the `size` that are there; the sample (values, counts) grows when it is full."""
+    if size == sample.shape[1]:
+        larger = np.ones((2, 2 * size))
+        larger[:, :size] = sample
+        sample = larger
+    sample[0, size] = value
+    return sample
+
+
+@kernel
+def draw_batch(
+    rng: np.random.Generator,
+    truth: FloatArray,
+    cells: FloatArray,
+    clients: int,
+    state: FloatArray,
+    sample: FloatArray,
+    size: int,
+    keeps: bool,
+) -> tuple[FloatArray, int]:
+    """Draw the rewards of a batch and add them to the state; returns the sample (see `keep`) and its size.
+
+    `cells` [4, D + 1]: the whole-number rewards that are told apart, what the policy sees of them, and the probability
+    that a reward is it given that it is none of the earlier ones; the last cell stands for all rewards beyond D - 1,
+    with their probability.  Its last row is the cell of each reward 0, 1, ..., D - 1.
+    """
+    feed = truth[FEED]
+    state[CLIENTS] += clients
+    if feed == SUM:
+        total = draw_sum(rng, truth, float(clients))
+        state[TOTAL] += total
+        state[SQUARES] += total  # of use for rewards 0 and 1 only, which are their own squares
+        state[REVENUE] += total
+        return sample, size
+    if feed == SINGLES:
+        cut = truth[VIEW] == CUT
+        for _ in range(clients):
+            value = draw_sum(rng, truth, 1.0)
+            reward = reward_of(truth, value)
+            seen = min(max(reward, truth[VIEW_LOW]), truth[VIEW_HIGH]) if cut else value
+            state[TOTAL] += seen
+            state[SQUARES] += seen * seen
+            state[REVENUE] += reward
+            if keeps:
+                sample = keep(sample, size, seen)
+                size += 1
+        return sample, size
+    told_apart = cells.shape[1] - 1
+    one_by_one = clients <= told_apart
+    left = clients
+    cell = 0
+    while left > 0:
+        hits = 1
+        if one_by_one:
+            reward = draw_sum(rng, truth, 1.0)
+            cell = int(cells[3, int(reward)]) if reward < told_apart else told_apart
+        else:
+            if cell < told_apart:
+                hits = rng.binomial(left, cells[2, cell])
+            reward = cells[0, cell] if cell < told_apart else draw_from(rng, truth, told_apart, cells[2, told_apart])
+        if hits > 0:
+            seen = min(reward, truth[VIEW_HIGH])
+            state[TOTAL] += hits * seen
+            state[SQUARES] += hits * seen * seen
+            state[REVENUE] += hits * reward
+            left -= hits
+            if keeps and cell < told_apart:
+                sample[1, cell] += hits
+                size = max(size, cell + 1)
+            elif keeps:
+                size = max(size, told_apart)
+                sample = keep(sample, size, seen)
+                size += 1
+        if not one_by_one and cell < told_apart:
+            cell += 1
+    return sample, size
