@@ -9,9 +9,10 @@ from pathlib import Path
 import profitable as pb
 
 PUBLIC = """
-Agent Batch Bernoulli Binomial Bounded BayesUCB Category Decision Exponential Family Gamma Gaussian Geometric
-KLBernoulliUCB KLBernoulliUCBPlus KLEmpUCB KLGaussianUCB KLUCB KLUCBPlus NegativeBinomial Pareto Poisson Policy Prior
-ProfitableError Standing ThompsonSampling UCBV Verdict Weibull __version__ bounds errors
+Agent Batch Bernoulli Binomial Bounded BayesUCB Category Curve Decision Exponential Family Gamma Gaussian Geometric
+KLBernoulliUCB KLBernoulliUCBPlus KLEmpUCB KLGaussianUCB KLUCB KLUCBPlus NegativeBinomial OnePlusPoisson Pareto Poisson
+Policy Prior ProfitableError Result Scenario Seen Standing ThompsonSampling Truth UCBV UniformClients Verdict Weibull
+__version__ bounds errors simulate
 """.split()  # noqa: SIM905
 
 

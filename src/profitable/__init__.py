@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from profitable import bounds as bounds
     from profitable import errors as errors
     from profitable.agent import Agent as Agent
+    from profitable.arrivals import OnePlusPoisson as OnePlusPoisson
+    from profitable.arrivals import UniformClients as UniformClients
     from profitable.batch import Batch as Batch
     from profitable.category import Category as Category
+    from profitable.curve import Curve as Curve
+    from profitable.custom import Seen as Seen
     from profitable.decision import Decision as Decision
     from profitable.decision import Verdict as Verdict
     from profitable.errors import ProfitableError as ProfitableError
@@ -40,12 +44,19 @@ if TYPE_CHECKING:
     from profitable.policies import Policy as Policy
     from profitable.policies import ThompsonSampling as ThompsonSampling
     from profitable.prior import Prior as Prior
+    from profitable.result import Result as Result
+    from profitable.scenario import Scenario as Scenario
+    from profitable.scenario import Truth as Truth
+    from profitable.simulation import simulate as simulate
     from profitable.standing import Standing as Standing
 
 _HOME = {
     "agent": ["Agent"],
+    "arrivals": ["OnePlusPoisson", "UniformClients"],
     "batch": ["Batch"],
     "category": ["Category"],
+    "curve": ["Curve"],
+    "custom": ["Seen"],
     "decision": ["Decision", "Verdict"],
     "errors": ["ProfitableError"],
     "families": [
@@ -75,6 +86,9 @@ _HOME = {
         "ThompsonSampling",
     ],
     "prior": ["Prior"],
+    "result": ["Result"],
+    "scenario": ["Scenario", "Truth"],
+    "simulation": ["simulate"],
     "standing": ["Standing"],
 }
 __version__ = VERSION

@@ -6,11 +6,14 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from profitable.version import VERSION
+
+if TYPE_CHECKING:
+    from profitable.errors import Interrupted
 
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
@@ -18,6 +21,7 @@ POLICY_HELP = (
     "kl-ucb, bayes-ucb, ts, kl-ucb+, kl-bernoulli-ucb, kl-bernoulli-ucb+, kl-gaussian-ucb, kl-emp-ucb or ucb-v; "
     "parameters as kl-ucb:c=3."
 )
+FOUR_POLICIES = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
 
 app = typer.Typer(
     name="profitable",
@@ -80,6 +84,112 @@ def credit(
     typer.echo(f"\nPicture: {files[0]}   Numbers: {files[1]}")
 
 
+@app.command(
+    epilog="Example: profitable simulate segments.toml --policy kl-ucb --policy ts --horizon 1000000 --out results/seg"
+)
+def simulate(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML); docs/how-to.md shows one.")],
+    policy: Annotated[list[str], typer.Option(help=f"May be given several times: {POLICY_HELP}")] = FOUR_POLICIES,
+    horizon: Annotated[int, typer.Option(help="Rounds in a run, up to 10^15.")] = 10_000,
+    runs: Annotated[int, typer.Option(help="Independent runs of each policy.")] = 1_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
+    checkpoints: Annotated[
+        str | None, typer.Option(help="Rounds to report, as 10,100,1000; spaced evenly in log t unless given.")
+    ] = None,
+    kernel: Annotated[
+        str, typer.Option(help="events skips time; rounds goes through every round. They have the same law.")
+    ] = "events",
+    workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
+    common_random_numbers: Annotated[
+        bool, typer.Option("--common-random-numbers", help="Policies share their clients; goes round by round.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the result: numbers, manifest, picture.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")] = False,
+) -> None:
+    """Simulate policies in a scenario: regret with its error, accepted rounds, profit; exact in law, to any horizon."""
+    from profitable.errors import Interrupted
+    from profitable.result_file import fingerprint, forget
+    from profitable.scenario import Scenario
+    from profitable.simulation import prepare
+    from profitable.simulation import simulate as run
+
+    world = Scenario.load(scenario)
+    options: dict[str, Any] = {
+        "horizon": horizon,
+        "runs": runs,
+        "seed": seed,
+        "checkpoints": None if checkpoints is None else _whole_numbers("checkpoints", checkpoints),
+        "kernel": kernel,
+        "common_random_numbers": common_random_numbers,
+    }
+    # Without --out nothing is written, unless it is interrupted: then this folder keeps what is finished.
+    spare = Path(f"profitable-{fingerprint(prepare(world, policy, **options).empty())}")
+    goes_on = resume and out is None and spare.exists()
+    folder = spare if goes_on else out
+    try:
+        result = run(world, policy, **options, workers=workers, out=folder, resume=resume)
+    except Interrupted as interrupted:
+        typer.echo(_how_to_resume(interrupted, folder, spare), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if goes_on:
+        forget(spare)
+    for note in result.notes():
+        typer.echo(f"profitable: note: {note}", err=True)
+    if as_json:
+        typer.echo(json.dumps(result.to_dict()))
+    else:
+        typer.echo(result.table())
+    if out is not None:
+        result.plot(out / "regret.png")
+        if not as_json:
+            typer.echo(
+                f"\nPicture: {out / 'regret.png'}   Numbers: {out / 'statistics.parquet'}, {out / 'result.json'}"
+            )
+
+
+def _whole_numbers(option: str, text: str) -> list[int]:
+    from profitable.errors import ParameterError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(option, text, "is no list of rounds", "give whole numbers, as 10,100,1000") from None
+
+
+def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path) -> str:
+    """One line: what is kept, and how to go on."""
+    from profitable.errors import ProfitableError
+    from profitable.result import Result
+
+    result = interrupted.result
+    if not isinstance(result, Result):
+        return "profitable: interrupted before any run was finished; run the same command to start again."
+    kept = f"{result.finished} of {result.runs} runs are finished"
+    try:
+        if folder is None:
+            result.save(spare)
+    except ProfitableError as error:
+        return f"profitable: interrupted; {kept}, but could not be kept: {error}"
+    return (
+        f"profitable: interrupted; {kept} and kept in {folder or spare}; run the same command with --resume to go on."
+    )
+
+
+@app.command(epilog="Example: profitable bounds segments.toml --horizon 1000000000")
+def bounds(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
+    horizon: Annotated[int, typer.Option(help="T in the finite-time bounds.")] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")] = False,
+) -> None:
+    """Print the theorems for a scenario: the lower bound, and what the policies are proved not to exceed."""
+    from profitable.bounds_report import BoundsReport
+    from profitable.scenario import Scenario
+
+    report = BoundsReport(Scenario.load(scenario), horizon=horizon)
+    typer.echo(json.dumps(report.to_dict()) if as_json else report.table())
+
+
 @contextmanager
 def _output_folder(folder: Path) -> Generator[None]:
     """Make a folder before the work that fills it; take it away again if the work does not get done."""
@@ -117,9 +227,10 @@ def main() -> None:
     """Run the command line: exit 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
     try:
         code = app(standalone_mode=False, prog_name="profitable")
-        if code == INTERRUPTED:
-            typer.echo("profitable: interrupted; nothing was written. Run the same command to start again.", err=True)
         sys.exit(code if isinstance(code, int) else DONE)
+    except KeyboardInterrupt:
+        typer.echo("profitable: interrupted; nothing was written. Run the same command to start again.", err=True)
+        sys.exit(INTERRUPTED)
     except typer.TyperException as error:
         typer.echo(f"profitable: {_usage_message(error)}; try: profitable --help", err=True)
         sys.exit(WRONG_INPUT)

@@ -14,9 +14,13 @@
     │   ├── MissingBoundError               a policy for bounded rewards on a category without a bound
     │   ├── ParameterError                  a parameter of a family, policy, prior or call that makes no sense
     │   └── CorrectionError                 a correction of something that was never observed
-    └── StateFileError                      a saved agent that cannot be read or written
-        ├── NewerStateError                     written by a later version of this package
-        └── BrokenStateError                    truncated, or not a saved agent at all
+    ├── StateFileError                      a saved agent that cannot be read or written
+    │   ├── NewerStateError                     written by a later version of this package
+    │   └── BrokenStateError                    truncated, or not a saved agent at all
+    ├── ResultFolderError                   a saved result that cannot be read or written
+    │   ├── NewerResultError                    written by a later version of this package
+    │   └── BrokenResultError                   truncated, or not a saved result at all
+    └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
 Each message is one sentence that names the field, the value and the remedy; they are attributes, too.
 """
@@ -103,3 +107,21 @@ class NewerStateError(StateFileError):
 
 class BrokenStateError(StateFileError):
     """A file that is truncated or is no saved agent."""
+
+
+class ResultFolderError(ProfitableError):
+    """A saved result that cannot be read or written."""
+
+
+class NewerResultError(ResultFolderError):
+    """A saved result from a later version of this package."""
+
+
+class BrokenResultError(ResultFolderError):
+    """A folder whose result is truncated, or that holds none."""
+
+
+class Interrupted(ProfitableError, KeyboardInterrupt):
+    """A simulation was stopped; `result` holds the runs that were finished (None if there are none)."""
+
+    result: object = None

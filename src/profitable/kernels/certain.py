@@ -90,7 +90,15 @@ def certain_clients(
 
 @kernel
 def safe_clients(
-    law: int, p0: float, p1: float, p2: float, clients: float, total: float, threshold: float, low: float, average: float
+    law: int,
+    p0: float,
+    p1: float,
+    p2: float,
+    clients: float,
+    total: float,
+    threshold: float,
+    low: float,
+    average: float,
 ) -> float:
     """Clients that leave a rejection by Thompson sampling unlikely: a guess by the normal approximation."""
     if threshold <= low:

@@ -34,7 +34,7 @@ from profitable.kernels.world import (
     most_arrivals,
     share_of_extra,
 )
-from profitable.types import FloatArray, IntArray
+from profitable.types import BoolArray, FloatArray, IntArray
 
 # Columns of a view: what a policy sees of a category, and how patient it is.
 RULE, LAW, P0, P1, P2, PRIOR_CLIENTS, PRIOR_TOTAL = 0, 1, 2, 3, 4, 5, 6
@@ -56,6 +56,9 @@ LAST_ACCEPTED = 0  # whether round T was accepted
 EARNED = 1  # the sum of all rewards
 SUCCESSES = 2  # the sum of the statistics: for loans, how many were repaid
 OUTCOME_COLUMNS = 3
+
+# What a caller on another thread can write (stop) and read (runs done).
+STOP, DONE = 0, 1
 
 PENDING = 128  # halving 10^18 rounds needs 60 places
 CANDIDATES = 3.0  # a Thompson block with more expected candidates for rejection is halved
@@ -131,7 +134,7 @@ def sum_up(diary: IntArray, state: FloatArray, clients: IntArray, outcome: Float
 def run_rounds(
     world: np.random.Generator,
     own: np.random.Generator,
-    stop: IntArray,
+    signal: IntArray,
     view: FloatArray,
     truth: FloatArray,
     cells: FloatArray,
@@ -150,7 +153,7 @@ def run_rounds(
         state = np.zeros(STATE_ROWS)
         sample = new_sample(cells, keeps)
         for t in range(horizon):
-            if stop[0] != 0:
+            if signal[STOP] != 0:
                 return run
             accepts = True  # round 1 accepts everybody
             if t > 0:
@@ -162,6 +165,7 @@ def run_rounds(
                 sample, diary[SIZE] = draw_batch(world, truth, cells, arrived, state, sample, diary[SIZE], keeps)
                 diary[TAKEN] += arrived
         sum_up(diary, state, clients, outcome, run)
+        signal[DONE] += 1
     return accepted.shape[0]
 
 
@@ -265,7 +269,7 @@ def take(
 @kernel
 def play_patiently(
     world: np.random.Generator,
-    stop: IntArray,
+    signal: IntArray,
     view: FloatArray,
     truth: FloatArray,
     cells: FloatArray,
@@ -288,10 +292,8 @@ def play_patiently(
         length = look_ahead(world, truth, listed, diary, pending, room, horizon - diary[NOW])
         while length > 1 and most_on_top(truth, listed, diary, pending) > room:
             length = cut(world, diary, pending, length // 2)
-        sample = take(
-            world, truth, cells, listed, diary, pending, state, sample, keeps, checkpoints, accepted, counted
-        )
-        if diary[NOW] == horizon or stop[0] != 0:
+        sample = take(world, truth, cells, listed, diary, pending, state, sample, keeps, checkpoints, accepted, counted)
+        if diary[NOW] == horizon or signal[STOP] != 0:
             return
         nats = weigh(view, state, sample, diary[SIZE])
         limit = patience(view[C], view[INFLATE], diary[NOW])
@@ -324,7 +326,7 @@ def play_patiently(
 def play_by_chance(
     world: np.random.Generator,
     own: np.random.Generator,
-    stop: IntArray,
+    signal: IntArray,
     view: FloatArray,
     truth: FloatArray,
     cells: FloatArray,
@@ -348,7 +350,7 @@ def play_by_chance(
     average = average_arrivals(truth, listed)
     look_ahead(world, truth, listed, diary, pending, 0.0, horizon)
     take(world, truth, cells, listed, diary, pending, state, sample, False, checkpoints, accepted, counted)
-    while diary[NOW] < horizon and stop[0] == 0:
+    while diary[NOW] < horizon and signal[STOP] == 0:
         nats = weigh(view, state, sample, 0)
         clients = state[CLIENTS] + view[PRIOR_CLIENTS]
         total = state[TOTAL] + view[PRIOR_TOTAL]
@@ -395,7 +397,7 @@ def play_by_chance(
 def run_events(
     world: np.random.Generator,
     own: np.random.Generator,
-    stop: IntArray,
+    signal: IntArray,
     view: FloatArray,
     truth: FloatArray,
     cells: FloatArray,
@@ -421,17 +423,41 @@ def run_events(
         here, there = accepted[run], counted[run]
         if view[DRAWS] != 0.0:
             play_by_chance(
-                world, own, stop, view, truth, cells, listed, horizon, checkpoints, blocks, diary, pending, state,
+                world, own, signal, view, truth, cells, listed, horizon, checkpoints, blocks, diary, pending, state,
                 here, there,
             )  # fmt: skip
         else:
             play_patiently(
-                world, stop, view, truth, cells, listed, horizon, checkpoints, blocks, diary, pending, state,
+                world, signal, view, truth, cells, listed, horizon, checkpoints, blocks, diary, pending, state,
                 here, there,
             )  # fmt: skip
-        if stop[0] != 0:
+        if signal[STOP] != 0:
             return run
         if diary[NOW] < horizon:
             pass_rounds(diary, horizon, 0, listed, checkpoints, here, there)
         sum_up(diary, state, clients, outcome, run)
+        signal[DONE] += 1
     return accepted.shape[0]
+
+
+@kernel
+def accept_round(
+    world: np.random.Generator,
+    truth: FloatArray,
+    cells: FloatArray,
+    listed: IntArray,
+    t: int,
+    accepts: BoolArray,
+    states: FloatArray,
+    clients: IntArray,
+) -> None:
+    """Round t + 1 of many runs, for policies that decide elsewhere: draw for those that accept.
+
+    `states` [runs, STATE_ROWS], `clients` [runs]; the same draws in the same order as in `run_rounds`.
+    """
+    sample = np.ones((2, 1))
+    for run in range(accepts.size):
+        if accepts[run]:
+            arrived = arrivals_in(world, truth, listed, t, 1, draw_extra(world, truth, 1))
+            draw_batch(world, truth, cells, arrived, states[run], sample, 0, False)
+            clients[run] += arrived

@@ -37,9 +37,7 @@ STATE_ROWS = 4
 
 
 @kernel
-def arrivals_in(
-    rng: np.random.Generator, truth: FloatArray, listed: IntArray, t: int, rounds: int, extra: int
-) -> int:
+def arrivals_in(rng: np.random.Generator, truth: FloatArray, listed: IntArray, t: int, rounds: int, extra: int) -> int:
     """Clients of the rounds t + 1 .. t + rounds; `extra` is what Poisson arrivals bring beyond one per round."""
     code = truth[ARRIVALS]
     if code == ONE_PLUS_POISSON:

@@ -1,0 +1,138 @@
+"""Plan: a policy meets a category of a scenario; everything the run kernels need, as arrays."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from profitable.errors import InputError
+from profitable.families import Bernoulli, Family
+from profitable.kernels import ledger, world
+from profitable.kernels.law import GAMMA
+from profitable.kernels.rule import EMPIRICAL, KL, VARIANCE
+from profitable.lens import Lens
+from profitable.policies import Deterministic, Policy
+from profitable.scenario import Truth
+from profitable.truncation import reward_cells
+from profitable.types import FloatArray, IntArray
+
+MOST_KEPT = 10**8  # rewards that KL-Emp-UCB may keep one by one in a run
+MOST_CLIENTS = 10**18  # 64-bit integers count them
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `run_rounds` and `run_events` are given; see the columns in `kernels/run.py` and `kernels/world.py`."""
+
+    view: FloatArray
+    truth: FloatArray
+    cells: FloatArray
+    listed: IntArray
+
+    @property
+    def knows_revenue(self) -> bool:
+        """Whether the sum of the rewards comes out of the sums that are drawn."""
+        return self.truth[world.FEED] != world.SUM or self.truth[world.TRANSFORM] == ledger.IDENTITY
+
+    @property
+    def draws_every_reward(self) -> bool:
+        """Whether the work grows with the number of clients."""
+        return self.truth[world.FEED] == world.SINGLES
+
+
+def make_plan(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool) -> Plan:
+    """The plan of a policy for one category; `every_reward` draws rewards singly even where their sum would do."""
+    lens = policy.lens(truth.category)
+    rule = policy.rule
+    if rule == EMPIRICAL and isinstance(truth.category.family, Bernoulli):
+        rule = KL  # two-point rewards: the same evidence, from the sum alone
+    feed = _feed(rule, lens, truth.category.family, every_reward)
+    check_size(truth, horizon)
+    if rule == EMPIRICAL and feed == world.SINGLES:
+        _check_memory(policy, truth, horizon)
+    patience = (policy.c, policy.inflate) if isinstance(policy, Deterministic) else (0.0, 1.0)
+    prior = (lens.prior_clients, lens.prior_total)
+    target, low = lens.statistic_of_mean(truth.category.threshold), lens.statistic_range[0]
+    view = np.array([rule, *lens.law_numbers, *prior, target, low, *patience, policy.draws], dtype=np.float64)
+    cells = np.zeros((4, 1))
+    if feed == world.CELLS:
+        cells = _cells(truth.category.family, truth.mean).copy()
+        cells[1] = np.minimum(cells[0], lens.s1)
+    return Plan(view, truth_row(truth, feed, lens), cells, truth.clients.listed)
+
+
+def truth_row(truth: Truth, feed: int, lens: Lens) -> FloatArray:
+    """The truth as the kernels read it, for a policy that looks through `lens`."""
+    own = truth.category.family.lens()
+    seen = (
+        (lens.statistic, lens.s0, lens.s1) if lens.statistic == ledger.CUT else (ledger.IDENTITY, -math.inf, math.inf)
+    )
+    law = (*own.law_numbers, own.statistic_of_mean(truth.mean))
+    return np.array([*law, feed, *seen, own.statistic, own.s0, *truth.clients.code], dtype=np.float64)
+
+
+def _feed(rule: int, lens: Lens, family: Family, every_reward: bool) -> int:
+    cut = lens.statistic == ledger.CUT
+    needs_values = rule in (EMPIRICAL, VARIANCE) and not isinstance(family, Bernoulli)
+    whole = family.support.whole
+    if (cut or needs_values) and whole and not every_reward:
+        return world.CELLS
+    if cut or needs_values or (every_reward and not isinstance(family, Bernoulli)):
+        return world.SINGLES
+    return world.SUM
+
+
+@lru_cache(maxsize=64)
+def _cells(family: Family, mean: float) -> FloatArray:
+    return reward_cells(family, mean)
+
+
+def check_size(truth: Truth, horizon: int) -> None:
+    """Whether the clients of a run can be counted, and a list of counts is long enough."""
+    if horizon * truth.clients.average > MOST_CLIENTS:
+        problem = f"brings more than {MOST_CLIENTS:.0g} clients of {truth.category.name!r}"
+        raise InputError("horizon", horizon, problem, "give a smaller horizon or fewer clients per round")
+    if 0 < truth.clients.listed.size <= horizon:
+        counts = truth.clients.listed.size - 1
+        problem = f"is beyond the {counts} counts that {truth.category.name!r} lists in clients"
+        raise InputError("horizon", horizon, problem, f"give at most {counts}, or a longer list")
+
+
+def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
+    """KL-Emp-UCB keeps continuous rewards one by one."""
+    expected = horizon * truth.clients.average
+    if expected > MOST_KEPT:
+        problem = f"lets {policy} keep about {expected:.1g} rewards of {truth.category.name!r} one by one"
+        raise InputError("horizon", horizon, problem, f"give at most {int(MOST_KEPT / truth.clients.average)}")
+
+
+def heavy_tail(truths: Sequence[Truth], t: float, runs: int) -> float:
+    """What runs too unlucky to be among those simulated may add to the mean regret at time t: an estimate.
+
+    Where shape * clients of the first round can be 1 or less, a profitable category with rewards close to 0 at the
+    start is rejected for w rounds with a probability like q/w (q = P(C = 1) tau/mu for Exponential rewards): a tail
+    whose mean grows like q log t, carried by runs that come once in w/q.
+    """
+    missing = 0.0
+    for truth in truths:
+        lens = truth.category.family.lens()
+        if lens.law != GAMMA or not truth.profitable or lens.p0 * truth.clients.smallest > 1.0:
+            continue
+        weight = first_round_of_one(truth) * truth.category.threshold / truth.mean
+        if weight > 0.0 and t > runs * weight:
+            missing += weight * math.log(t / max(runs * weight, 1.0)) * truth.loss * truth.clients.average
+    return missing
+
+
+def first_round_of_one(truth: Truth) -> float:
+    """P(C_a(1) = 1)."""
+    code, first, second = truth.clients.code
+    if code == world.ONE_PLUS_POISSON:
+        return math.exp(-first)
+    if code == world.UNIFORM:
+        return 1.0 / (second - first + 1.0) if first == 1.0 else 0.0
+    if code == world.LISTED:
+        return float(truth.clients.listed[1] == 1)
+    return float(first == 1.0)
