@@ -109,9 +109,9 @@ def simulate(
 ) -> None:
     """Simulate policies in a scenario: regret with its error, accepted rounds, profit; exact in law, to any horizon."""
     from profitable.errors import Interrupted
+    from profitable.job import prepare
     from profitable.result_file import fingerprint, forget
     from profitable.scenario import Scenario
-    from profitable.simulation import prepare
     from profitable.simulation import simulate as run
 
     world = Scenario.load(scenario)

@@ -1,0 +1,149 @@
+"""Job: everything that determines the numbers of a simulation, checked."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from profitable import check
+from profitable.curve import Curve
+from profitable.custom import check_custom, custom_plan
+from profitable.errors import ParameterError
+from profitable.kernels import run
+from profitable.moments import Moments
+from profitable.plan import Plan, make_plan
+from profitable.policies import Policy
+from profitable.result import Result
+from profitable.scenario import Scenario, Truth
+from profitable.types import IntArray
+
+BLOCK = 100  # runs; part of what a seed means, so never to be changed
+KERNELS = ("events", "rounds")
+MOST_HORIZON = 10**15
+MOST_RUNS = 10**9
+POINTS_PER_DECADE = 10
+MANY = 1e8  # rewards drawn one by one in a run: worth a warning
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that determines the numbers."""
+
+    scenario: Scenario
+    policies: tuple[Any, ...]
+    names: tuple[str, ...]
+    kernels: tuple[str, ...]
+    plans: tuple[tuple[Plan, ...], ...]
+    horizon: int
+    runs: int
+    seed: int
+    checkpoints: IntArray
+    common: bool
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of runs, the last one possibly smaller."""
+        return -(-self.runs // BLOCK)
+
+    def runs_in(self, block: int) -> int:
+        """Runs of a block."""
+        return min(BLOCK, self.runs - block * BLOCK)
+
+    def empty(self) -> Result:
+        """The result before the first run."""
+        numbers = zip(self.names, self.kernels, strict=True)
+        curves = [Curve.empty(name, kernel, self.scenario, self.checkpoints) for name, kernel in numbers]
+        pairs = Moments.empty(len(curves) ** 2 * self.checkpoints.size) if self.common else None
+        return Result(self.scenario, self.horizon, self.runs, self.seed, self.checkpoints, curves, pairs)
+
+
+def prepare(
+    scenario: Scenario,
+    policies: Sequence[Any],
+    *,
+    horizon: int,
+    runs: int,
+    seed: int,
+    checkpoints: Sequence[int] | None,
+    kernel: str,
+    common_random_numbers: bool,
+) -> Job:
+    """Check every argument of `simulate` and make the plans."""
+    if not isinstance(scenario, Scenario):
+        raise ParameterError("scenario", scenario, "is no scenario", "give Scenario(...) or Scenario.load(path)")
+    horizon = check.whole("horizon", horizon, most=MOST_HORIZON)
+    runs, seed = check.whole("runs", runs, most=MOST_RUNS), check.whole("seed", seed, least=0, most=2**63 - 1)
+    if kernel not in KERNELS:
+        raise ParameterError("kernel", kernel, "is unknown", f"choose from {', '.join(KERNELS)}")
+    if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
+        raise ParameterError("policies", policies, "is no list of policies", "give for example ['kl-ucb', 'ts']")
+    points = _checkpoints(checkpoints, horizon)
+    chosen: list[Any] = []
+    names: list[str] = []
+    kernels: list[str] = []
+    plans: list[tuple[Plan, ...]] = []
+    for given in policies:
+        policy = Policy.parse(given) if isinstance(given, str) else given
+        own = not isinstance(policy, Policy)
+        name = check_custom(policy) if own else str(given)
+        if any(policy_key(policy) == policy_key(other) for other in chosen):
+            raise ParameterError("policy", name, "is given twice", "give each policy once")
+        by_rounds = own or common_random_numbers or kernel == "rounds"
+        chosen.append(policy)
+        names.append(name)
+        kernels.append("rounds" if by_rounds else "events")
+        plans.append(
+            tuple(
+                custom_plan(truth, horizon)
+                if own
+                else make_plan(policy, truth, horizon=horizon, every_reward=_every_reward(truth, by_rounds, common))
+                for truth in scenario.truths
+                for common in (common_random_numbers,)
+            )
+        )
+    numbers = (horizon, runs, seed, points, common_random_numbers)
+    return Job(scenario, tuple(chosen), tuple(names), tuple(kernels), tuple(plans), *numbers)
+
+
+def _every_reward(truth: Truth, by_rounds: bool, common: bool) -> bool:
+    """Round by round, rewards whose sum is not the statistic's are drawn singly, so that profit is known."""
+    lens = truth.category.family.lens()
+    return common or (by_rounds and lens.statistic != 0)
+
+
+def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:
+    if given is None:
+        decades = math.log10(horizon)
+        spaced = np.round(np.logspace(0.0, decades, round(decades * POINTS_PER_DECADE) + 1)).astype(np.int64)
+        return np.unique(np.append(spaced[spaced < horizon], horizon))
+    points = [check.whole("checkpoints", each, most=MOST_HORIZON) for each in given]
+    if not points:
+        raise ParameterError("checkpoints", given, "is empty", "give at least one round, or leave it out")
+    for point in points:
+        if point > horizon:
+            remedy = f"give rounds from 1 to {horizon}"
+            raise ParameterError("checkpoints", point, f"is beyond the horizon {horizon}", remedy)
+    return np.unique(np.array(points, dtype=np.int64))
+
+
+def slow_parts(job: Job) -> list[str]:
+    """What takes time in proportion to the horizon, although time is skipped."""
+    slow: list[str] = []
+    for name, kernel, plans in zip(job.names, job.kernels, job.plans, strict=True):
+        for truth, plan in zip(job.scenario.truths, plans, strict=True):
+            expected = job.horizon * truth.clients.average
+            if (
+                kernel == "events"
+                and expected > MANY
+                and (plan.draws_every_reward or not math.isfinite(plan.view[run.LOW]))
+            ):
+                what = "draws rewards one by one" if plan.draws_every_reward else "goes through accepted rounds singly"
+                slow.append(f"{name} {what} in {truth.category.name!r}, up to {expected:.0e} per run: this takes long")
+    return slow
+
+
+def policy_key(policy: Any) -> str:
+    """A policy as its random streams are named after it: canonical, parameters and prior included."""
+    return repr(policy) if isinstance(policy, Policy) else f"custom {policy.name}"
