@@ -50,10 +50,12 @@ class BoundsReport:
             "kl_ucb_turned_away": None,
             "thompson": None,
         }
-        common = {"horizon": float(self.horizon), "arrivals": arrivals}
+        horizon = float(self.horizon)
         model = (category.family, truth.mean, category.threshold)
         if truth.profitable:
-            row["kl_ucb_turned_away"] = _if_it_applies(lambda: _finite(bounds.kl_ucb_profitable(**common)))
+            row["kl_ucb_turned_away"] = _if_it_applies(
+                lambda: _finite(bounds.kl_ucb_profitable(horizon=horizon, arrivals=arrivals))
+            )
             return row
         nats = bounds.information(*model)
         row["information"] = _finite(nats)
@@ -62,8 +64,10 @@ class BoundsReport:
         row["clients_per_log_t"] = 1.0 / nats
         row["regret_per_log_t"] = truth.loss / nats
         row["upper_regret_per_log_t"] = truth.loss / nats * arrivals.average / arrivals.smallest
-        row["thompson"] = _if_it_applies(lambda: bounds.thompson_unprofitable(*model, **common))
-        upper = _if_it_applies(lambda: bounds.kl_ucb_unprofitable(*model, **common))
+        row["thompson"] = _if_it_applies(
+            lambda: bounds.thompson_unprofitable(*model, horizon=horizon, arrivals=arrivals)
+        )
+        upper = _if_it_applies(lambda: bounds.kl_ucb_unprofitable(*model, horizon=horizon, arrivals=arrivals))
         if upper is not None:
             row["kl_ucb"] = {
                 "clients": _finite(upper.clients),

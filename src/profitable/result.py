@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Result:
         return mean, self.pairs.stderr()[place : place + n]
 
     def join(self, *others: "Result") -> "Result":
-        """This result and others of the same scenario, horizon and checkpoints, side by side."""
+        """Put results of the same scenario, horizon and checkpoints side by side."""
         curves = list(self.curves)
         for other in others:
             if other.scenario != self.scenario or not np.array_equal(other.checkpoints, self.checkpoints):
@@ -150,7 +150,7 @@ class Result:
 
         figure = draw_result(self, categories=categories)
         if path is not None:
-            figure.savefig(path, dpi=150)
+            cast(Any, figure).savefig(path, dpi=150)  # its stub is partly untyped
         return figure
 
     def save(self, folder: Path | str) -> list[Path]:

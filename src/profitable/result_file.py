@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +84,7 @@ def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _replace(path: Path, write: Any) -> Path:
+def _replace(path: Path, write: Callable[[Path], object]) -> Path:
     """Write beside it, then take its place in one step."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
@@ -152,7 +154,9 @@ def load(folder: Path) -> Result:
     _, parquet = _arrow()
     try:
         table = parquet.read_table(folder / TABLE)
-        timing = json.loads((folder / TIMING).read_text(encoding="utf-8")) if (folder / TIMING).exists() else {}
+        timing: dict[str, float] = {}
+        if (folder / TIMING).exists():
+            timing = json.loads((folder / TIMING).read_text(encoding="utf-8"))
         return _restore(settings, table.to_pydict(), timing)
     except (OSError, ValueError, KeyError, TypeError, IndexError, ProfitableError) as error:
         # pyarrow's own errors are ValueErrors and OSErrors
@@ -250,7 +254,7 @@ class Keeper:
         if not (self.folder / MANIFEST).exists():
             return None
         found = load(self.folder)
-        old, new = manifest(found), manifest(wanted.__class__(**{**vars(wanted), "version": found.version}))
+        old, new = manifest(found), manifest(replace(wanted, version=found.version))
         if found.runs < wanted.runs and found.finished % 100 == 0:
             old["runs"] = new["runs"]  # more runs are the same runs and some further ones
         for key in old:

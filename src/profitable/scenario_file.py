@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from profitable.arrivals import Clients, OnePlusPoisson, UniformClients
 from profitable.category import Category
@@ -31,7 +31,7 @@ def read(text: str, source: str) -> tuple[str, list[Truth]]:
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"{source}: name", table.get("name"), "is not a name", 'give the scenario one: name = "..."')
     entries = table.get("category")
-    if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):
+    if not _is_list(entries) or not entries or not all(_is_table(each) for each in entries):
         remedy = "give at least one [[category]] table"
         raise InputError(f"{source}: category", entries, "is no list of categories", remedy)
     truths: list[Truth] = []
@@ -53,7 +53,7 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
     if "loan" in entry:
         _known(entry, {"name", "loan", "clients", "prior"}, where)
         loan, inside = entry["loan"], f"{where}: loan"
-        if not isinstance(loan, dict):
+        if not _is_table(loan):
             raise InputError(inside, loan, "is no table", "give { amount = ..., rate = ..., repayment = ... }")
         _known(loan, {"amount", "rate", "repayment", "amount_sd"}, inside)
         amount, rate, repayment = (_needed(loan, key, inside) for key in ("amount", "rate", "repayment"))
@@ -63,7 +63,7 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
         spread = loan.get("amount_sd", 0.0)
         return _named(inside, name, lambda: Truth(category, mean=repayment, clients=clients, amount_sd=spread))
     family_name = _needed(entry, "family", where)
-    if family_name not in FAMILY_NAMES:
+    if not isinstance(family_name, str) or family_name not in FAMILY_NAMES:
         remedy = f"choose from {', '.join(FAMILY_NAMES)}"
         raise InputError(f"{where}: family", family_name, "is unknown", remedy)
     kind = FAMILIES[family_name]
@@ -81,10 +81,10 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
 
 def _clients(value: Any, where: str) -> Clients:
     where = f"{where}: clients"
-    if not isinstance(value, dict):
+    if not _is_table(value):
         return _named(where, None, lambda: Clients.of(value))
     law = value.get("law")
-    if law not in LAWS:
+    if not isinstance(law, str) or law not in LAWS:
         raise InputError(f"{where}: law", law, "is unknown", f"choose from {', '.join(LAWS)}")
     kind = LAWS[law]
     parameters = [each.name for each in fields(kind)]
@@ -94,11 +94,19 @@ def _clients(value: Any, where: str) -> Clients:
 
 
 def _prior(value: Any, where: str) -> Prior:
-    if not isinstance(value, dict):
+    if not _is_table(value):
         raise InputError(where, value, "is no table", 'give { kind = "beta", first = 1, second = 1 }')
     _known(value, {"kind", "first", "second"}, where)
     kind, first, second = (_needed(value, key, where) for key in ("kind", "first", "second"))
     return _named(where, None, lambda: Prior(kind, first, second))
+
+
+def _is_table(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def _needed(table: dict[str, Any], key: str, where: str) -> Any:
@@ -108,11 +116,11 @@ def _needed(table: dict[str, Any], key: str, where: str) -> Any:
 
 
 def _known(table: dict[str, Any], keys: set[str], where: str) -> None:
-    for key in table:
+    for key, value in table.items():
         if key not in keys:
             close = get_close_matches(key, keys, 1)
             remedy = f"did you mean {close[0]}" if close else f"choose from {', '.join(sorted(keys))}"
-            raise InputError(f"{where}: {key}", table[key], "is no known field", remedy)
+            raise InputError(f"{where}: {key}", value, "is no known field", remedy)
 
 
 def _named(where: str, name: str | None, make: Callable[[], Made]) -> Made:
@@ -161,9 +169,9 @@ def _rate(category: Category) -> float:
 
 def _plain(value: Any) -> str:
     """A TOML value."""
-    if isinstance(value, dict):
+    if _is_table(value):
         return "{ " + ", ".join(f"{key} = {_plain(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list):
+    if _is_list(value):
         return "[" + ", ".join(_plain(each) for each in value) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

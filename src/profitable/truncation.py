@@ -62,7 +62,7 @@ def reward_cells(family: Family, mean: float) -> FloatArray:
     """
     lens = family.lens()
     numbers = (*lens.law_numbers, lens.statistic_of_mean(mean))
-    if mean == lens.support.low or mean == lens.support.high:  # no chance involved
+    if mean in (lens.support.low, lens.support.high):  # no chance involved
         only = int(mean)
         order = np.array([only, *[v for v in range(only) if v != only]])
         table = np.zeros((4, only + 2))

@@ -51,7 +51,7 @@ def arrivals_in(rng: np.random.Generator, truth: FloatArray, listed: IntArray, t
     clients = rounds * low
     if rounds <= width:
         for _ in range(rounds):
-            clients += rng.integers(0, width)
+            clients += int(rng.integers(0, width))
         return clients
     left = rounds  # a multinomial draw, one value after the other
     for step in range(width - 1, 0, -1):
@@ -190,7 +190,7 @@ def draw_batch(
             cell = int(cells[3, int(reward)]) if reward < told_apart else told_apart
         else:
             if cell < told_apart:
-                hits = rng.binomial(left, cells[2, cell])
+                hits = rng.binomial(left, float(cells[2, cell]))
             reward = cells[0, cell] if cell < told_apart else draw_from(rng, truth, told_apart, cells[2, told_apart])
         if hits > 0:
             seen = min(reward, truth[VIEW_HIGH])
