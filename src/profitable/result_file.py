@@ -11,7 +11,6 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -249,13 +248,16 @@ class Keeper:
         if result.finished:
             save(result, self.folder)
 
-    def earlier(self, wanted: Result) -> Result | None:
-        """What an earlier run of the same simulation has left in the folder; None if there is nothing."""
+    def earlier(self, wanted: Result, block: int) -> Result | None:
+        """What an earlier run of the same simulation has left in the folder; None if there is nothing.
+
+        It may have been asked for another number of runs, if it stopped at the end of a block.
+        """
         if not (self.folder / MANIFEST).exists():
             return None
         found = load(self.folder)
-        old, new = manifest(found), manifest(replace(wanted, version=found.version))
-        if found.runs < wanted.runs and found.finished % 100 == 0:
+        old, new = manifest(found), manifest(wanted)
+        if found.finished == wanted.runs or (found.finished < wanted.runs and found.finished % block == 0):
             old["runs"] = new["runs"]  # more runs are the same runs and some further ones
         for key in old:
             if key not in ("finished", "warnings") and old[key] != new[key]:

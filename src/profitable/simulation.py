@@ -82,7 +82,7 @@ def simulate(
         from profitable.result_file import Keeper
 
         keeper = Keeper(Path(out))
-        if resume and (earlier := keeper.earlier(result)) is not None:
+        if resume and (earlier := keeper.earlier(result, BLOCK)) is not None:
             result = earlier
     result.warnings = slow_parts(job)
     with Progress(total=job.blocks, done=result.finished // BLOCK, shown=progress) as bar, Patient() as patient:
