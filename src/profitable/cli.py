@@ -1,6 +1,7 @@
 """The command line.  Thin: it reads arguments, calls the library and prints.  Heavy imports wait until needed."""
 
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Generator
@@ -21,6 +22,7 @@ POLICY_HELP = (
     "kl-ucb, bayes-ucb, ts, kl-ucb+, kl-bernoulli-ucb, kl-bernoulli-ucb+, kl-gaussian-ucb, kl-emp-ucb or ucb-v; "
     "parameters as kl-ucb:c=3."
 )
+NOTHING_KEPT = "profitable: interrupted; nothing was written. Run the same command to start again."
 FOUR_POLICIES = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
 
 app = typer.Typer(
@@ -130,8 +132,7 @@ def simulate(
     try:
         result = run(world, policy, **options, workers=workers, out=folder, resume=resume)
     except Interrupted as interrupted:
-        typer.echo(_how_to_resume(interrupted, folder, spare), err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise Stopped(_how_to_resume(interrupted, folder, spare)) from None
     if goes_on:
         forget(spare)
     for note in result.notes():
@@ -146,6 +147,10 @@ def simulate(
             typer.echo(
                 f"\nPicture: {out / 'regret.png'}   Numbers: {out / 'statistics.parquet'}, {out / 'result.json'}"
             )
+
+
+class Stopped(Exception):
+    """A command was interrupted, and this is what to say."""
 
 
 def _whole_numbers(option: str, text: str) -> list[int]:
@@ -164,15 +169,15 @@ def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path)
 
     result = interrupted.result
     if not isinstance(result, Result):
-        return "profitable: interrupted before any run was finished; run the same command to start again."
+        return "interrupted before any run was finished; run the same command to start again."
     kept = f"{result.finished} of {result.runs} runs are finished"
     try:
         if folder is None:
             result.save(spare)
     except ProfitableError as error:
-        return f"profitable: interrupted; {kept}, but could not be kept: {error}"
+        return f"interrupted; {kept}, but could not be kept: {error}"
     return (
-        f"profitable: interrupted; {kept} and kept in {folder or spare}; run the same command with --resume to go on."
+        f"interrupted; {kept} and kept in {folder or spare}; run the same command with --resume to go on."
     )
 
 
@@ -214,9 +219,12 @@ def _output_folder(folder: Path) -> Generator[None]:
 
 def _usage_message(error: typer.TyperException) -> str:
     """One line that names the option and what was given for it."""
-    message = str(getattr(error, "message", error)).replace("\n", " ").rstrip(".")
-    for option in getattr(getattr(error, "param", None), "opts", []):
-        for argument, following in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
+    parameter = getattr(error, "param", None)
+    message = str(getattr(error, "message", "") or error).replace("\n", " ").rstrip(".")
+    if not message:  # a missing argument says nothing about itself
+        return f"{getattr(parameter, 'human_readable_name', 'an argument').upper()} is missing"
+    for option in getattr(parameter, "opts", []):
+        for argument, following in reversed([*zip(sys.argv, [*sys.argv[1:], ""], strict=True)]):  # the last one counts
             name, _, value = argument.partition("=")
             if name == option:
                 return f"{option} = {value or following!r}: {message[0].lower()}{message[1:]}"
@@ -225,11 +233,21 @@ def _usage_message(error: typer.TyperException) -> str:
 
 def main() -> None:
     """Run the command line: exit 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
+    noticed: list[int] = []
+
+    def notice(number: int, frame: object) -> None:
+        noticed.append(number)
+        sys.unraisablehook = lambda _: None  # the compiler's callbacks would print a traceback of their own
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, notice)
     try:
         code = app(standalone_mode=False, prog_name="profitable")
+        if code == INTERRUPTED:
+            typer.echo(NOTHING_KEPT, err=True)
         sys.exit(code if isinstance(code, int) else DONE)
-    except KeyboardInterrupt:
-        typer.echo("profitable: interrupted; nothing was written. Run the same command to start again.", err=True)
+    except Stopped as stopped:
+        typer.echo(f"profitable: {stopped}", err=True)
         sys.exit(INTERRUPTED)
     except typer.TyperException as error:
         typer.echo(f"profitable: {_usage_message(error)}; try: profitable --help", err=True)
@@ -237,6 +255,9 @@ def main() -> None:
     except Exception as error:
         from profitable.errors import ProfitableError
 
+        if noticed:  # Ctrl-C in the middle of a compilation comes out of the compiler as something else
+            typer.echo(NOTHING_KEPT, err=True)
+            sys.exit(INTERRUPTED)
         if not isinstance(error, ProfitableError):
             raise
         typer.echo(f"profitable: {error}", err=True)

@@ -23,6 +23,16 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *digests])))
 
 
+def compile_kernels(job: Job) -> None:
+    """Run nothing, so that kernels are compiled here and now, where Ctrl-C can stop it, and not by a worker."""
+    flags = np.zeros(2, dtype=np.int64)
+    for which, plans in enumerate(job.plans):
+        whole = (np.zeros((0, 1), dtype=np.int64), np.zeros((0, 1), dtype=np.int64))
+        arrays = (*whole, np.zeros(0, dtype=np.int64), np.zeros((0, run.OUTCOME_COLUMNS)))
+        if isinstance(job.policies[which], Policy):
+            _play(job, which, 0, job.scenario.truths[0], plans[0], flags, arrays)
+
+
 def play_block(job: Job, which: int, block: int, flags: IntArray) -> FloatArray | None:
     """The numbers of one block of runs of one policy, [runs, columns]; None if told to stop."""
     runs = job.runs_in(block)
@@ -67,7 +77,7 @@ def _play(job: Job, which: int, block: int, truth: Truth, plan: Plan, flags: Int
     policy, name = job.policies[which], truth.category.name
     runs = len(arrays[2])
     key = policy_key(policy)
-    if not job.common:
+    if not job.common or runs == 0:
         batches = [slice(0, runs)]
         worlds = [stream(job.seed, "world", key, name, block)]
         owns = [stream(job.seed, "own", key, name, block)]

@@ -21,7 +21,7 @@ from profitable import check
 from profitable.errors import Interrupted
 from profitable.job import BLOCK, Job, prepare, slow_parts
 from profitable.kernels import run
-from profitable.play import play_block
+from profitable.play import compile_kernels, play_block
 from profitable.progress import Progress
 from profitable.result import Result, paired
 from profitable.scenario import Scenario
@@ -85,6 +85,7 @@ def simulate(
         if resume and (earlier := keeper.earlier(result, BLOCK)) is not None:
             result = earlier
     result.warnings = slow_parts(job)
+    compile_kernels(job)
     with Progress(total=job.blocks, done=result.finished // BLOCK, shown=progress) as bar, Patient() as patient:
         _work(job, result, threads, bar, patient, keeper.save if keeper else None)
     if keeper:
