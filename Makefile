@@ -34,6 +34,7 @@ soak: $(READY)
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/simulator.py
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
