@@ -8,6 +8,7 @@ Everything in a table is measured in the same run, jobs taking turns.
 import statistics
 import sys
 import time
+from typing import Any
 
 import profitable as pb
 from common import seconds, verdict
@@ -38,7 +39,7 @@ def run(scenario: pb.Scenario, policy: str, runs: int, *, horizon: int = T, kern
     )
 
 
-def per_run(scenario: pb.Scenario, policy: str, runs: int, **options) -> float:
+def per_run(scenario: pb.Scenario, policy: str, runs: int, **options: Any) -> float:
     return seconds(lambda: run(scenario, policy, runs, **options)) / runs
 
 

@@ -176,9 +176,7 @@ def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path)
             result.save(spare)
     except ProfitableError as error:
         return f"interrupted; {kept}, but could not be kept: {error}"
-    return (
-        f"interrupted; {kept} and kept in {folder or spare}; run the same command with --resume to go on."
-    )
+    return f"interrupted; {kept} and kept in {folder or spare}; run the same command with --resume to go on."
 
 
 @app.command(epilog="Example: profitable bounds segments.toml --horizon 1000000000")

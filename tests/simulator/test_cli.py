@@ -128,7 +128,9 @@ def test_ctrl_c_and_resume(folder: Path, out: bool) -> None:
     where = ["--out", "results"] if out else []
     command = ["simulate", "five.toml", "--policy", "kl-ucb", "--kernel", "rounds", "--horizon", "1000", *where]
     long = [*command, "--runs", "200000"]
-    with subprocess.Popen([*COMMAND, *long], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+    with subprocess.Popen(
+        [*COMMAND, *long], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as job:
         time.sleep(5.0)
         os.kill(job.pid, signal.SIGINT)
         start = time.monotonic()

@@ -97,7 +97,9 @@ def test_pictures(tmp_path: Path, categories: bool) -> None:
     assert len(figure.axes) == (1 + 5 if categories else 1)
     main = figure.axes[0]
     assert main.get_xscale() == "log"
-    legend = [text.get_text() for text in main.get_legend().get_texts()]
+    box = main.get_legend()
+    assert box is not None
+    legend = [text.get_text() for text in box.get_texts()]
     order = sorted(result.curves, key=lambda curve: -curve.regret[-1])
     assert [text.split(" ")[0] for text in legend[:-1]] == [curve.policy for curve in order]
     assert legend[-1] == "lower bound"

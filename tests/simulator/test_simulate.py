@@ -280,7 +280,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"policies": [Named()]}, "no way to decide"),
     ({"policies": [Nan()]}, "NaN"),
     ({"scenario": "x.toml"}, "scenario"),
-    ({"scenario": pb.Scenario("p", [single(pb.Poisson(), 1.0, 2.0)]), "policies": ["kl-gaussian-ucb"]}, "bound of 'it'"),
+    (
+        {"scenario": pb.Scenario("p", [single(pb.Poisson(), 1.0, 2.0)]), "policies": ["kl-gaussian-ucb"]},
+        "bound of 'it'",
+    ),
     ({"scenario": pb.Scenario("p", [single(pb.Poisson(), 1.0, 2.0, [1, 2])])}, "2 counts"),
     (
         {
@@ -298,7 +301,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_bad_arguments(change: dict[str, Any], named: str, tmp_path: Path) -> None:
     out = tmp_path / "results"
     options: dict[str, Any] = {"scenario": COIN, "policies": ["ts"], "horizon": 10, "runs": 5, "out": out} | change
-    with pytest.raises(pb.errors.InputError, match=".") as caught:
+    with pytest.raises(pb.errors.InputError) as caught:
         pb.simulate(options.pop("scenario"), options.pop("policies"), **options)
     assert named in str(caught.value)
     assert not out.exists()
