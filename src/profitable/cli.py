@@ -219,8 +219,6 @@ def _usage_message(error: typer.TyperException) -> str:
     """One line that names the option and what was given for it."""
     parameter = getattr(error, "param", None)
     message = str(getattr(error, "message", "") or error).replace("\n", " ").rstrip(".")
-    if not message:  # a missing argument says nothing about itself
-        return f"{getattr(parameter, 'human_readable_name', 'an argument').upper()} is missing"
     for option in getattr(parameter, "opts", []):
         for argument, following in reversed([*zip(sys.argv, [*sys.argv[1:], ""], strict=True)]):  # the last one counts
             name, _, value = argument.partition("=")

@@ -74,7 +74,7 @@ def test_bounds(folder: Path) -> None:
 
 MISTAKES = [
     (["simulate", "missing.toml"], "missing.toml"),
-    (["simulate"], "SCENARIO"),
+    (["simulate"], "Missing parameter: scenario"),
     ([*SHORT, "--horizon", "0"], "horizon = 0"),
     ([*SHORT, "--horizon", "1" + "0" * 30], "horizon"),
     ([*SHORT, "--horizon", "soon"], "soon"),
@@ -83,7 +83,6 @@ MISTAKES = [
     ([*SHORT, "--policy", "ucb1"], "ucb1"),
     ([*SHORT, "--policy", "ts:c=3"], "ts:c=3"),
     ([*SHORT, "--policy", "ts"], "twice"),
-    ([*SHORT, "--policy", "kl-emp-ucb"], None),
     ([*SHORT, "--checkpoints", "10,1000"], "checkpoints = 1000"),
     ([*SHORT, "--checkpoints", "10;20"], "10;20"),
     ([*SHORT, "--checkpoints", ""], "checkpoints"),
@@ -102,9 +101,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "named"), MISTAKES, ids=lambda value: str(value)[-40:])
-def test_mistakes_get_one_line_and_exit_2(folder: Path, arguments: list[str], named: str | None) -> None:
-    if named is None:
-        pytest.skip("kl-emp-ucb: every category here has a bound or is Bernoulli")
+def test_mistakes_get_one_line_and_exit_2(folder: Path, arguments: list[str], named: str) -> None:
     (folder / "empty.toml").write_text('name = "nobody"\n')
     (folder / "wrong.toml").write_text(CONTRACT.replace("mean = 0.3", "mean = 3"))
     (folder / "unbounded.toml").write_text(
@@ -174,4 +171,3 @@ def test_killed_and_resumed(folder: Path) -> None:
     resumed = pb.simulate(scenario, ["ts"], **options, out=folder / "r", resume=True)
     fresh = pb.simulate(scenario, ["ts"], **options)
     assert resumed.table() == fresh.table()
-    assert not [path for path in (folder / "r").iterdir() if path.name.startswith(".")] or finished
