@@ -17,7 +17,7 @@ import numpy as np
 from profitable.kernels.compile import kernel
 from profitable.kernels.draw import draw_poisson, draw_total, log_mass
 from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE
-from profitable.kernels.ledger import CUT, LOG_RATIO, POWER
+from profitable.kernels.ledger import CUT, IDENTITY, LOG_RATIO, POWER
 from profitable.types import FloatArray, IntArray
 
 # Columns of a truth.
@@ -168,16 +168,25 @@ def draw_batch(
         return sample, size
     if feed == SINGLES:
         cut = truth[VIEW] == CUT
+        low, high, mean, plain = truth[VIEW_LOW], truth[VIEW_HIGH], truth[MEAN], truth[TRANSFORM] == IDENTITY
+        exponential = truth[LAW] == GAMMA and truth[P0] == 1.0  # the common case, without the general machinery
+        total = squares = revenue = 0.0
         for _ in range(clients):
-            value = draw_sum(rng, truth, 1.0)
-            reward = reward_of(truth, value)
-            seen = min(max(reward, truth[VIEW_LOW]), truth[VIEW_HIGH]) if cut else value
-            state[TOTAL] += seen
-            state[SQUARES] += seen * seen
-            state[REVENUE] += reward
+            if exponential:
+                value = max(mean * rng.standard_exponential(), SMALLEST_POSITIVE)
+            else:
+                value = draw_sum(rng, truth, 1.0)
+            reward = value if plain else reward_of(truth, value)
+            seen = min(max(reward, low), high) if cut else value
+            total += seen
+            squares += seen * seen
+            revenue += reward
             if keeps:
                 sample = keep(sample, size, seen)
                 size += 1
+        state[TOTAL] += total
+        state[SQUARES] += squares
+        state[REVENUE] += revenue
         return sample, size
     told_apart = cells.shape[1] - 1
     one_by_one = clients <= told_apart
