@@ -157,7 +157,8 @@ class UpperBound:
 
 def _chernoff_sums(nats: float, smallest: float) -> float:
     """1 / [(1 - e^-d)(1 - e^-(c- d))], from summing e^-(k d) over k >= c- s and then over s."""
-    return 1.0 / (math.expm1(-nats) * math.expm1(-smallest * nats))
+    product = math.expm1(-nats) * math.expm1(-smallest * nats)
+    return 1.0 / product if product > 0.0 else math.inf
 
 
 def deviation_constants(

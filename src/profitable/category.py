@@ -35,7 +35,7 @@ class Category:
     amount: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip() or not _is_text(self.name):
+        if not isinstance(self.name, str) or not self.name.strip() or not is_text(self.name):
             raise ParameterError("name", self.name, "is not a name", "give the category a text that is not empty")
         if not isinstance(self.family, Family):
             raise ParameterError(
@@ -116,7 +116,7 @@ class Category:
         return (0.0 if self.family.support.low >= 0.0 else -self.bound), self.bound
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
     """Whether a name can be written to a file (half a surrogate pair cannot)."""
     try:
         name.encode()

@@ -110,9 +110,9 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")] = False,
 ) -> None:
     """Simulate policies in a scenario: regret with its error, accepted rounds, profit; exact in law, to any horizon."""
-    from profitable.errors import Interrupted
+    from profitable.errors import InputError, Interrupted, MissingBoundError
     from profitable.job import prepare
-    from profitable.result_file import fingerprint, forget
+    from profitable.result_file import MANIFEST, fingerprint, forget
     from profitable.scenario import Scenario
     from profitable.simulation import simulate as run
 
@@ -126,9 +126,17 @@ def simulate(
         "common_random_numbers": common_random_numbers,
     }
     # Without --out nothing is written, unless it is interrupted: then this folder keeps what is finished.
-    spare = Path(f"profitable-{fingerprint(prepare(world, policy, **options).empty())}")
+    try:
+        spare = Path(f"profitable-{fingerprint(prepare(world, policy, **options).empty())}")
+    except InputError as error:
+        if " of '" not in error.field:
+            raise
+        remedy = "give bound = ... in the file" if isinstance(error, MissingBoundError) else error.remedy
+        raise type(error)(f"{scenario}: {error.field}", error.value, error.problem, remedy) from None
     goes_on = resume and out is None and spare.exists()
     folder = spare if goes_on else out
+    if resume and not (folder and (folder / MANIFEST).exists()):
+        typer.echo(f"profitable: note: nothing to resume in {folder or spare}; this starts afresh", err=True)
     try:
         result = run(world, policy, **options, workers=workers, out=folder, resume=resume)
     except Interrupted as interrupted:
@@ -142,7 +150,10 @@ def simulate(
     else:
         typer.echo(result.table())
     if out is not None:
-        result.plot(out / "regret.png")
+        try:
+            result.plot(out / "regret.png")
+        except KeyboardInterrupt:
+            raise Stopped(f"interrupted while drawing; the numbers are all in {out}.") from None
         if not as_json:
             typer.echo(
                 f"\nPicture: {out / 'regret.png'}   Numbers: {out / 'statistics.parquet'}, {out / 'result.json'}"

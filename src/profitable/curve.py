@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from profitable.errors import InputError
+from profitable import check
+from profitable.errors import InputError, ParameterError
 from profitable.moments import Moments, count_into, new_histogram, quantile
 from profitable.plan import heavy_tail
 from profitable.scenario import Scenario
@@ -39,12 +40,12 @@ class Layout:
             if key == name:
                 return slice(start, start + size)
             start += size
-        return slice(start, start)
+        raise InputError("name", name, "is no quantity", f"choose from {', '.join(sizes)}")
 
     @property
     def size(self) -> int:
         """Columns in all."""
-        return self.place("").stop
+        return self.place("right_set").stop
 
 
 @dataclass
@@ -76,7 +77,7 @@ class Curve:
     def add(self, rows: FloatArray, seconds: float) -> None:
         """Take in a block of runs, [runs, columns]."""
         self.moments.add(Moments.of(rows))
-        count_into(self.counts, rows[:, self.layout.place("regret")])
+        count_into(self.counts, rows[:, self.layout.place("regret")] / self._unit)
         self.seconds += seconds
 
     def mean(self, name: str) -> FloatArray:
@@ -139,8 +140,16 @@ class Curve:
 
         >>> # curve.quantile(0.5) is the median
         """
+        if not check.fits(check.number(share), 0.0, 1.0):
+            raise ParameterError("share", share, "is no share of the runs", "give a number from 0 to 1")
         place = self.layout.place("regret")
-        return quantile(self.counts, self.moments.low[place], self.moments.high[place], share)
+        low, high = self.moments.low[place], self.moments.high[place]
+        return np.clip(quantile(self.counts, low / self._unit, high / self._unit, share) * self._unit, low, high)
+
+    @property
+    def _unit(self) -> float:
+        """What one wrong round costs in the most expensive category: the histogram counts regret in it."""
+        return max(truth.loss * truth.clients.average for truth in self.scenario.truths) or 1.0
 
     def slope(self, start: float, part: str = "regret") -> tuple[float, float]:
         """Regret per log t from the checkpoint `start` to the horizon, and its standard error.
@@ -148,7 +157,9 @@ class Curve:
         `part` may be "profitable" or "unprofitable": the regret of those categories alone.
         """
         found = np.flatnonzero(self.t == start)
-        if found.size != 1 or start == self.t[-1] or part not in PARTS:
+        if part not in PARTS:
+            raise InputError("part", part, "is no part of the regret", f"choose from {', '.join(PARTS)}")
+        if found.size != 1 or start == self.t[-1]:
             raise InputError("start", start, "is no checkpoint before the horizon", f"choose from {self.t[:-1]}")
         place = int(found[0])
         width = float(np.log(self.t[-1]) - np.log(self.t[place]))

@@ -102,7 +102,8 @@ def run_custom(
         if signal[run.STOP] != 0:
             return 0
         if t > 0:
-            columns = (states[:, world.CLIENTS], states[:, world.TOTAL], states[:, world.SQUARES])
+            seen = states.copy()  # what a policy does to it stays with the policy
+            columns = (seen[:, world.CLIENTS], seen[:, world.TOTAL], seen[:, world.SQUARES])
             accepts = _decide(policy, category, Seen(*columns), t)
         for k, generator in enumerate(worlds):
             part = slice(None) if len(worlds) == 1 else slice(k, k + 1)
@@ -130,4 +131,8 @@ def _decide(policy: Any, category: Category, seen: Seen, t: int) -> BoolArray:
     if np.isnan(left).any() or np.isnan(right).any():
         problem = f"gives NaN for category {category.name!r} at t = {t}"
         raise InputError("policy", policy.name, problem, "mend its index, or its evidence and patience")
-    return np.broadcast_to(left <= right, seen.clients.shape).copy()
+    verdict = left <= right
+    if verdict.shape not in ((), seen.clients.shape):
+        problem = f"gives numbers of shape {verdict.shape} for {seen.clients.size} runs"
+        raise InputError("policy", policy.name, problem, "give one number, or one for each run")
+    return np.broadcast_to(verdict, seen.clients.shape).copy()

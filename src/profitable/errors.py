@@ -41,7 +41,10 @@ class ProfitableError(Exception):
 
 
 def _shorten(value: object) -> str:
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python does not write out integers of thousands of digits
+        return "a number of thousands of digits"
     return text if len(text) <= 80 else text[:77] + "..."
 
 

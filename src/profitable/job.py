@@ -1,7 +1,7 @@
 """Job: everything that determines the numbers of a simulation, checked."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ BLOCK = 100  # runs; part of what a seed means, so never to be changed
 KERNELS = ("events", "rounds")
 MOST_HORIZON = 10**15
 MOST_RUNS = 10**9
+MOST_CHECKPOINTS = 1000
 POINTS_PER_DECADE = 10
 MANY = 1e8  # rewards drawn one by one in a run: worth a warning
 
@@ -118,7 +119,13 @@ def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:
         decades = math.log10(horizon)
         spaced = np.round(np.logspace(0.0, decades, round(decades * POINTS_PER_DECADE) + 1)).astype(np.int64)
         return np.unique(np.append(spaced[spaced < horizon], horizon))
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ParameterError("checkpoints", given, "is no list of rounds", "give for example [10, 100, 1000]")
     points = [check.whole("checkpoints", each, most=MOST_HORIZON) for each in given]
+    if len(points) > MOST_CHECKPOINTS:
+        raise ParameterError(
+            "checkpoints", f"{len(points)} of them", "are too many", f"give at most {MOST_CHECKPOINTS}"
+        )
     if not points:
         raise ParameterError("checkpoints", given, "is empty", "give at least one round, or leave it out")
     for point in points:
@@ -129,17 +136,19 @@ def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:
 
 
 def slow_parts(job: Job) -> list[str]:
-    """What takes time in proportion to the horizon, although time is skipped."""
+    """What takes time in proportion to the horizon, where that is long."""
     slow: list[str] = []
     for name, kernel, plans in zip(job.names, job.kernels, job.plans, strict=True):
         for truth, plan in zip(job.scenario.truths, plans, strict=True):
             expected = job.horizon * truth.clients.average
-            if (
-                kernel == "events"
-                and expected > MANY
-                and (plan.draws_every_reward or not math.isfinite(plan.view[run.LOW]))
-            ):
-                what = "draws rewards one by one" if plan.draws_every_reward else "goes through accepted rounds singly"
+            what = None
+            if plan.draws_every_reward:
+                what = "draws rewards one by one"
+            elif kernel == "rounds":
+                what, expected = "goes through every round", float(job.horizon)
+            elif not math.isfinite(plan.view[run.LOW]):
+                what, expected = "goes through accepted rounds one by one", float(job.horizon)
+            if what and expected > MANY:
                 slow.append(f"{name} {what} in {truth.category.name!r}, up to {expected:.0e} per run: this takes long")
     return slow
 

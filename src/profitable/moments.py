@@ -34,7 +34,8 @@ class Moments:
     @classmethod
     def of(cls, values: FloatArray) -> Self:
         """Of the runs in `values`, [runs, L]."""
-        mean = values.mean(axis=0)
+        base = values[0]  # means of huge numbers that differ little
+        mean = base + (values - base).mean(axis=0)
         return cls(len(values), mean, ((values - mean) ** 2).sum(axis=0), values.min(axis=0), values.max(axis=0))
 
     def add(self, other: "Moments") -> None:

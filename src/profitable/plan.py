@@ -10,7 +10,7 @@ import numpy as np
 from profitable.errors import InputError
 from profitable.families import Bernoulli, Family
 from profitable.kernels import ledger, world
-from profitable.kernels.law import GAMMA
+from profitable.kernels.law import BINOMIAL, GAMMA
 from profitable.kernels.rule import EMPIRICAL, KL, VARIANCE
 from profitable.lens import Lens
 from profitable.policies import Deterministic, Policy
@@ -18,8 +18,8 @@ from profitable.scenario import Truth
 from profitable.truncation import reward_cells
 from profitable.types import FloatArray, IntArray
 
-MOST_KEPT = 10**8  # rewards that KL-Emp-UCB may keep one by one in a run
-MOST_CLIENTS = 10**18  # 64-bit integers count them
+MOST_KEPT = 10**7  # rewards that KL-Emp-UCB may keep one by one in a run, at up to 50 bytes each
+MOST_CLIENTS = 10**18  # 64-bit integers count them, and whole-number rewards
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,12 @@ def check_size(truth: Truth, horizon: int) -> None:
     if horizon * truth.clients.average > MOST_CLIENTS:
         problem = f"brings more than {MOST_CLIENTS:.0g} clients of {truth.category.name!r}"
         raise InputError("horizon", horizon, problem, "give a smaller horizon or fewer clients per round")
+    lens = truth.category.family.lens()
+    trials = lens.p2 if lens.law == BINOMIAL else 1.0
+    largest = max(trials, truth.mean) if truth.category.family.support.whole else 1.0
+    if horizon * truth.clients.average * largest > MOST_CLIENTS:
+        problem = f"lets the rewards of {truth.category.name!r} add up to more than {MOST_CLIENTS:.0g}"
+        raise InputError("horizon", horizon, problem, "give a smaller horizon, or rewards in a larger unit")
     if 0 < truth.clients.listed.size <= horizon:
         counts = truth.clients.listed.size - 1
         problem = f"is beyond the {counts} counts that {truth.category.name!r} lists in clients"

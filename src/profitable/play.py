@@ -39,7 +39,6 @@ def play_block(job: Job, which: int, block: int, flags: IntArray) -> FloatArray 
     layout = Layout(job.checkpoints.size, len(job.scenario.truths))
     rows = np.zeros((runs, layout.size))
     right = np.ones(runs, dtype=np.bool_)
-    points = job.checkpoints.astype(np.float64)
     accepted_columns: list[FloatArray] = []
     for k, (truth, plan) in enumerate(zip(job.scenario.truths, job.plans[which], strict=True)):
         accepted = np.zeros((runs, job.checkpoints.size), dtype=np.int64)
@@ -49,14 +48,14 @@ def play_block(job: Job, which: int, block: int, flags: IntArray) -> FloatArray 
         if not _play(job, which, block, truth, plan, flags, (accepted, counted, clients, outcome)):
             return None
         accepted_columns.append(accepted.astype(np.float64))
+        # Rounds are subtracted as integers: at T = 10^15 products of rounds and clients are no longer exact.
         if plan.listed.size:
-            met, all_clients = counted.astype(np.float64), plan.listed[job.checkpoints].astype(np.float64)
+            wrong = plan.listed[job.checkpoints] - counted if truth.profitable else counted
+            weight = truth.loss
         else:
-            met, all_clients = accepted * truth.clients.average, points * truth.clients.average
-        if truth.profitable:
-            rows[:, layout.place("profitable")] += truth.loss * (all_clients - met)
-        else:
-            rows[:, layout.place("unprofitable")] += truth.loss * met
+            wrong = job.checkpoints - accepted if truth.profitable else accepted
+            weight = truth.loss * truth.clients.average
+        rows[:, layout.place("profitable" if truth.profitable else "unprofitable")] += weight * wrong
         if truth.loss > 0.0:
             right &= (outcome[:, run.LAST_ACCEPTED] != 0.0) == truth.profitable
         rows[:, layout.place("clients")][:, k] = clients

@@ -56,7 +56,7 @@ class Prior:
     second: float
 
     def __post_init__(self) -> None:
-        if self.kind not in _NAMES:
+        if not isinstance(self.kind, str) or self.kind not in _NAMES:
             raise ParameterError("prior", self.kind, "is of no known kind", f"choose from {', '.join(_NAMES)}")
         for place, (name, needed) in enumerate(_NAMES[self.kind]):
             field = ("first", "second")[place]

@@ -1,14 +1,15 @@
 """Result: what a simulation found.  It prints itself, draws itself, is saved to a folder and joined with others."""
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from profitable.curve import Curve
-from profitable.errors import InputError
+from profitable.errors import InputError, ResultFolderError
 from profitable.moments import Moments
 from profitable.scenario import Scenario
 from profitable.tables import money, number, text_table
@@ -35,7 +36,7 @@ class Result:
     curves: list[Curve]
     pairs: Moments | None = None
     version: str = VERSION
-    warnings: list[str] = field(default_factory=list[str])
+    joined: bool = False
 
     @property
     def finished(self) -> int:
@@ -75,7 +76,8 @@ class Result:
         """Put results of the same scenario, horizon and checkpoints side by side."""
         curves = list(self.curves)
         for other in others:
-            if other.scenario != self.scenario or not np.array_equal(other.checkpoints, self.checkpoints):
+            same = other.scenario == self.scenario and other.horizon == self.horizon
+            if not same or not np.array_equal(other.checkpoints, self.checkpoints):
                 remedy = "join results of the same scenario, horizon and checkpoints"
                 raise InputError("result", other.scenario.name, "does not fit the other", remedy)
             for curve in other.curves:
@@ -84,7 +86,8 @@ class Result:
                     raise InputError("policy", curve.policy, "is in both results", remedy)
                 curves.append(curve)
         runs = max(self.runs, *(other.runs for other in others)) if others else self.runs
-        return Result(self.scenario, self.horizon, runs, self.seed, self.checkpoints, curves, None, self.version)
+        settings = (self.scenario, self.horizon, runs, self.seed, self.checkpoints)
+        return Result(*settings, curves, None, self.version, joined=True)
 
     def table(self) -> str:
         """Final regret and its parts, policy by policy, and accepted rounds by category."""
@@ -127,7 +130,7 @@ class Result:
 
     def notes(self) -> list[str]:
         """What to know before trusting the numbers."""
-        return [*self.warnings, *(note for curve in self.curves if (note := curve.warning()))]
+        return [note for curve in self.curves if (note := curve.warning())]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the command line."""
@@ -150,7 +153,13 @@ class Result:
 
         figure = draw_result(self, categories=categories)
         if path is not None:
-            cast(Any, figure).savefig(path, dpi=150)  # its stub is partly untyped
+            try:
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", "Glyph")  # a name in letters that the font does not have
+                    cast(Any, figure).savefig(path, dpi=150)  # its stub is partly untyped
+            except OSError as error:
+                problem = f"cannot be written ({error.strerror or error})"
+                raise ResultFolderError("path", str(path), problem, "choose another file") from None
         return figure
 
     def save(self, folder: Path | str) -> list[Path]:

@@ -6,6 +6,7 @@ there is one, a category; the rows of the regret carry the histogram that quanti
 as a whole, the table first, so that an interruption at any moment leaves a result that can be read.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from profitable.curve import QUANTILES, Curve, Layout
-from profitable.errors import BrokenResultError, InputError, NewerResultError, ProfitableError, ResultFolderError
+from profitable.errors import BrokenResultError, InputError, NewerResultError, ResultFolderError
 from profitable.moments import Moments, new_histogram
 from profitable.result import Result
 from profitable.scenario import Scenario
@@ -55,6 +56,7 @@ def manifest(result: Result) -> dict[str, Any]:
         "common_random_numbers": result.pairs is not None,
         "lower_bound_per_log_t": result.scenario.lower_bound().total,
         "policies": [{"policy": curve.policy, "kernel": curve.kernel} for curve in result.curves],
+        "joined": result.joined,
         "warnings": result.notes(),
         "scenario_file": result.scenario.to_toml(),
     }
@@ -64,7 +66,7 @@ def save(result: Result, folder: Path) -> list[Path]:
     """Write a result into a folder, which is made if need be."""
     pyarrow, parquet = _arrow()
     settings = manifest(result)
-    table = pyarrow.table(_columns(result)).replace_schema_metadata({"finished": str(result.finished)})
+    table = pyarrow.table(_columns(result)).replace_schema_metadata({"simulation": fingerprint(result)})
     timing = {curve.policy: round(curve.seconds, 3) for curve in result.curves}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -153,14 +155,21 @@ def load(folder: Path) -> Result:
     _, parquet = _arrow()
     try:
         table = parquet.read_table(folder / TABLE)
-        timing: dict[str, float] = {}
-        if (folder / TIMING).exists():
-            timing = json.loads((folder / TIMING).read_text(encoding="utf-8"))
-        return _restore(settings, table.to_pydict(), timing)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, ProfitableError) as error:
-        # pyarrow's own errors are ValueErrors and OSErrors
+        result = _restore(settings, table.to_pydict(), _timing(folder))
+        if table.schema.metadata[b"simulation"] != fingerprint(result).encode():
+            raise ValueError(f"{TABLE} belongs to another simulation than {MANIFEST}")
+        return result
+    except Exception as error:  # whatever is wrong with a file, and pyarrow has errors of its own
         problem = f"holds no result that can be read ({' '.join(str(error).split())[:80]})"
         raise BrokenResultError("out", str(folder), problem, "make it again, or choose another folder") from None
+
+
+def _timing(folder: Path) -> dict[str, float]:
+    """Seconds by policy; nothing depends on them, so that a file that cannot be read is no matter."""
+    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+        found = json.loads((folder / TIMING).read_text(encoding="utf-8"))
+        return {name: float(value) for name, value in found.items()}
+    return {}
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -173,7 +182,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         problem = f"has a {MANIFEST} that is no manifest of a result"
         raise BrokenResultError("out", str(folder), problem, "choose another folder") from None
-    if not isinstance(newest, int) or newest > FORMAT:
+    if not isinstance(newest, int):
+        problem = f"has a {MANIFEST} that is no manifest of a result"
+        raise BrokenResultError("out", str(folder), problem, "choose another folder")
+    if newest > FORMAT:
         problem = f"was made by a newer version ({settings.get('version')}, format {newest})"
         remedy = f"install that version; this one reads format {FORMAT}"
         raise NewerResultError("out", str(folder), problem, remedy)
@@ -199,13 +211,15 @@ def _restore(settings: dict[str, Any], rows: dict[str, list[Any]], timing: dict[
                     counts[i, rows["bins"][row]] = rows["counts"][row]
         name = entry["policy"]
         curves.append(Curve(name, entry["kernel"], scenario, t, moments, counts, float(timing.get(name, 0.0))))
+    if len({curve.runs for curve in curves}) != 1 and not settings["joined"]:
+        raise ValueError("its policies have different numbers of runs")
     pairs = None
     if settings["common_random_numbers"]:
         found = np.flatnonzero(labels == DIFFERENCE)
         numbers = [_numbers(rows[name], found) for name in ("mean", "squares", "low", "high")]
         pairs = Moments(rows["runs"][found[0]], *numbers)
     head = (scenario, settings["horizon"], settings["runs"], settings["seed"], t, curves, pairs, settings["version"])
-    return Result(*head)
+    return Result(*head, joined=settings["joined"])
 
 
 def _numbers(column: list[float], places: IntArray) -> FloatArray:
@@ -278,7 +292,9 @@ def forget(folder: Path) -> None:
 
 def fingerprint(result: Result) -> str:
     """A short name for "the same simulation"."""
-    settings = {key: value for key, value in manifest(result).items() if key not in ("finished", "warnings", "runs")}
+    settings = {
+        key: value for key, value in manifest(result).items() if key not in ("finished", "warnings", "runs", "version")
+    }
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:12]
 
 

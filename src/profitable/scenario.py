@@ -1,16 +1,18 @@
 """Scenario: categories and the hidden truth about them.  A simulation needs it, an agent must never see it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from profitable import bounds, check
 from profitable.arrivals import Clients
-from profitable.category import Category
+from profitable.category import Category, is_text
 from profitable.errors import DuplicateNameError, InputError, ParameterError
 from profitable.families import Bounded
 from profitable.truncation import cut_mean
+
+NEXT_TO_NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class Truth:
             raise ParameterError(
                 f"amount_sd of {name!r}", self.amount_sd, "belongs to a loan, and this is none", "use Category.loan"
             )
+        if 0.0 < self.amount_sd < NEXT_TO_NOTHING * category.price:
+            problem = f"is next to nothing beside an amount of {category.price:g}"
+            raise ParameterError(
+                f"amount_sd of {name!r}", self.amount_sd, problem, "leave it out, or give a larger one"
+            )
         self._check_cut()
 
     def _check_cut(self) -> None:
@@ -94,9 +101,12 @@ class Scenario:
     name: str
     truths: tuple[Truth, ...]
 
-    def __init__(self, name: str, truths: Sequence[Truth]) -> None:
-        if not isinstance(name, str) or not name.strip():
+    def __init__(self, name: str, truths: Iterable[Truth]) -> None:
+        if not isinstance(name, str) or not name.strip() or not is_text(name):
             raise ParameterError("name", name, "is not a name", "give the scenario a text that is not empty")
+        if not isinstance(truths, Iterable):
+            raise ParameterError("truths", truths, "is no list", "give a list of Truth(category, mean=, clients=)")
+        truths = tuple(truths)
         if not truths:
             raise InputError("category", [], "is empty", "give at least one category")
         seen: set[str] = set()
@@ -107,7 +117,7 @@ class Scenario:
                 raise DuplicateNameError("name", truth.category.name, "is given twice", "give each category its own")
             seen.add(truth.category.name)
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "truths", tuple(truths))
+        object.__setattr__(self, "truths", truths)
 
     @property
     def categories(self) -> tuple[Category, ...]:
@@ -134,7 +144,7 @@ class Scenario:
     def load(cls, path: Path | str) -> Self:
         """A scenario from a TOML file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise InputError("scenario", str(path), f"cannot be read ({reason})", "give a TOML file") from None

@@ -24,8 +24,9 @@ def read(text: str, source: str) -> tuple[str, list[Truth]]:
     """Name and truths of a scenario file."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError("scenario", source, f"is no TOML file ({error})", "mend it at that place") from None
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; so are endless integers
+        reason = " ".join(str(error).split())[:120]
+        raise InputError("scenario", source, f"is no TOML file ({reason})", "mend it at that place") from None
     _known(table, {"name", "category"}, source)
     name = table.get("name", "")
     if not isinstance(name, str) or not name.strip():
@@ -128,7 +129,9 @@ def _named(where: str, name: str | None, make: Callable[[], Made]) -> Made:
     try:
         return make()
     except ProfitableError as error:
-        field = error.field.removesuffix(f" of {name!r}").removeprefix("clients")
+        field = error.field.removesuffix(f" of {name!r}")
+        if where.endswith(": clients"):
+            field = field.removeprefix("clients")
         place = f"{where}: {field.strip()}" if field.strip() else where
         raise type(error)(place, error.value, error.problem, error.remedy) from None
 

@@ -4,6 +4,7 @@ Runs come in fixed blocks.  Each block of each policy and category has its own r
 category, block), and blocks are added up in their order: neither the workers nor the other policies leave a trace.
 """
 
+import logging
 import os
 import signal
 import threading
@@ -27,6 +28,7 @@ from profitable.result import Result, paired
 from profitable.scenario import Scenario
 from profitable.types import FloatArray, IntArray
 
+logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two savings of what is finished
 
 
@@ -84,7 +86,8 @@ def simulate(
         keeper = Keeper(Path(out))
         if resume and (earlier := keeper.earlier(result, BLOCK)) is not None:
             result = earlier
-    result.warnings = slow_parts(job)
+    for note in slow_parts(job):
+        logger.warning(note)
     compile_kernels(job)
     with Progress(total=job.blocks, done=result.finished // BLOCK, shown=progress) as bar, Patient() as patient:
         _work(job, result, threads, bar, patient, keeper.save if keeper else None)

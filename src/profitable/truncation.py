@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from profitable.errors import ParameterError
 from profitable.families import Family, Gaussian, Pareto, Weibull
 from profitable.kernels.draw import log_mass
 from profitable.kernels.law import GAMMA
@@ -11,7 +12,7 @@ from profitable.kernels.special import gamma_evidence, normal_evidence
 from profitable.types import FloatArray
 
 NEGLIGIBLE = 1e-18  # rewards less likely than this, all together, are drawn one by one instead of told apart
-MOST_CELLS = 10**7
+MOST_CELLS = 10**6
 
 
 def cut_mean(family: Family, mean: float, low: float, high: float) -> float:
@@ -103,4 +104,5 @@ def _last_value(numbers: tuple[int, float, float, float, float]) -> int:
         if high > mean and ratio < 1.0 and here - math.log1p(-ratio) < math.log(NEGLIGIBLE):
             return high
         high = high * 5 // 4
-    return high
+    remedy = "leave out the bound, or give rewards in a larger unit"
+    raise ParameterError("mean", mean, f"has more than {MOST_CELLS} likely values around it to be told apart", remedy)

@@ -16,6 +16,7 @@ from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL
 from profitable.kernels.rule import EMPIRICAL, KL_PLUS, POSTERIOR, VARIANCE, evidence
 
 NOTHING = np.empty(0)
+MOST = 1e19  # clients; no run has more
 MARGIN = 1e-6  # a certainty leaves more room than evidence can be rounded by
 
 
@@ -42,7 +43,8 @@ def parabola(clients: float, gap: float, step: float, spread: float, nats: float
     half = spread * nats - gap * step
     inner = half * half - step * step * (gap * gap - 2.0 * spread * nats * clients)
     root = math.sqrt(max(inner, 0.0))
-    return (half + root if below else half - root) / (step * step)
+    n = (half + root if below else half - root) / (step * step)
+    return n if n < MOST else MOST  # where a square overflowed or vanished, too: then n is not a number
 
 
 @kernel

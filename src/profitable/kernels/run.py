@@ -21,9 +21,11 @@ from profitable.kernels.rule import EMPIRICAL, VARIANCE, evidence, first_time, p
 from profitable.kernels.world import (
     ARRIVALS,
     CLIENTS,
+    FEED,
     LISTED,
     ONE_PLUS_POISSON,
     REVENUE,
+    SINGLES,
     SQUARES,
     STATE_ROWS,
     TOTAL,
@@ -60,6 +62,7 @@ OUTCOME_COLUMNS = 3
 # What a caller on another thread can write (stop) and read (runs done).
 STOP, DONE = 0, 1
 
+PATIENCE = 1e6  # rewards drawn one by one before a look at STOP
 PENDING = 128  # halving 10^18 rounds needs 60 places
 CANDIDATES = 3.0  # a Thompson block with more expected candidates for rejection is halved
 
@@ -320,6 +323,8 @@ def play_patiently(
                 limit,
                 average,
             )
+            if truth[FEED] == SINGLES:
+                room = min(room, PATIENCE)
 
 
 @kernel

@@ -29,6 +29,7 @@ ARRIVALS, A0, A1 = 11, 12, 13
 TRUTH_COLUMNS = 14
 
 SUM, CELLS, SINGLES = 0, 1, 2
+FEW = 20  # uniform numbers that are drawn singly
 CONSTANT, ONE_PLUS_POISSON, UNIFORM, LISTED = 0, 1, 2, 3  # A0: number, rate, low; A1: high
 
 # What a run knows of a category: rows of its state.
@@ -49,15 +50,21 @@ def arrivals_in(rng: np.random.Generator, truth: FloatArray, listed: IntArray, t
     low = int(truth[A0])
     width = int(truth[A1]) - low + 1
     clients = rounds * low
-    if rounds <= width:
+    if rounds <= FEW:
         for _ in range(rounds):
             clients += int(rng.integers(0, width))
         return clients
-    left = rounds  # a multinomial draw, one value after the other
-    for step in range(width - 1, 0, -1):
-        hits = rng.binomial(left, 1.0 / (step + 1.0))
-        clients += hits * step
-        left -= hits
+    # The sum of many uniform numbers below `width`: an even width is a fair bit and half the width; of an odd one the
+    # largest number is set apart.
+    left = rounds
+    while width > 1:
+        if width % 2 == 1:
+            hits = rng.binomial(left, 1.0 / width)
+            clients += hits * (width - 1)
+            left -= hits
+            width -= 1
+        width //= 2
+        clients += width * rng.binomial(left, 0.5)
     return clients
 
 
@@ -142,7 +149,41 @@ def keep(sample: FloatArray, size: int, value: float) -> FloatArray:
 
 
 @kernel
-def draw_batch(
+def draw_singles(
+    rng: np.random.Generator,
+    truth: FloatArray,
+    clients: int,
+    state: FloatArray,
+    sample: FloatArray,
+    size: int,
+    keeps: bool,
+) -> tuple[FloatArray, int]:
+    """Draw every reward; `draw_batch` for continuous rewards that are cut or kept."""
+    cut = truth[VIEW] == CUT
+    low, high, mean, plain = truth[VIEW_LOW], truth[VIEW_HIGH], truth[MEAN], truth[TRANSFORM] == IDENTITY
+    exponential = truth[LAW] == GAMMA and truth[P0] == 1.0  # the common case, without the general machinery
+    total = squares = revenue = 0.0
+    for _ in range(clients):
+        if exponential:
+            value = max(mean * rng.standard_exponential(), SMALLEST_POSITIVE)
+        else:
+            value = draw_sum(rng, truth, 1.0)
+        reward = value if plain else reward_of(truth, value)
+        seen = min(max(reward, low), high) if cut else value
+        total += seen
+        squares += seen * seen
+        revenue += reward
+        if keeps:
+            sample = keep(sample, size, seen)
+            size += 1
+    state[TOTAL] += total
+    state[SQUARES] += squares
+    state[REVENUE] += revenue
+    return sample, size
+
+
+@kernel
+def draw_cells(
     rng: np.random.Generator,
     truth: FloatArray,
     cells: FloatArray,
@@ -152,42 +193,12 @@ def draw_batch(
     size: int,
     keeps: bool,
 ) -> tuple[FloatArray, int]:
-    """Draw the rewards of a batch and add them to the state; returns the sample (see `keep`) and its size.
+    """Draw how many clients have each value; `draw_batch` for whole-number rewards that are cut or kept.
 
     `cells` [4, D + 1]: the whole-number rewards that are told apart, what the policy sees of them, and the probability
     that a reward is it given that it is none of the earlier ones; the last cell stands for all rewards beyond D - 1,
     with their probability.  Its last row is the cell of each reward 0, 1, ..., D - 1.
     """
-    feed = truth[FEED]
-    state[CLIENTS] += clients
-    if feed == SUM:
-        total = draw_sum(rng, truth, float(clients))
-        state[TOTAL] += total
-        state[SQUARES] += total  # of use for rewards 0 and 1 only, which are their own squares
-        state[REVENUE] += total
-        return sample, size
-    if feed == SINGLES:
-        cut = truth[VIEW] == CUT
-        low, high, mean, plain = truth[VIEW_LOW], truth[VIEW_HIGH], truth[MEAN], truth[TRANSFORM] == IDENTITY
-        exponential = truth[LAW] == GAMMA and truth[P0] == 1.0  # the common case, without the general machinery
-        total = squares = revenue = 0.0
-        for _ in range(clients):
-            if exponential:
-                value = max(mean * rng.standard_exponential(), SMALLEST_POSITIVE)
-            else:
-                value = draw_sum(rng, truth, 1.0)
-            reward = value if plain else reward_of(truth, value)
-            seen = min(max(reward, low), high) if cut else value
-            total += seen
-            squares += seen * seen
-            revenue += reward
-            if keeps:
-                sample = keep(sample, size, seen)
-                size += 1
-        state[TOTAL] += total
-        state[SQUARES] += squares
-        state[REVENUE] += revenue
-        return sample, size
     told_apart = cells.shape[1] - 1
     one_by_one = clients <= told_apart
     left = clients
@@ -216,4 +227,28 @@ def draw_batch(
                 size += 1
         if not one_by_one and cell < told_apart:
             cell += 1
+    return sample, size
+
+
+@kernel
+def draw_batch(
+    rng: np.random.Generator,
+    truth: FloatArray,
+    cells: FloatArray,
+    clients: int,
+    state: FloatArray,
+    sample: FloatArray,
+    size: int,
+    keeps: bool,
+) -> tuple[FloatArray, int]:
+    """Draw the rewards of a batch and add them to the state; returns the sample (see `keep`) and its size."""
+    state[CLIENTS] += clients
+    if truth[FEED] == SINGLES:
+        return draw_singles(rng, truth, clients, state, sample, size, keeps)
+    if truth[FEED] == CELLS:
+        return draw_cells(rng, truth, cells, clients, state, sample, size, keeps)
+    total = draw_sum(rng, truth, float(clients))
+    state[TOTAL] += total
+    state[SQUARES] += total  # of use for rewards 0 and 1 only, which are their own squares
+    state[REVENUE] += total
     return sample, size
