@@ -56,7 +56,7 @@ class _Announcer(event.Listener):
         if not self.announced and getattr(source, "__module__", "").startswith("profitable."):
             self.announced = True
             # A warning, because Python shows those unless told otherwise: a silent half minute looks like a hang.
-            logger.warning("compiling numerical kernels at their first use on this machine (up to half a minute) ...")
+            logger.warning("compiling numerical kernels at their first use on this machine (up to a minute) ...")
 
     def on_end(self, event: Any) -> None:
         pass
