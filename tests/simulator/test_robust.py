@@ -159,6 +159,14 @@ def test_more_damage(tmp_path: Path) -> None:
 
 FILE = 'name = "x"\n[[category]]\nname = "a"\nfamily = "bernoulli"\nmean = {}\nthreshold = 0.2\nclients = 1\n'
 
+LOAN = """
+name = "x"
+[[category]]
+name = "a"
+clients = 1
+loan = { amount = 1000, rate = 0.1, repayment = 0.9, amount_sd = 1e-160 }
+"""
+
 
 @pytest.mark.parametrize(
     "text",
@@ -167,8 +175,7 @@ FILE = 'name = "x"\n[[category]]\nname = "a"\nfamily = "bernoulli"\nmean = {}\nt
         FILE.format("0x" + "f" * 5000),
         FILE.format('0.3\nprior = { kind = ["beta"], first = 1, second = 1 }'),
         "x = " + "[" * 3000,
-        'name = "x"\n[[category]]\nname = "a"\nclients = 1\n'
-        "loan = { amount = 1000, rate = 0.1, repayment = 0.9, amount_sd = 1e-160 }",
+        LOAN,
     ],
     ids=["5000 digits", "5000 hexadecimal digits", "list as kind", "deep", "tiny spread"],
 )
