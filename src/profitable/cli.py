@@ -90,7 +90,7 @@ def credit(
     epilog="Example: profitable simulate segments.toml --policy kl-ucb --policy ts --horizon 1000000 --out results/seg"
 )
 def simulate(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML); docs/how-to.md shows one.")],
+    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML); docs/simulation.md shows one.")],
     policy: Annotated[list[str], typer.Option(help=f"May be given several times: {POLICY_HELP}")] = FOUR_POLICIES,
     horizon: Annotated[int, typer.Option(help="Rounds in a run, up to 10^15.")] = 10_000,
     runs: Annotated[int, typer.Option(help="Independent runs of each policy.")] = 1_000,
