@@ -66,24 +66,37 @@ def exact_shortfall(values: FloatArray, counts: FloatArray, threshold: float) ->
 @kernel
 def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, threshold: float) -> float:
     """N K_inf(empirical law, threshold); `values` [D] are at most `high`, `counts` [D] their numbers (0 is fine)."""
+    return empirical_dual(values, counts, high, threshold, 0.0)[0]
+
+
+@kernel
+def empirical_dual(
+    values: FloatArray, counts: FloatArray, high: float, threshold: float, start: float
+) -> tuple[float, float]:
+    """N K_inf and the lambda at which it is attained; the search begins at `start` if that is positive."""
     gap = exact_shortfall(values, counts, threshold)
     if gap <= 0.0:
-        return 0.0
+        return 0.0, 0.0
     if threshold >= high:
-        return math.inf
+        return math.inf, math.inf
     largest = 1.0 / (high - threshold)
     low = 0.0
     top = largest
-    at_high = False
+    lowest = threshold
+    highest = threshold
     for value, count in zip(values, counts):
-        at_high = at_high or (value >= high and count > 0.0)
+        if count > 0.0:
+            lowest = min(lowest, value)
+            highest = max(highest, value)
     multiplier = largest
-    if at_high or slope(values, counts, threshold, gap, largest)[0] < 0.0:
+    if highest >= high or slope(values, counts, threshold, gap, largest)[0] < 0.0:
         # The maximum is inside: safeguarded Newton on the decreasing slope.
-        variance = 0.0
-        for value, count in zip(values, counts):
-            variance += count * (value - threshold) ** 2
-        multiplier = min(gap / variance, 0.5 * largest)
+        multiplier = start
+        if not 0.0 < start < largest:
+            variance = 0.0
+            for value, count in zip(values, counts):
+                variance += count * (value - threshold) ** 2
+            multiplier = min(gap / variance, 0.5 * largest)
         for _ in range(200):
             first, second = slope(values, counts, threshold, gap, multiplier)
             if first > 0.0:
@@ -95,20 +108,19 @@ def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, thre
             if not low < following < top:
                 following = 0.5 * (low + top)
             # The dual is flat at its maximum: an error e in lambda costs e^2 in value.
-            if abs(following - multiplier) <= 1e-12 * multiplier:
+            if abs(following - multiplier) <= 1e-9 * multiplier:
                 multiplier = following
                 break
             multiplier = following
-    plain = 0.0
-    concave = 0.0
-    far = False
-    for value, count in zip(values, counts):
-        if count == 0.0:
-            continue
-        v = multiplier * (threshold - value)
-        ratio = (high - value) * multiplier if multiplier == largest else 1.0 + v
-        plain += count * (math.log1p(v) if abs(v) < FAR else math.log(ratio))
-        concave += count * excess(v, ratio)
-        far = far or abs(v) >= FAR
     # Far from the threshold lambda gap and the excesses are huge and nearly equal; close to it the logarithms cancel.
-    return max(0.0, plain if far else multiplier * gap - concave)
+    far = multiplier * max(threshold - lowest, highest - threshold) >= FAR
+    total = 0.0
+    for value, count in zip(values, counts):
+        if count > 0.0:
+            v = multiplier * (threshold - value)
+            ratio = (high - value) * multiplier if multiplier == largest else 1.0 + v
+            if not far:
+                total += count * excess(v, ratio)
+            else:
+                total += count * (math.log1p(v) if abs(v) < FAR else math.log(ratio))
+    return max(0.0, total if far else multiplier * gap - total), multiplier

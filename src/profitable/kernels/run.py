@@ -15,7 +15,8 @@ import numpy as np
 
 from profitable.kernels.certain import MARGIN, certain_clients, safe_clients
 from profitable.kernels.compile import kernel
-from profitable.kernels.law import posterior_evidence
+from profitable.kernels.empirical import empirical_dual
+from profitable.kernels.law import is_below, posterior_evidence
 from profitable.kernels.ledger import squared_deviations
 from profitable.kernels.rule import EMPIRICAL, VARIANCE, evidence, first_time, patience
 from profitable.kernels.world import (
@@ -23,6 +24,7 @@ from profitable.kernels.world import (
     CLIENTS,
     FEED,
     LISTED,
+    MULTIPLIER,
     ONE_PLUS_POISSON,
     REVENUE,
     SINGLES,
@@ -69,9 +71,16 @@ CANDIDATES = 3.0  # a Thompson block with more expected candidates for rejection
 
 @kernel
 def weigh(view: FloatArray, state: FloatArray, sample: FloatArray, size: int) -> float:
-    """The evidence after what the state has seen."""
+    """The evidence after what the state has seen; the search for KL-Emp's dual begins where the last one ended."""
     rule = int(view[RULE])
     spread = 0.0
+    if rule == EMPIRICAL:
+        if not is_below(state[CLIENTS], state[TOTAL], view[TARGET]):
+            return 0.0
+        nats, state[MULTIPLIER] = empirical_dual(
+            sample[0, :size], sample[1, :size], view[P1], view[TARGET], state[MULTIPLIER]
+        )
+        return nats
     if rule == VARIANCE:
         spread = squared_deviations(state[CLIENTS], state[TOTAL], 0.0, state[SQUARES], 0.0)
     return evidence(

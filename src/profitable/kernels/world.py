@@ -34,7 +34,8 @@ CONSTANT, ONE_PLUS_POISSON, UNIFORM, LISTED = 0, 1, 2, 3  # A0: number, rate, lo
 
 # What a run knows of a category: rows of its state.
 CLIENTS, TOTAL, SQUARES, REVENUE = 0, 1, 2, 3
-STATE_ROWS = 4
+MULTIPLIER = 4  # where the dual of KL-Emp-UCB was solved last
+STATE_ROWS = 5
 
 
 @kernel
