@@ -27,9 +27,9 @@ imports: $(READY)
 pytest: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-# Slower evidence: the mpmath grid at full density.
+# Slower evidence: the mpmath grid at full density; events against rounds with longer horizons and more runs.
 soak: $(READY)
-	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels
+	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/simulator/test_same_law.py
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py
