@@ -1,6 +1,6 @@
 """The simulator: events beside rounds, long horizons beside short ones, two workers beside one, slopes beside theory.
 
-    make bench        or        .venv/bin/python benchmarks/simulator.py [speed] [horizon] [workers] [slope]
+    make bench        or        .venv/bin/python benchmarks/simulator.py [speed] [full] [workers] [slope]
 
 Everything in a table is measured in the same run, jobs taking turns.
 """
@@ -90,8 +90,8 @@ def full() -> None:
 def workers() -> None:
     """Two workers beside one: jobs of 5 s or more, five turns."""
     runs = 10_000
-    while (one := per_run(BERNOULLI, "bayes-ucb", runs) * runs) < 6.0:
-        runs = int(runs * 7.0 / one) + 1
+    while (one := per_run(BERNOULLI, "bayes-ucb", runs) * runs) < 11.0:
+        runs = int(runs * 12.0 / one) + 1
     ratios: list[float] = []
     for _ in range(5):
         one = per_run(BERNOULLI, "bayes-ucb", runs, workers=1)
@@ -143,5 +143,7 @@ def slope() -> None:
 PARTS = {"speed": speed, "full": full, "workers": workers, "slope": slope}
 
 if __name__ == "__main__":
+    if unknown := set(sys.argv[1:]) - set(PARTS):
+        sys.exit(f"unknown part {unknown.pop()!r}; choose from {', '.join(PARTS)}")
     for name in sys.argv[1:] or PARTS:
         PARTS[name]()

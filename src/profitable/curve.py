@@ -29,7 +29,7 @@ class Layout:
         """The columns of a quantity.
 
         `regret`, `profitable`, `unprofitable` (the regret and its two parts at each checkpoint, [n]); the same with
-        `_rise`: from that checkpoint to the horizon, [n]; `accepted`: accepted rounds, [K n]; `clients` and `profit`
+        `_rise`: from that checkpoint to the last one, [n]; `accepted`: accepted rounds, [K n]; `clients` and `profit`
         [K], `total_profit` [1] and `right_set` [1] at the horizon.
         """
         n, k = self.points, self.categories
@@ -63,16 +63,19 @@ class Curve:
     moments: Moments
     counts: IntArray
     seconds: float = 0.0
+    key: str = ""  # the policy with all its parameters; random streams are named after it
+    tail: str = ""  # see `plan.heavy_tail`
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
         self.layout = Layout(self.t.size, len(self.scenario.truths))
 
     @classmethod
-    def empty(cls, policy: str, kernel: str, scenario: Scenario, t: IntArray) -> "Curve":
+    def empty(cls, policy: str, kernel: str, scenario: Scenario, t: IntArray, *, key: str, tail: str) -> "Curve":
         """Before the first run."""
         layout = Layout(t.size, len(scenario.truths))
-        return cls(policy, kernel, scenario, t, Moments.empty(layout.size), new_histogram(t.size))
+        moments, counts = Moments.empty(layout.size), new_histogram(t.size)
+        return cls(policy, kernel, scenario, t, moments, counts, key=key, tail=tail)
 
     def add(self, rows: FloatArray, seconds: float) -> None:
         """Take in a block of runs, [runs, columns]."""
@@ -132,7 +135,7 @@ class Curve:
             return np.zeros(self.t.size, dtype=np.bool_)
         one_run = (largest - self.regret) ** 2 > LARGE_PART * squares
         one_run &= (squares > 0.0) & (self.runs >= FEW_RUNS)
-        missing = np.array([heavy_tail(self.scenario.truths, float(t), self.runs) for t in self.t])
+        missing = np.array([heavy_tail(self.scenario.truths, self.tail, float(t), self.runs) for t in self.t])
         return one_run | (missing > self.stderr)
 
     def quantile(self, share: float) -> FloatArray:
@@ -152,7 +155,7 @@ class Curve:
         return max(truth.loss * truth.clients.average for truth in self.scenario.truths) or 1.0
 
     def slope(self, start: float, part: str = "regret") -> tuple[float, float]:
-        """Regret per log t from the checkpoint `start` to the horizon, and its standard error.
+        """Regret per log t from the checkpoint `start` to the last one, and its standard error.
 
         `part` may be "profitable" or "unprofitable": the regret of those categories alone.
         """
@@ -160,7 +163,7 @@ class Curve:
         if part not in PARTS:
             raise InputError("part", part, "is no part of the regret", f"choose from {', '.join(PARTS)}")
         if found.size != 1 or start == self.t[-1]:
-            raise InputError("start", start, "is no checkpoint before the horizon", f"choose from {self.t[:-1]}")
+            raise InputError("start", start, "is no checkpoint before the last", f"choose from {self.t[:-1]}")
         place = int(found[0])
         width = float(np.log(self.t[-1]) - np.log(self.t[place]))
         return float(self.mean(f"{part}_rise")[place]) / width, float(self.error(f"{part}_rise")[place]) / width
@@ -170,7 +173,7 @@ class Curve:
         if not self.carried_by_few[-1]:
             return None
         share = self.largest_share[-1]
-        missing = heavy_tail(self.scenario.truths, float(self.t[-1]), self.runs)
+        missing = heavy_tail(self.scenario.truths, self.tail, float(self.t[-1]), self.runs)
         rare = f"; rarer ones may add about {missing:.2g}" if missing > 0.0 else ""
         return (
             f"{self.policy}: a few unlucky runs carry the mean regret (the largest holds {share:.1%} of it{rare}), so "

@@ -13,7 +13,7 @@ from profitable.custom import check_custom, custom_plan
 from profitable.errors import ParameterError
 from profitable.kernels import run
 from profitable.moments import Moments
-from profitable.plan import Plan, make_plan
+from profitable.plan import Plan, make_plan, tail_of
 from profitable.policies import Policy
 from profitable.result import Result
 from profitable.scenario import Scenario, Truth
@@ -54,8 +54,11 @@ class Job:
 
     def empty(self) -> Result:
         """The result before the first run."""
-        numbers = zip(self.names, self.kernels, strict=True)
-        curves = [Curve.empty(name, kernel, self.scenario, self.checkpoints) for name, kernel in numbers]
+        numbers = zip(self.names, self.kernels, self.policies, strict=True)
+        curves = [
+            Curve.empty(name, kernel, self.scenario, self.checkpoints, key=policy_key(policy), tail=_tail(policy))
+            for name, kernel, policy in numbers
+        ]
         pairs = Moments.empty(len(curves) ** 2 * self.checkpoints.size) if self.common else None
         return Result(self.scenario, self.horizon, self.runs, self.seed, self.checkpoints, curves, pairs)
 
@@ -88,8 +91,8 @@ def prepare(
     for given in policies:
         policy = Policy.parse(given) if isinstance(given, str) else given
         own = not isinstance(policy, Policy)
-        name = check_custom(policy) if own else str(given)
-        if any(policy_key(policy) == policy_key(other) for other in chosen):
+        name = check_custom(policy) if own else _name(given)
+        if name in names or any(policy_key(policy) == policy_key(other) for other in chosen):
             raise ParameterError("policy", name, "is given twice", "give each policy once")
         by_rounds = own or common_random_numbers or kernel == "rounds"
         chosen.append(policy)
@@ -151,6 +154,16 @@ def slow_parts(job: Job) -> list[str]:
             if what and expected > MANY:
                 slow.append(f"{name} {what} in {truth.category.name!r}, up to {expected:.0e} per run: this takes long")
     return slow
+
+
+def _name(given: str | Policy) -> str:
+    """What a policy is called in the results: as it was given, and with its prior if it has one."""
+    prior = getattr(given, "prior", None)
+    return str(given) if prior is None else f"{given}, {prior}"
+
+
+def _tail(policy: Any) -> str:
+    return tail_of(policy) if isinstance(policy, Policy) else ""
 
 
 def policy_key(policy: Any) -> str:

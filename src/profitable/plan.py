@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -13,12 +13,14 @@ from profitable.kernels import ledger, world
 from profitable.kernels.law import BINOMIAL, GAMMA
 from profitable.kernels.rule import EMPIRICAL, KL, VARIANCE
 from profitable.lens import Lens
-from profitable.policies import Deterministic, Policy
+from profitable.policies import Bayesian, BoundedPolicy, Deterministic, Policy
 from profitable.scenario import Truth
 from profitable.truncation import reward_cells
 from profitable.types import FloatArray, IntArray
 
 MOST_KEPT = 10**7  # rewards that KL-Emp-UCB may keep one by one in a run, at up to 50 bytes each
+TAIL_POSTERIOR, TAIL_DIVERGENCE = "posterior", "divergence"
+MANY_CLIENTS = 1000  # in the first round: none of them are unlucky together
 MOST_CLIENTS = 10**18  # 64-bit integers count them, and whole-number rewards
 
 
@@ -44,7 +46,10 @@ class Plan:
 
 def make_plan(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool) -> Plan:
     """The plan of a policy for one category; `every_reward` draws rewards singly even where their sum would do."""
-    lens = policy.lens(truth.category)
+    category = truth.category
+    if not isinstance(policy, Bayesian):  # a prior in the scenario is for those that have one
+        category = replace(category, prior=None)
+    lens = policy.lens(category)
     rule = policy.rule
     if rule == EMPIRICAL and isinstance(truth.category.family, Bernoulli):
         rule = KL  # two-point rewards: the same evidence, from the sum alone
@@ -114,31 +119,50 @@ def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
         raise InputError("horizon", horizon, problem, f"give at most {int(MOST_KEPT / truth.clients.average)}")
 
 
-def heavy_tail(truths: Sequence[Truth], t: float, runs: int) -> float:
+def heavy_tail(truths: Sequence[Truth], tail: str, t: float, runs: int) -> float:
     """What runs too unlucky to be among those simulated may add to the mean regret at time t: an estimate.
 
-    Where shape * clients of the first round can be 1 or less, a profitable category with rewards close to 0 at the
-    start is rejected for w rounds with a probability like q/w (q = P(C = 1) tau/mu for Exponential rewards): a tail
-    whose mean grows like q log t, carried by runs that come once in w/q.
+    A profitable category with positive continuous rewards that start close to 0 is rejected for w rounds with a
+    probability like q/w: after n clients of shape k, exp(evidence) and the probability of so small a sum have the same
+    power kn, and q = E[(tau/mu)^(kn)] over the first round's n, in the units of the statistic (TAIL_POSTERIOR; for
+    TAIL_DIVERGENCE times (kn/e)^kn / Gamma(kn + 1)).  Its mean grows like q log t, carried by runs that come once in
+    w/q.
     """
     missing = 0.0
     for truth in truths:
         lens = truth.category.family.lens()
-        if lens.law != GAMMA or not truth.profitable or lens.p0 * truth.clients.smallest > 1.0:
+        if not tail or lens.law != GAMMA or not truth.profitable:
             continue
-        weight = first_round_of_one(truth) * truth.category.threshold / truth.mean
+        ratio = lens.statistic_of_mean(truth.category.threshold) / lens.statistic_of_mean(truth.mean)
+        weight = 0.0
+        for clients, probability in _first_round(truth):
+            power = lens.p0 * clients
+            odds = power * math.log(ratio) if ratio > 0.0 else -math.inf
+            if tail == TAIL_DIVERGENCE:
+                odds += power * math.log(power) - power - math.lgamma(power + 1.0)
+            weight += probability * math.exp(odds)
         if weight > 0.0 and t > runs * weight:
             missing += weight * math.log(t / max(runs * weight, 1.0)) * truth.loss * truth.clients.average
     return missing
 
 
-def first_round_of_one(truth: Truth) -> float:
-    """P(C_a(1) = 1)."""
+def tail_of(policy: Policy) -> str:
+    """Which tail a policy has where rewards are positive and continuous: none if it sees them cut."""
+    if isinstance(policy, BoundedPolicy):
+        return ""
+    return TAIL_POSTERIOR if isinstance(policy, Bayesian) else TAIL_DIVERGENCE
+
+
+def _first_round(truth: Truth) -> list[tuple[int, float]]:
+    """How many clients come in round 1, and how likely that is (as far as it matters here)."""
     code, first, second = truth.clients.code
     if code == world.ONE_PLUS_POISSON:
-        return math.exp(-first)
+        terms = range(int(first + 10.0 * math.sqrt(first) + 20.0) if first < MANY_CLIENTS else 0)
+        return [
+            (1 + n, math.exp(n * math.log(first) - first - math.lgamma(n + 1.0)) if first else float(n == 0))
+            for n in terms
+        ]
     if code == world.UNIFORM:
-        return 1.0 / (second - first + 1.0) if first == 1.0 else 0.0
-    if code == world.LISTED:
-        return float(truth.clients.listed[1] == 1)
-    return float(first == 1.0)
+        width = second - first + 1.0
+        return [(int(first) + n, 1.0 / width) for n in range(int(min(width, MANY_CLIENTS)))]
+    return [(int(truth.clients.listed[1]) if code == world.LISTED else int(first), 1.0)]

@@ -30,9 +30,9 @@ QUANTITIES = {  # name in the layout: name in the table
     "regret": "regret",
     "profitable": "regret of profitable categories",
     "unprofitable": "regret of unprofitable categories",
-    "regret_rise": "regret from here to the horizon",
-    "profitable_rise": "regret of profitable categories from here to the horizon",
-    "unprofitable_rise": "regret of unprofitable categories from here to the horizon",
+    "regret_rise": "regret from here to the last checkpoint",
+    "profitable_rise": "regret of profitable categories from here to the last checkpoint",
+    "unprofitable_rise": "regret of unprofitable categories from here to the last checkpoint",
     "accepted": "accepted rounds",
     "clients": "clients",
     "profit": "profit",
@@ -55,7 +55,10 @@ def manifest(result: Result) -> dict[str, Any]:
         "checkpoints": result.checkpoints.tolist(),
         "common_random_numbers": result.pairs is not None,
         "lower_bound_per_log_t": result.scenario.lower_bound().total,
-        "policies": [{"policy": curve.policy, "kernel": curve.kernel} for curve in result.curves],
+        "policies": [
+            {"policy": curve.policy, "kernel": curve.kernel, "key": curve.key, "tail": curve.tail}
+            for curve in result.curves
+        ],
         "joined": result.joined,
         "warnings": result.notes(),
         "scenario_file": result.scenario.to_toml(),
@@ -107,7 +110,7 @@ def _columns(result: Result) -> dict[str, list[Any]]:
     columns |= {"bins": [], "counts": []}
     for curve in result.curves:
         for quantity, label in QUANTITIES.items():
-            _add_rows(columns, curve, quantity, label)
+            _add_rows(columns, curve, quantity, label, result.horizon)
     if result.pairs is not None:
         error = result.pairs.stderr()
         names, n = result.policies, result.checkpoints.size
@@ -121,7 +124,7 @@ def _columns(result: Result) -> dict[str, list[Any]]:
     return columns
 
 
-def _add_rows(columns: dict[str, list[Any]], curve: Curve, quantity: str, label: str) -> None:
+def _add_rows(columns: dict[str, list[Any]], curve: Curve, quantity: str, label: str, horizon: int) -> None:
     place = curve.layout.place(quantity)
     moments, error = curve.moments, curve.moments.stderr()
     quantiles = [curve.quantile(share) for share in QUANTILES]
@@ -140,7 +143,7 @@ def _add_rows(columns: dict[str, list[Any]], curve: Curve, quantity: str, label:
             bins = np.flatnonzero(curve.counts[i])
             extra = [*(float(each[i]) for each in quantiles), bins.tolist(), curve.counts[i, bins].tolist()]
         numbers = (moments.mean[column], error[column], moments.squares[column], moments.low[column])
-        head = (curve.policy, None, label, category, int(curve.t[point]), moments.runs)
+        head = (curve.policy, None, label, category, int(curve.t[point]) if point >= 0 else horizon, moments.runs)
         _append(columns, (*head, *map(float, numbers), float(moments.high[column]), *extra))
 
 
@@ -210,7 +213,9 @@ def _restore(settings: dict[str, Any], rows: dict[str, list[Any]], timing: dict[
                 for i, row in enumerate(found):
                     counts[i, rows["bins"][row]] = rows["counts"][row]
         name = entry["policy"]
-        curves.append(Curve(name, entry["kernel"], scenario, t, moments, counts, float(timing.get(name, 0.0))))
+        seconds = float(timing.get(name, 0.0))
+        extra = {"key": entry["key"], "tail": entry["tail"]}
+        curves.append(Curve(name, entry["kernel"], scenario, t, moments, counts, seconds, **extra))
     if len({curve.runs for curve in curves}) != 1 and not settings["joined"]:
         raise ValueError("its policies have different numbers of runs")
     pairs = None

@@ -132,7 +132,8 @@ def _named(where: str, name: str | None, make: Callable[[], Made]) -> Made:
         field = error.field.removesuffix(f" of {name!r}")
         if where.endswith(": clients"):
             field = field.removeprefix("clients")
-        place = f"{where}: {field.strip()}" if field.strip() else where
+        joint = " " if field.startswith(" in ") else ": "
+        place = f"{where}{joint}{field.strip()}" if field.strip() else where
         raise type(error)(place, error.value, error.problem, error.remedy) from None
 
 

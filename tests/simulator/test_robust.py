@@ -1,6 +1,7 @@
 """Inputs that are legal and nasty, files that are damaged, sums that are huge: each of these once went wrong."""
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from scipy import stats
 
 import profitable as pb
 from profitable.kernels.world import arrivals_in
-from profitable.plan import truth_row
+from profitable.plan import heavy_tail, truth_row
 from tests.simulator.test_simulate import interrupt_soon
 from tests.simulator.worlds import single
 
@@ -227,3 +228,83 @@ def test_bounds_of_means_a_hair_apart() -> None:
     report = BoundsReport(pb.Scenario("x", [single(pb.Bernoulli(), 0.2, 0.20000000000000004)]))
     assert "x" in report.table()
     json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_policies_that_differ_in_their_prior_alone(tmp_path: Path) -> None:
+    truth = single(pb.Bernoulli(), 0.5, 0.6, 3)
+    vague, sure = (pb.BayesUCB(prior=pb.Prior.beta(a, 1)) for a in (1, 50))
+    both = one(truth, vague, sure, horizon=50, runs=100, out=tmp_path)
+    assert len(set(both.policies)) == 2
+    again = pb.Result.load(tmp_path)
+    np.testing.assert_array_equal(again.curves[1].regret, both.curves[1].regret)
+    one(truth, vague, horizon=50, runs=100, out=tmp_path)
+    with pytest.raises(pb.errors.InputError, match="its policies is"):
+        one(truth, sure, horizon=50, runs=200, out=tmp_path, resume=True)
+
+
+def test_a_prior_is_for_those_who_have_one() -> None:
+    with_prior = single(pb.Bernoulli(), 0.5, 0.6, 3, prior=pb.Prior.beta(50, 1))
+    without = single(pb.Bernoulli(), 0.5, 0.6, 3)
+    first, second = (one(truth, "kl-ucb", "bayes-ucb", horizon=100) for truth in (with_prior, without))
+    np.testing.assert_array_equal(first["kl-ucb"].regret, second["kl-ucb"].regret)
+    assert first["bayes-ucb"].regret[-1] > second["bayes-ucb"].regret[-1]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("first", "rounds"), [(1, 949 * 10**12), (949 * 10**12 - 1, 949 * 10**12), (1, 10**6)])
+def test_a_single_round_s_share_of_very_many(first: int, rounds: int) -> None:
+    """Poisson(3) by splitting a huge Poisson number (5 standard errors, false alarm 6e-7)."""
+    from profitable.kernels.world import share_of_extra
+
+    rng = np.random.default_rng(3)
+    draws = np.array([share_of_extra(rng, rounds, 3 * rounds, first) for _ in range(20_000)])
+    single_round = draws if first == 1 else 3 * rounds - draws
+    assert abs(single_round.mean() - 3.0) < 5 * np.sqrt(3.0 / draws.size)
+    assert single_round.var() == pytest.approx(3.0, rel=0.1)
+
+
+def test_any_number_of_exponential_clients_can_start_badly() -> None:
+    """Two clients per round, tau/mu = 0.9: P(rejected for w rounds) is about 0.81/w, so that runs are missing."""
+    truth = single(pb.Exponential(), 2.0, 1.8, 2, bound=100.0)
+    result = one(truth, "ts", "kl-ucb", "kl-gaussian-ucb", horizon=10**6, runs=200)
+    expected = 0.81 * math.log(10**6 / (200 * 0.81)) * 0.2 * 2
+    assert heavy_tail([truth], result["ts"].tail, 10**6, 200) == pytest.approx(expected)
+    less = 4.0 * math.exp(-2.0) / 2.0  # (n/e)^n / n! for n = 2
+    assert heavy_tail([truth], result["kl-ucb"].tail, 10**6, 200) == pytest.approx(
+        0.81 * less * math.log(10**6 / (200 * 0.81 * less)) * 0.2 * 2
+    )
+    # It sees rewards cut to [0, 100], and has no such tail.
+    assert heavy_tail([truth], result["kl-gaussian-ucb"].tail, 10**6, 200) == 0.0
+    random = single(pb.Exponential(), 2.0, 1.8, pb.OnePlusPoisson(rate=3))
+    q = 0.9 * math.exp(3 * (0.9 - 1.0))  # E[0.9^(1 + Poisson(3))]
+    assert heavy_tail([random], result["ts"].tail, 10**6, 200) == pytest.approx(
+        q * math.log(10**6 / (200 * q)) * 0.2 * 4
+    )
+
+
+def test_numbers_at_the_horizon_are_not_those_of_the_last_checkpoint(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    result = one(single(pb.Bernoulli(), 0.5, 0.4, 3), "kl-ucb", horizon=1000, checkpoints=[10, 100], out=tmp_path)
+    rows = parquet.read_table(tmp_path / "statistics.parquet").to_pylist()
+    times = {row["quantity"]: row["t"] for row in rows}
+    assert times["clients"] == times["total profit"] == times["profitable set accepted"] == 1000
+    assert times["regret"] == 100
+    assert "Regret at t = 100" in result.table()
+    assert "horizon 1 000" in result.table()
+
+
+def test_memory_does_not_grow_with_runs() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import resource, profitable as pb\n"
+        "coin = pb.Truth(pb.Category('a', pb.Bernoulli(), threshold=0.6), mean=0.5)\n"
+        "pb.simulate(pb.Scenario('s', [coin]), ['kl-ucb'], horizon=10, runs=1000)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "pb.simulate(pb.Scenario('s', [coin]), ['kl-ucb'], horizon=10, runs=200_000)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert int(done.stdout) < 50_000  # kilobytes

@@ -7,8 +7,8 @@ sampling, independent samples of both kernels are compared:
 - accepted rounds and clients at the horizon, by two-sample Kolmogorov-Smirnov tests;
 - the reward sum at the horizon and the share of runs that accept the last round.
 
-Each comparison has a false-alarm rate of ALARM = 1e-7; with about 4 200 of them a false alarm would be seen for
-one seed in 2 400.  `make soak` runs the same with longer horizons and more runs.
+Each comparison has a false-alarm rate of ALARM = 1e-7; with about 4 600 of them a false alarm would be seen for
+one seed in 2 100.  `make soak` runs the same with longer horizons and more runs.
 """
 
 import os
@@ -74,6 +74,8 @@ HARD = [
     Case("geometric", single(pb.Geometric(), 2.0, 2.4, 3, bound=15.0)),
     Case("negative binomial", single(pb.NegativeBinomial(failures=2.5), 2.0, 1.7, 3, bound=15.0)),
     Case("pareto", single(pb.Pareto(scale=2.0), 5.0, 4.0, 3, bound=60.0)),
+    Case("uniform arrivals, cut", single(pb.Poisson(), 2.0, 1.8, pb.UniformClients(low=1, high=40), bound=6.0)),
+    Case("listed arrivals, cut", single(pb.Exponential(), 2.0, 1.7, [1 + t % 4 for t in range(HORIZON)], bound=9.0)),
     Case("weibull", single(pb.Weibull(shape=2.5), 2.0, 2.15, 3, bound=8.0)),
 ]
 OTHERS = [
@@ -133,6 +135,22 @@ def test_four_families(policy: pb.Policy, case: Case) -> None:
 @pytest.mark.parametrize("policy", [*OTHERS, pb.KLGaussianUCB(), pb.BayesUCB(c=3)], ids=str)
 @pytest.mark.parametrize("case", HARD, ids=str)
 def test_hard_cases_and_other_families(policy: pb.Policy, case: Case) -> None:
+    compare(*both(policy, case), case.horizon)
+
+
+PRIORS = [
+    Case("beta", single(pb.Bernoulli(), 0.3, 0.27, 2, prior=pb.Prior.beta(0.01, 0.01))),
+    Case("like clients", single(pb.Bernoulli(), 0.3, 0.35, RANDOM[1], prior=pb.Prior.like(clients=7, mean=0.6))),
+    Case("gamma", single(pb.Poisson(), 2.0, 1.8, RANDOM[1], prior=pb.Prior.gamma(shape=0.01, rate=0.02))),
+    Case("inverse gamma", single(pb.Exponential(), 2.0, 1.7, 3, prior=pb.Prior.inverse_gamma(shape=0.3, scale=0.1))),
+    Case("beta of failures", single(pb.NegativeBinomial(failures=2), 2.0, 1.8, 3, prior=pb.Prior.beta(0.02, 0.02))),
+]
+
+
+@pytest.mark.parametrize("policy", [pb.BayesUCB(), pb.BayesUCB(c=3), pb.ThompsonSampling()], ids=str)
+@pytest.mark.parametrize("case", PRIORS, ids=str)
+def test_priors(policy: pb.Policy, case: Case) -> None:
+    """Imaginary clients: fractional, and with totals below 0."""
     compare(*both(policy, case), case.horizon)
 
 

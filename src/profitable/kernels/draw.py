@@ -8,6 +8,7 @@ from profitable.kernels.compile import kernel
 from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, POISSON
 from profitable.types import FloatArray
 
+SMALL_SHARE = 1e-6
 POISSON_PIECE = 1e13  # NumPy's Poisson draws are wrong above a mean of about 1e14: larger ones are drawn in pieces
 
 
@@ -19,6 +20,23 @@ def draw_poisson(rng: np.random.Generator, mean: float) -> float:
         total += rng.poisson(POISSON_PIECE)
         mean -= POISSON_PIECE
     return total + rng.poisson(mean)
+
+
+@kernel
+def draw_binomial(rng: np.random.Generator, number: int, p: float) -> int:
+    """A binomial number; for small p by inversion with log1p, where the library's own log(1 - p) has no digits left."""
+    if p >= SMALL_SHARE or number * p > 30.0:
+        return rng.binomial(number, p)
+    mass = math.exp(number * math.log1p(-p))
+    left = rng.random()
+    hits = 0
+    while left > mass and hits < number:
+        left -= mass
+        hits += 1
+        mass *= (number - hits + 1.0) / hits * (p / (1.0 - p))
+        if mass == 0.0:
+            break
+    return hits
 
 
 @kernel
@@ -45,7 +63,7 @@ def draw_total(
     if law == BINOMIAL:
         share = (mean - p0) / (p1 - p0)
         unit = (p1 - p0) / p2
-        return p0 * clients + unit * rng.binomial(int(clients * p2), share)
+        return p0 * clients + unit * draw_binomial(rng, int(clients * p2), share)
     if law == POISSON:
         return draw_poisson(rng, clients * mean)
     if law == NEGATIVE_BINOMIAL:

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from profitable.kernels.compile import kernel
-from profitable.kernels.draw import draw_poisson, draw_total, log_mass
+from profitable.kernels.draw import draw_binomial, draw_poisson, draw_total, log_mass
 from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE
 from profitable.kernels.ledger import CUT, IDENTITY, LOG_RATIO, POWER
 from profitable.types import FloatArray, IntArray
@@ -78,7 +78,11 @@ def draw_extra(rng: np.random.Generator, truth: FloatArray, rounds: int) -> int:
 @kernel
 def share_of_extra(rng: np.random.Generator, rounds: int, extra: int, first: int) -> int:
     """The part of `extra` that falls into the first rounds of several: a Poisson number splits as a binomial."""
-    return rng.binomial(extra, first / rounds) if extra > 0 else 0
+    if extra == 0:
+        return 0
+    if 2 * first > rounds:
+        return extra - draw_binomial(rng, extra, (rounds - first) / rounds)
+    return draw_binomial(rng, extra, first / rounds)
 
 
 @kernel
@@ -211,7 +215,7 @@ def draw_cells(
             cell = int(cells[3, int(reward)]) if reward < told_apart else told_apart
         else:
             if cell < told_apart:
-                hits = rng.binomial(left, float(cells[2, cell]))
+                hits = draw_binomial(rng, left, float(cells[2, cell]))
             reward = cells[0, cell] if cell < told_apart else draw_from(rng, truth, told_apart, cells[2, told_apart])
         if hits > 0:
             seen = min(reward, truth[VIEW_HIGH])
