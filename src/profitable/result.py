@@ -118,8 +118,8 @@ class Result:
         marks = [f"{each.category.name} {'(+)' if each.profitable else '(-)'}" for each in self.scenario.truths]
         return (
             f"{self.scenario.name}: horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}\n\n"
-            f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable categories, "
-            f"quantiles over runs,\n"
+            f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable "
+            f"categories, quantiles over runs,\n"
             f"share of runs that accept exactly the profitable set in the last round, realised profit by then:\n"
             f"{text_table(headers, rows)}\n\n"
             f"Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable):\n"
