@@ -135,8 +135,8 @@ def slope() -> None:
         "Why the signs: kl-UCB accepts until N d(mean, tau) reaches log t: N follows log t / d, and its slope is the\n"
         "constant.  kl-UCB+ counts log N as evidence, too, and the posterior about half of it (-log P(mean >= tau) is\n"
         "N d + log(N)/2 and a constant): from N d + k log N = log t follows d N'(log t) = 1 - k/(N d + k), below 1 by\n"
-        "about k/log t, k = 1 or 1/2: 6 % and 3 % at t = 10^9, vanishing as t grows.  By 10^6 profitable categories are\n"
-        "accepted for good and add nothing.\n"
+        "about k/log t, k = 1 or 1/2: 6 % and 3 % at t = 10^9, vanishing as t grows.  By 10^6 profitable categories\n"
+        "are accepted for good and add nothing.\n"
     )
 
 
