@@ -139,10 +139,7 @@ class Curve:
         return one_run | (missing > self.stderr)
 
     def quantile(self, share: float) -> FloatArray:
-        """The regret that this share of the runs does not exceed, to within half a per cent, [n].
-
-        >>> # curve.quantile(0.5) is the median
-        """
+        """The regret that this share of the runs does not exceed, to within half a per cent, [n]; 0.5 is the median."""
         if not check.fits(check.number(share), 0.0, 1.0):
             raise ParameterError("share", share, "is no share of the runs", "give a number from 0 to 1")
         place = self.layout.place("regret")

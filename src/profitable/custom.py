@@ -13,7 +13,7 @@ Round 1 accepts everybody, and round t + 1 asks for time t.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -44,12 +44,6 @@ class Seen:
     def variance(self) -> FloatArray:
         """The variance of the rewards (with 1/N)."""
         return np.maximum(self.squares / self.clients - self.mean**2, 0.0)
-
-
-class CustomPolicy(Protocol):
-    """What `simulate` asks of your class: a name, and `index`, or `evidence` and `patience`."""
-
-    name: str
 
 
 def check_custom(policy: Any) -> str:

@@ -12,6 +12,7 @@ from profitable.curve import Curve
 from profitable.custom import check_custom, custom_plan
 from profitable.errors import ParameterError
 from profitable.kernels import run
+from profitable.kernels.ledger import IDENTITY
 from profitable.moments import Moments
 from profitable.plan import Plan, make_plan, tail_of
 from profitable.policies import Policy
@@ -98,13 +99,14 @@ def prepare(
         chosen.append(policy)
         names.append(name)
         kernels.append("rounds" if by_rounds else "events")
+        if own:
+            plans.append(tuple(custom_plan(truth, horizon) for truth in scenario.truths))
+            continue
+        singly = [_every_reward(truth, by_rounds, common_random_numbers) for truth in scenario.truths]
         plans.append(
             tuple(
-                custom_plan(truth, horizon)
-                if own
-                else make_plan(policy, truth, horizon=horizon, every_reward=_every_reward(truth, by_rounds, common))
-                for truth in scenario.truths
-                for common in (common_random_numbers,)
+                make_plan(policy, truth, horizon=horizon, every_reward=every_reward)
+                for truth, every_reward in zip(scenario.truths, singly, strict=True)
             )
         )
     numbers = (horizon, runs, seed, points, common_random_numbers)
@@ -113,8 +115,7 @@ def prepare(
 
 def _every_reward(truth: Truth, by_rounds: bool, common: bool) -> bool:
     """Round by round, rewards whose sum is not the statistic's are drawn singly, so that profit is known."""
-    lens = truth.category.family.lens()
-    return common or (by_rounds and lens.statistic != 0)
+    return common or (by_rounds and truth.category.family.lens().statistic != IDENTITY)
 
 
 def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:

@@ -8,7 +8,7 @@ import numpy as np
 from profitable.curve import PARTS, Layout
 from profitable.custom import run_custom
 from profitable.job import Job, policy_key
-from profitable.kernels import run
+from profitable.kernels import events, run
 from profitable.kernels.draw import draw_total
 from profitable.kernels.law import GAMMA
 from profitable.plan import Plan
@@ -93,7 +93,7 @@ def _play(job: Job, which: int, block: int, truth: Truth, plan: Plan, flags: Int
         if job.kernels[which] == "rounds":
             done = run.run_rounds(world, own, flags, *numbers, *part)
         else:
-            done = run.run_events(world, own, flags, *numbers, True, *part)
+            done = events.run_events(world, own, flags, *numbers, True, *part)
         if done < len(part[2]):
             return False
     return True

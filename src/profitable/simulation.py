@@ -93,7 +93,7 @@ def simulate(
         _work(job, result, threads, bar, patient, keeper.save if keeper else None)
     if keeper:
         keeper.save(result)
-    if patient.interrupted:
+    if result.finished < job.runs:
         problem, remedy = f"of {job.runs} are finished", "run it again with resume to go on"
         error = Interrupted("runs", result.finished, problem, remedy)
         error.result = result if result.finished else None

@@ -9,7 +9,7 @@ import numpy as np
 import profitable as pb
 from profitable.arrivals import Clients
 from profitable.job import Job, prepare
-from profitable.kernels import run
+from profitable.kernels import events, run
 from profitable.plan import make_plan
 
 BERNOULLI = (pb.Bernoulli(), (0.1, 0.3, 0.5, 0.5, 0.7), (0.2, 0.2, 0.4, 0.6, 0.8))
@@ -81,7 +81,7 @@ def play(
     flags = np.zeros(2, dtype=np.int64)
     head = (world, own, flags, plan.view, plan.truth, plan.cells, plan.listed, horizon, points)
     if kernel == "events":
-        done = run.run_events(*head, blocks, accepted, counted, clients, outcome)
+        done = events.run_events(*head, blocks, accepted, counted, clients, outcome)
     else:
         done = run.run_rounds(*head, accepted, counted, clients, outcome)
     assert done == runs == flags[run.DONE]
