@@ -5,7 +5,6 @@ for each run the accepted rounds and clients up to each checkpoint and what stan
 and rewards) and the policy (Thompson's draws) have a random generator each.  `kernels/events.py` has the same law.
 """
 
-
 import numpy as np
 
 from profitable.kernels.compile import kernel
