@@ -10,6 +10,7 @@ functions return the value that the proof supports; `as_printed=True` returns th
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -161,6 +162,7 @@ def _chernoff_sums(nats: float, smallest: float) -> float:
     return 1.0 / product if product > 0.0 else math.inf
 
 
+@lru_cache(maxsize=4096)  # the search for the best epsilon asks for the same ones at every horizon
 def deviation_constants(
     family: Family, mean: float, threshold: float, *, factor: float, smallest: float, rounds_factor: float | None = None
 ) -> tuple[float, float]:
@@ -171,7 +173,8 @@ def deviation_constants(
     is `rounds_factor`; in the lemma g = f.
     """
     whole = family.divergence(mean, threshold)
-    r = _root(lambda x: whole / factor - family.divergence(x, threshold), mean, threshold)
+    divergence = family.lens().divergence  # unchecked: every x lies between the two
+    r = _root(lambda x: whole / factor - divergence(x, threshold), mean, threshold)
     nats = family.divergence(r, mean)
     return _chernoff_sums(nats, smallest), (factor if rounds_factor is None else rounds_factor) * nats / whole
 
@@ -195,11 +198,12 @@ def kl_ucb_unprofitable(
     arrivals: Arrivals,
     c: float = 3.0,
     epsilon: float | None = None,
+    largest_epsilon: float = 1000.0,
 ) -> UpperBound:
     """Theorem 2 (i): clients of an unprofitable category under kl-UCB-4P (for Bounded, kl-Bernoulli-UCB-4P).
 
     (1 + eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_1(eps) / T^beta_1(eps)}, for any eps > 0; the
-    best one unless `epsilon` is given.  (The proof takes eps < 1, but uses 1 + eps > 1 only.)
+    best one up to `largest_epsilon` unless `epsilon` is given.  (The proof takes eps < 1, but uses 1 + eps > 1 only.)
     """
     whole = _separation(family, mean, threshold)
     late = patience(check.not_negative("c", c), 1.0, _horizon(horizon))
@@ -210,7 +214,7 @@ def kl_ucb_unprofitable(
         constant = arrivals.average * (1.0 + h * horizon**-beta)
         return _upper_bound(eps, leading, constant, {"H_1": h, "beta_1": beta}, arrivals, horizon)
 
-    return _best(bound, epsilon, largest=1000.0)
+    return _best(bound, epsilon, largest=largest_epsilon)
 
 
 def bayes_ucb_unprofitable(
@@ -376,12 +380,12 @@ def _best(bound: Callable[[float], UpperBound], epsilon: float | None, *, larges
         if not 0.0 < epsilon < largest:
             raise ParameterError("epsilon", epsilon, f"is not in ]0, {largest:g}[", "give a number in between")
         return bound(epsilon)
-    points = 300
+    points = 100
     grid = [math.exp(math.log(1e-3) + (math.log(largest) - math.log(1e-3)) * i / points) for i in range(points)]
     place = min(range(points), key=lambda i: bound(grid[i]).clients)
     low, high = grid[max(place - 1, 0)], grid[min(place + 1, points - 1)]
     golden = (math.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(40):
+    for _ in range(30):
         left, right = high - golden * (high - low), low + golden * (high - low)
         if bound(left).clients <= bound(right).clients:
             high = right

@@ -52,6 +52,50 @@ def options(
         typer.echo(context.get_help())
 
 
+@app.command(epilog="Example: profitable paper --quick --experiment poisson --out results/poisson")
+def paper(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A look in about ten seconds: few runs, the paper's variant.")
+    ] = False,
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="May be given several times; all unless given: bernoulli, poisson, sharp-poisson, exponential; "
+            "long-bernoulli, long-poisson, long-exponential, arrivals, unlucky, bounds."
+        ),
+    ] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option(
+            help="paper, authors (C - 1 ~ Poisson(rate - 1) and log(10 t/N) in the + policies) or both "
+            "[default: both; paper with --quick]"
+        ),
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs of every experiment, instead of its own number.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
+    workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for report, pictures and results. [default: results/paper(-quick)]")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run everything anew, also what the folder holds already.")
+    ] = False,
+) -> None:
+    """Run the paper's experiments and write the report: curves, tables, the paper's claims put to the test.
+
+    What the folder holds already is taken over; after an interruption the same command goes on.
+    """
+    from profitable.paper.command import reproduce
+
+    folder = out or Path("results/paper-quick" if quick else "results/paper")
+    size: dict[str, Any] = {"quick": quick, "variant": variant, "runs": runs, "seed": seed}
+    try:
+        typer.echo(reproduce(folder, experiments=experiment or [], **size, workers=workers, fresh=fresh))
+    except KeyboardInterrupt:
+        kept = f"what is finished is kept in {folder}" if folder.exists() else "nothing was written"
+        raise Stopped(f"interrupted; {kept}. Run the same command to go on.") from None
+
+
 @app.command(epilog="Example: profitable credit --policy kl-ucb --plays 20 --out results/credit")
 def credit(
     policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "ts",

@@ -19,6 +19,7 @@
     │   └── BrokenStateError                    truncated, or not a saved agent at all
     ├── ResultFolderError                   a saved result that cannot be read or written
     │   ├── NewerResultError                    written by a later version of this package
+    │   ├── OtherResultError                    of another simulation than the one to go on with
     │   └── BrokenResultError                   truncated, or not a saved result at all
     └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
@@ -118,6 +119,10 @@ class ResultFolderError(ProfitableError):
 
 class NewerResultError(ResultFolderError):
     """A saved result from a later version of this package."""
+
+
+class OtherResultError(ResultFolderError):
+    """A folder that holds another simulation than the one to go on with."""
 
 
 class BrokenResultError(ResultFolderError):

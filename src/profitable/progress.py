@@ -1,16 +1,25 @@
 """A progress bar with the time left, on standard error, if that is a terminal."""
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 
 class Progress:
-    """Counts blocks of runs; parts of a block that is under way count, too."""
+    """Counts work, parts of what is under way included.  `shown`: a bar or none, or a function told the share done."""
 
-    def __init__(self, *, total: int, done: int = 0, shown: bool | None = None, title: str = "simulating") -> None:
+    def __init__(
+        self,
+        *,
+        total: float,
+        done: float = 0,
+        shown: bool | Callable[[float], object] | None = None,
+        title: str = "simulating",
+    ) -> None:
         self.total, self.done, self.title = total, done, title
-        self.shown = sys.stderr.isatty() if shown is None else shown
+        self._listener = shown if callable(shown) else None
+        self.shown = sys.stderr.isatty() if shown is None else shown is True
         self._bar: Any = None
         self._task: Any = None
 
@@ -31,7 +40,16 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(self, done: float) -> None:
-        """Blocks done so far, with a fraction."""
+    def update(self, done: float, *, title: str | None = None) -> None:
+        """What is done so far; `title` says what is under way."""
+        if self._listener is not None:
+            self._listener(done / self.total)
         if self._bar is not None:
-            self._bar.update(self._task, completed=done)
+            self._bar.update(self._task, completed=done, description=title or self.title)
+
+    def say(self, text: str) -> None:
+        """A line that stays, above the bar."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False, markup=False)
+        else:
+            print(text, file=sys.stderr, flush=True)

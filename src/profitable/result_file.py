@@ -9,16 +9,15 @@ as a whole, the table first, so that an interruption at any moment leaves a resu
 import contextlib
 import hashlib
 import json
-import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from profitable.curve import QUANTILES, Curve, Layout
-from profitable.errors import BrokenResultError, InputError, NewerResultError, ResultFolderError
+from profitable.errors import BrokenResultError, InputError, NewerResultError, OtherResultError, ResultFolderError
+from profitable.files import replace_file, replace_json
 from profitable.moments import Moments, new_histogram
 from profitable.result import Result
 from profitable.scenario import Scenario
@@ -74,32 +73,14 @@ def save(result: Result, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         written = [
-            _replace(folder / TABLE, lambda path: parquet.write_table(table, path)),
-            _replace(folder / MANIFEST, lambda path: _write_json(path, settings)),
-            _replace(folder / TIMING, lambda path: _write_json(path, timing)),
+            replace_file(folder / TABLE, lambda path: parquet.write_table(table, path)),
+            replace_json(folder / MANIFEST, settings),
+            replace_json(folder / TIMING, timing),
         ]
     except OSError as error:
         problem = f"cannot be written ({error.strerror or error})"
         raise ResultFolderError("out", str(folder), problem, "choose another folder") from None
     return written
-
-
-def _write_json(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _replace(path: Path, write: Callable[[Path], object]) -> Path:
-    """Write beside it, then take its place in one step."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        write(Path(name))
-        Path(name).chmod(0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return path
 
 
 def _columns(result: Result) -> dict[str, list[Any]]:
@@ -282,7 +263,7 @@ class Keeper:
             if key not in ("finished", "warnings") and old[key] != new[key]:
                 problem = f"holds another simulation: its {key} is {old[key]!r}, not {new[key]!r}"
                 remedy = "choose another folder, or leave out resume to start again"
-                raise InputError("out", str(self.folder), problem, remedy)
+                raise OtherResultError("out", str(self.folder), problem, remedy)
         found.runs = wanted.runs
         return found
 

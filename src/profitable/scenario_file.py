@@ -27,6 +27,11 @@ def read(text: str, source: str) -> tuple[str, list[Truth]]:
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; so are endless integers
         reason = " ".join(str(error).split())[:120]
         raise InputError("scenario", source, f"is no TOML file ({reason})", "mend it at that place") from None
+    return read_table(table, source)
+
+
+def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth]]:
+    """The same from a TOML table; `source` names the file in errors."""
     _known(table, {"name", "category"}, source)
     name = table.get("name", "")
     if not isinstance(name, str) or not name.strip():

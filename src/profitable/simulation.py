@@ -43,7 +43,7 @@ def simulate(
     kernel: str = "events",
     workers: int | None = None,
     common_random_numbers: bool = False,
-    progress: bool | None = None,
+    progress: bool | Callable[[float], object] | None = None,
     out: Path | str | None = None,
     resume: bool = False,
 ) -> Result:
@@ -55,7 +55,8 @@ def simulate(
       differences (`Result.difference`) have smaller errors.
     - `checkpoints`: the rounds at which results are kept; spaced evenly in log t unless given.
     - `workers`: threads; as many as there are cores unless given.  The numbers do not depend on it.
-    - `progress`: a bar on standard error; shown on a terminal unless told otherwise.
+    - `progress`: a bar on standard error, shown on a terminal unless told otherwise; or a function that is called with
+      the share that is done.
     - `out`: a folder that receives the result, and what is finished every few seconds; with `resume` a run that was
       interrupted is continued from there.
 

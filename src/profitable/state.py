@@ -5,7 +5,6 @@ This is the only module that knows an agent's inside besides the agent itself.
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from profitable.agent import Agent
 from profitable.category import Category
 from profitable.errors import BrokenStateError, NewerStateError, ProfitableError, StateFileError
 from profitable.families import FAMILIES, Family
+from profitable.files import replace_file
 from profitable.kernels import ledger
 from profitable.lens import Lens
 from profitable.policies import POLICIES, Bayesian, Policy
@@ -124,21 +124,16 @@ def save(agent: Agent, path: Path) -> None:
     _check_registered("policy", agent.policy.name, type(agent.policy), POLICIES)
     for family in {type(category.family) for category in agent._roster.categories}:
         _check_registered("family", family.name, family, FAMILIES)
-    temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.writelines(lines(agent))
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        os.replace(temporary, path)
+        replace_file(path, lambda temporary: _write_lines(temporary, agent))
     except OSError as error:
         problem = f"cannot be written ({(error.strerror or 'unknown reason').lower()})"
         raise StateFileError("path", str(path), problem, "choose a folder that exists and is writable") from None
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
+
+
+def _write_lines(path: Path, agent: Agent) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(lines(agent))
 
 
 def _check_registered(field: str, name: str, kind: type, known: Mapping[str, type]) -> None:
@@ -153,12 +148,6 @@ def path_of(path: str | os.PathLike[str]) -> Path:
     if not isinstance(path, str | Path) or "\0" in str(path):
         raise StateFileError("path", path, "is no file name", "give the path of a file")
     return Path(path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def lines(agent: Agent) -> Iterator[str]:

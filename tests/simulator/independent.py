@@ -122,7 +122,8 @@ def kl_emp(high: float) -> Index:
     """sup{q: N K_inf(empirical law, q) <= log t}, K_inf by its dual on a fine grid of multipliers that closes in."""
 
     def index(data: Data, t: float, rng: np.random.Generator) -> Array:
-        values = np.minimum(np.arange(data.values), high)
+        seen = int(np.flatnonzero(data.counts.any(axis=0))[-1]) + 1
+        values, counts = np.minimum(np.arange(seen), high), data.counts[:, :seen]
         mean = data.S / data.N
 
         def information(q: Array) -> Array:
@@ -136,7 +137,7 @@ def kl_emp(high: float) -> Index:
         def dual(multiplier: Array, q: Array) -> Array:
             inner = 1.0 - multiplier[:, None] * (values - q[:, None])
             with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(data.counts > 0.0, data.counts * np.log(np.maximum(inner, 0.0)), 0.0).sum(axis=1)
+                return np.where(counts > 0.0, counts * np.log(np.maximum(inner, 0.0)), 0.0).sum(axis=1)
 
         low, top = mean.copy(), np.full(data.runs, high)
         for _ in range(30):

@@ -1,0 +1,40 @@
+"""Files that are replaced as a whole: whatever happens, a reader finds the old one or the new one."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+
+def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
+    """Let `write` make the file beside its place, then put it there in one step."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def replace_text(path: Path, text: str) -> Path:
+    """A text file."""
+    return replace_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def replace_json(path: Path, value: object) -> Path:
+    """A JSON file."""
+    return replace_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -1,0 +1,96 @@
+"""What theory says about long horizons, in closed form: slopes of the regret, and the price of an unlucky start."""
+
+import math
+
+import numpy as np
+
+from profitable import bounds
+from profitable.errors import InputError
+from profitable.kernels.special import gamma_evidence
+from profitable.scenario import Scenario
+
+# Evidence after N clients of mean mu is about N d + k log N (docs/paper.md).
+LOGARITHMS = {"kl-ucb": 0.0, "kl-ucb+": 1.0, "bayes-ucb": 0.5, "ts": 0.5}
+
+
+def clients_by(nats: float, logarithms: float, log_t: float) -> float:
+    """N that solves N d + k log N = log t: about so many clients of an unprofitable category are accepted by t.
+
+    >>> round(clients_by(0.02, 0.0, 10.0)), round(clients_by(0.02, 1.0, 10.0))
+    (500, 228)
+    """
+    low, high = 1.0, max(1.0, log_t / nats)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if middle * nats + logarithms * math.log(middle) < log_t else (low, middle)
+    return low
+
+
+def expected_slope(scenario: Scenario, policy: str, start: float, end: float, *, inflate: float = 1.0) -> float:
+    """Regret of the unprofitable categories per log t between two times, with the logarithm in the evidence.
+
+    It tends to the lower bound's constant, from below for k > 0: d N' = 1 - k/(N d + k) per log t.
+    """
+    if policy not in LOGARITHMS:
+        raise InputError("policy", policy, "has no closed form here", f"choose from {', '.join(LOGARITHMS)}")
+    slope = 0.0
+    for truth in scenario.truths:
+        if truth.profitable or truth.loss == 0.0:
+            continue
+        nats = bounds.information(truth.category.family, truth.mean, truth.category.threshold)
+        late, early = (clients_by(nats, LOGARITHMS[policy], math.log(inflate * t)) for t in (end, start))
+        slope += truth.loss * (late - early) / (math.log(end) - math.log(start))
+    return slope
+
+
+def unlucky_slope(ratio: float, policy: str, *, most: int = 2_000) -> float:
+    """In the limit, rejected rounds of a profitable Exponential category per log t; one client a round, ratio tau/mu.
+
+    After n rewards that add up to little, the wait exceeds w with probability r^n/w for a posterior policy, and with
+    r^n (n/e)^n/n! / w for a divergence (c = 0); the sum over n is the coefficient (docs/paper.md).
+
+    >>> unlucky_slope(0.5, "ts"), round(unlucky_slope(0.5, "kl-ucb"), 3)
+    (1.0, 0.302)
+    """
+    if policy in ("ts", "bayes-ucb"):
+        return ratio / (1.0 - ratio)
+    terms = (n * math.log(ratio * n / math.e) - math.lgamma(n + 1.0) for n in range(1, most))
+    return math.fsum(math.exp(term) for term in terms)
+
+
+def unlucky_at_least(ratio: float, t: int) -> float:
+    """Rounds up to t that Thompson sampling rejects after its first Exponential reward, one client a round: exact.
+
+    P(still rejected after k draws) = 1/(1 + k mu/tau); the sum over k < t grows like (tau/mu) log t, without bound.
+
+    >>> round(unlucky_at_least(0.5, 3), 4)  # 1/3 + 1/5
+    0.5333
+    """
+    k = np.arange(1.0, float(t))
+    return float((1.0 / (1.0 + k / ratio)).sum())
+
+
+def unlucky_at_most(ratio: float, t: int, *, most: int = 400) -> float:
+    """The same after all rewards: the sum over n of E[min(wait after n rewards, t - 1)], by quadrature.
+
+    Given n rewards with sum S the posterior accepts with probability p = P(Gamma(n) <= S/tau) in each round.
+
+    >>> unlucky_at_most(0.5, 3) > unlucky_at_least(0.5, 3)
+    True
+    """
+    total = 0.0
+    for n in range(1, most):
+        # S/tau = x has the density of a gamma variable divided by the ratio; the integral is over log x.
+        log_x = np.linspace(
+            math.log(n) - 60.0 / n - 10.0 / math.sqrt(n), math.log(n / ratio) + 12.0 / math.sqrt(n), 4001
+        )
+        x = np.exp(log_x)
+        density = np.exp(n * np.log(x * ratio) - x * ratio - math.lgamma(n))
+        accept = np.exp([-gamma_evidence(float(n), value, value - n, False) for value in x])
+        still = -np.expm1((t - 1.0) * np.log1p(-np.minimum(accept, 1.0 - 1e-16)))
+        waits = np.where(accept > 0.0, (1.0 - accept) * still / np.maximum(accept, 1e-300), t - 1.0)
+        term = float(np.trapezoid(density * waits, log_x))
+        total += term
+        if term < 1e-12 * total:
+            break
+    return total

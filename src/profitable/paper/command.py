@@ -1,0 +1,113 @@
+"""`profitable paper`: the experiments, then the report, then what a terminal shows of it."""
+
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from profitable import check, credit
+from profitable.errors import InputError
+from profitable.paper.experiment import PAPER, choose
+from profitable.paper.finding import final
+from profitable.paper.study import Study, conduct
+from profitable.paper.summary import summarise
+from profitable.policies import ThompsonSampling
+from profitable.progress import Progress
+from profitable.tables import text_table
+
+CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 100, 10
+
+
+def reproduce(
+    folder: Path,
+    *,
+    experiments: Sequence[str] = (),
+    quick: bool = False,
+    variant: str | None = None,
+    runs: int | None = None,
+    seed: int = 1,
+    workers: int | None = None,
+    fresh: bool = False,
+) -> str:
+    """Run experiments (all unless named), write the report into `folder`, and return the summary for a terminal."""
+    report = _report_module()
+    check.whole("seed", seed, least=0, most=2**63 - 1)
+    if runs is not None:
+        check.whole("runs", runs)
+    variant = variant or ("paper" if quick else "both")
+    chosen = choose(experiments, variant=variant, runs=runs, quick=quick)
+    start = time.perf_counter()
+    study = conduct(chosen, folder=folder, seed=seed, workers=workers, fresh=fresh)
+    simulated = time.perf_counter() - start
+    plays = CREDIT_PLAYS_QUICK if quick else CREDIT_PLAYS
+    with Progress(total=plays + len(chosen), title="report") as bar:
+        steps = iter(range(1, 10**6))
+
+        def advance() -> None:
+            bar.update(next(steps), title="report")
+
+        example = credit.run(ThompsonSampling(), rounds=CREDIT_ROUNDS, plays=plays, seed=seed, advance=advance)
+        command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
+        summary = summarise(study, example)
+        files = report.write_report(study, example, summary, folder, command=command, advance=advance)
+    reported = time.perf_counter() - start - simulated
+    return "\n\n".join(
+        [
+            *_regret_tables(study),
+            _claims_table(summary),
+            f"Took {simulated:.0f} s for the simulations and {reported:.0f} s for the report.",
+            f"Report: {files[0]}   Numbers: {files[2]}   Pictures: {folder}/*.png, *.svg",
+        ]
+    )
+
+
+def _report_module() -> Any:
+    """The report needs libraries that the rest does not: find out before the work."""
+    try:
+        from profitable.paper import report
+    except ImportError as error:
+        remedy = "run: pip install 'profitable[paper]'"
+        raise InputError("module", error.name, "is not installed, and the report needs it", remedy) from None
+    return report
+
+
+def _command(
+    folder: Path, experiments: Sequence[str], *, quick: bool, variant: str, runs: int | None, seed: int
+) -> str:
+    """The command that makes this report again."""
+    words = ["profitable", "paper", *(["--quick"] if quick else [])]
+    for name in experiments:
+        words += ["--experiment", name]
+    words += ["--variant", variant, *(["--runs", str(runs)] if runs is not None else []), "--seed", str(seed)]
+    return shlex.join([*words, "--out", folder.as_posix()])
+
+
+def _claims_table(summary: dict[str, Any]) -> str:
+    """The verdicts on the paper's claims."""
+    claims = summary["claims"]
+    rows = [[each["statement"], each["paper"]["verdict"], each["authors"]["verdict"]] for each in claims]
+    return f"The paper's claims:\n{text_table(['claim', 'as in the paper', 'as the authors ran it'], rows)}"
+
+
+def _regret_tables(study: Study) -> list[str]:
+    """Final regrets of the paper's experiments side by side."""
+    parts: list[str] = []
+    for by_authors in (False, True):
+        outcomes = study.find(*PAPER, by_authors=by_authors)
+        if not outcomes:
+            continue
+        names = list(dict.fromkeys(policy for outcome in outcomes for policy in outcome.result.policies))
+        rows = [
+            [
+                name,
+                *(final(outcome.result[name]) if name in outcome.result.policies else "" for outcome in outcomes),
+            ]
+            for name in names
+        ]
+        rows.append(["(lower bound)", *(f"{outcome.result.lower_bound[-1]:.1f}" for outcome in outcomes)])
+        headers = ["policy", *(outcome.experiment.name for outcome in outcomes)]
+        runs = ", ".join(dict.fromkeys(str(outcome.result.finished) for outcome in outcomes))
+        title = f"Regret at T = {outcomes[0].result.horizon}, mean of {runs} runs ± standard error, seed {study.seed}"
+        parts.append(f"{title}{', as the authors ran it' if by_authors else ''}:\n{text_table(headers, rows)}")
+    return parts

@@ -1,0 +1,111 @@
+"""Experiment: a scenario, policies, a horizon and a number of runs, read from a small file each (`experiments/`)."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from profitable.arrivals import OnePlusPoisson
+from profitable.errors import InputError
+from profitable.scenario import Scenario
+from profitable.scenario_file import read_table
+
+FOLDER = Path(__file__).parent / "experiments"
+PAPER = ("bernoulli", "poisson", "sharp-poisson", "exponential")
+BEYOND = ("long-bernoulli", "long-poisson", "long-exponential", "arrivals", "unlucky", "bounds")
+NAMES = (*PAPER, *BEYOND)
+AUTHORS = "-authors"  # ends the name of an experiment as the authors ran it
+INFLATE = 10.0  # log(10 t/N) in their ⁺ policies
+QUICK = 25  # a quick look has so many times fewer runs
+LEAST_RUNS = 100
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to run, and where it comes from.  `work` is its share of the time, for the estimate of the time left."""
+
+    name: str
+    title: str
+    source: str
+    scenario: Scenario
+    policies: tuple[str, ...]
+    horizon: int
+    runs: int
+    authors: bool
+    work: float
+
+    @property
+    def by_authors(self) -> bool:
+        """Whether this is the authors' variant."""
+        return self.name.endswith(AUTHORS)
+
+    def as_authors_ran(self) -> "Experiment":
+        """The variant of the authors' own runs: C - 1 ~ Poisson(rate - 1), and log(10 t/N) in the ⁺ policies.
+
+        >>> bernoulli = load("bernoulli")
+        >>> bernoulli.as_authors_ran().policies[3], bernoulli.as_authors_ran().scenario.truths[0].clients.average
+        ('kl-ucb+:inflate=10', 3.0)
+        """
+        truths = [
+            replace(truth, clients=OnePlusPoisson(rate=truth.clients.average - 2.0)) for truth in self.scenario.truths
+        ]
+        return replace(
+            self,
+            name=self.name + AUTHORS,
+            title=f"{self.title} (the authors' variant)",
+            scenario=Scenario(f"{self.scenario.name}, the authors' variant", truths),
+            policies=tuple(_inflated(policy) for policy in self.policies),
+        )
+
+    def fewer(self, times: float) -> "Experiment":
+        """The same with that many times fewer runs, whole hundreds of them."""
+        runs = max(LEAST_RUNS, round(self.runs / times / LEAST_RUNS) * LEAST_RUNS)
+        return replace(self, runs=runs, work=self.work * runs / self.runs)
+
+
+def _inflated(policy: str) -> str:
+    return f"{policy}:inflate={INFLATE:g}" if policy.endswith("+") else policy
+
+
+@cache
+def load(name: str) -> Experiment:
+    """An experiment by its name.
+
+    >>> load("poisson").scenario.lower_bound().total
+    21.87...
+    """
+    if name not in NAMES:
+        raise InputError("experiment", name, "is unknown", f"choose from {', '.join(NAMES)}")
+    path = FOLDER / f"{name}.toml"
+    table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    like = table.get("like")
+    scenario = load(like).scenario if like else Scenario(*read_table(table["scenario"], path.name))
+    numbers = (table["horizon"], table["runs"], table["authors"], table["work"])
+    return Experiment(name, table["title"], table["source"], scenario, tuple(table["policies"]), *numbers)
+
+
+def choose(names: Sequence[str], *, variant: str, runs: int | None, quick: bool) -> list[Experiment]:
+    """The experiments of those names (all if there are none), as in the paper, as the authors ran them, or both.
+
+    >>> [each.name for each in choose(["arrivals", "sharp-poisson"], variant="both", runs=None, quick=False)]
+    ['sharp-poisson', 'sharp-poisson-authors', 'arrivals']
+    """
+    if variant not in ("paper", "authors", "both"):
+        raise InputError("variant", variant, "is unknown", "choose from paper, authors, both")
+    wanted = {load(name).name for name in names} or set(NAMES)
+    chosen: list[Experiment] = []
+    for name in NAMES:
+        if name not in wanted:
+            continue
+        experiment = load(name)
+        if runs is not None:
+            experiment = replace(experiment, runs=runs, work=experiment.work * runs / experiment.runs)
+        elif quick:
+            experiment = experiment.fewer(QUICK)
+        if variant != "authors" or not experiment.authors:
+            chosen.append(experiment)
+        if variant != "paper" and experiment.authors:
+            chosen.append(experiment.as_authors_ran())
+    return chosen

@@ -1,0 +1,103 @@
+"""Two questions beyond the paper, answered from exact simulation: the factor, and an unlucky start."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from profitable import bounds
+from profitable.paper.asymptotics import unlucky_at_least, unlucky_at_most, unlucky_slope
+from profitable.paper.finding import checkpoint, plus_minus
+from profitable.paper.slopes import LONG, START, slopes
+from profitable.paper.study import Outcome, Study
+from profitable.tables import number
+
+UNLUCKY_TIMES = (100, 1_000, 10_000)
+SHARES = (0.99, 0.999, 0.9999)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, the numbers in its answer (templates/KEY.txt has the words), and the table behind it."""
+
+    key: str
+    question: str
+    numbers: dict[str, str]
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "key": self.key,
+            "question": self.question,
+            "numbers": self.numbers,
+            "headers": list(self.headers),
+            "rows": [list(row) for row in self.rows],
+        }
+
+
+def answers(study: Study) -> list[Answer]:
+    """Those whose experiments were run."""
+    found: list[Answer] = []
+    for outcome in study.find("arrivals"):
+        found.append(_factor(outcome, study.find(LONG[0])))
+    for outcome in study.find("unlucky"):
+        found.append(_unlucky(outcome))
+    return found
+
+
+def _factor(outcome: Outcome, long: list[Outcome]) -> Answer:
+    rows: list[tuple[str, ...]] = []
+    ratios: list[float] = []
+    for curve in outcome.result.curves:
+        place = checkpoint(curve, START)
+        width = float(np.log(curve.t[-1]) - np.log(curve.t[place]))
+        for k, truth in enumerate(outcome.result.scenario.truths):
+            nats = bounds.information(truth.category.family, truth.mean, truth.category.threshold)
+            scale = truth.clients.average * nats / width
+            accepted, error = curve.accepted_rounds[k], curve.error("accepted")[k]
+            ratio = float(accepted[-1] - accepted[place]) * scale
+            ratios.append(ratio)
+            # Both errors are taken as independent, which makes the sum rather too large.
+            rise_error = float(np.hypot(error[-1], error[place])) * scale
+            factor = truth.clients.average / truth.clients.smallest
+            rows.append((curve.policy, truth.category.name, plus_minus(ratio, rise_error), "1", f"{factor:g}"))
+    numbers = {"smallest": f"{min(ratios):.3f}", "largest": f"{max(ratios):.3f}"}
+    for each in long:
+        kl = slopes(each)[0]
+        numbers |= {"slope": plus_minus(*kl.total), "constant": f"{kl.constant:.3f}"}
+        numbers["with_factor"] = f"{kl.with_factor:.1f}"
+    headers = ("policy", "arrivals", "clients per log t, in units of 1/d", "lower bound", "upper bound c̃⁺/c⁻")
+    return Answer("factor", "Is the factor c̃⁺/c⁻ in the asymptotic upper bound real?", numbers, headers, tuple(rows))
+
+
+def _unlucky(outcome: Outcome) -> Answer:
+    truth = outcome.result.scenario.truths[0]
+    ratio = truth.category.threshold / truth.mean
+    rows: list[tuple[str, ...]] = []
+    thompson = outcome.curve("ts")
+    for curve in outcome.result.curves:
+        cells = [curve.policy]
+        for t in UNLUCKY_TIMES:
+            place = checkpoint(curve, t)
+            rejected = float(curve.t[place]) - float(curve.accepted_rounds[0, place])
+            cells.append(plus_minus(rejected, float(curve.error("accepted")[0, place])))
+        for share in SHARES:
+            waits = float(curve.quantile(share)[-1]) / truth.loss
+            runs_beyond = curve.runs * (1.0 - share)
+            cells.append(plus_minus(waits * (1.0 - share), waits * (1.0 - share) / np.sqrt(runs_beyond)))
+        limit = "0" if "c=" in curve.policy else f"{unlucky_slope(ratio, curve.policy):.3g}"
+        rows.append((*cells, limit))
+    place = checkpoint(thompson, UNLUCKY_TIMES[-1])
+    seen = float(thompson.t[place] - thompson.accepted_rounds[0, place])
+    numbers = {
+        "t": number(UNLUCKY_TIMES[-1]),
+        "at_least": f"{unlucky_at_least(ratio, UNLUCKY_TIMES[-1]):.2f}",
+        "at_most": f"{unlucky_at_most(ratio, UNLUCKY_TIMES[-1]):.2f}",
+        "simulated": plus_minus(seen, float(thompson.error("accepted")[0, place])),
+    }
+    times = tuple(f"rejected by {t:,}".replace(",", " ") for t in UNLUCKY_TIMES)
+    tails = tuple(f"w·P(W > w) at {1 - share:.2g}" for share in SHARES)
+    question = "Does part (ii) of the Thompson sampling theorem hold for Exponential rewards?"
+    return Answer("unlucky", question, numbers, ("policy", *times, *tails, "limit"), tuple(rows))

@@ -1,0 +1,100 @@
+"""The report: one page that opens offline, the same in Markdown, pictures beside them, and all numbers as JSON.
+
+Every file is written whole, the page last: an interruption leaves the old report or the new one.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import vl_convert
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from profitable.credit import CreditResult
+from profitable.files import replace_file, replace_json, replace_text
+from profitable.paper.charts import PICTURE_WIDTH, Figure, credit_figure, figures
+from profitable.paper.study import Outcome, Study
+from profitable.tables import number
+
+TEMPLATES = Path(__file__).parent / "templates"
+PAGE, TEXT, NUMBERS = "report.html", "report.md", "summary.json"
+WITHOUT_PICTURE = ("arrivals", "bounds")  # their tables say it all
+PICTURE_SCALE = 2.0
+
+
+def write_report(
+    study: Study,
+    credit: CreditResult,
+    summary: dict[str, Any],
+    folder: Path,
+    *,
+    command: str,
+    advance: Callable[[], object] = lambda: None,
+) -> list[Path]:
+    """Write everything; returns the page, the text, the numbers and the pictures.  `advance`: after each picture."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {name: figures(name, outcome.result) for name, outcome in study.outcomes.items() if _has_picture(outcome)}
+    drawn["credit"] = [credit_figure(credit)]
+    pictures: list[Path] = []
+    for figure in (figure for group in drawn.values() for figure in group):
+        pictures += save_pictures(figure, folder)
+        advance()
+    values = {"summary": summary, "figures": drawn, "command": command, "results": folder.name}
+    numbers = replace_json(folder / NUMBERS, summary)
+    text = replace_text(folder / TEXT, _environment(html=False).get_template("report.md.j2").render(values))
+    page = _environment(html=True).get_template("report.html.j2").render(values, script=_script(), specs=_specs(drawn))
+    return [replace_text(folder / PAGE, page), text, numbers, *pictures]
+
+
+def _has_picture(outcome: Outcome) -> bool:
+    name = outcome.experiment.name
+    return name not in WITHOUT_PICTURE and not (name.startswith("long-") and outcome.experiment.by_authors)
+
+
+def save_pictures(figure: Figure, folder: Path) -> list[Path]:
+    """The figure as SVG and PNG."""
+    svg = vl_convert.vegalite_to_svg(figure.spec(PICTURE_WIDTH))
+    png = vl_convert.svg_to_png(svg, scale=PICTURE_SCALE)
+    return [
+        replace_text(folder / f"{figure.name}.svg", svg),
+        replace_file(folder / f"{figure.name}.png", lambda path: path.write_bytes(png)),
+    ]
+
+
+def _environment(*, html: bool) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    helpers: dict[str, Any] = {"words": _words, "row": _markdown_row}
+    environment.globals.update(helpers)
+    environment.filters["number"] = number
+    return environment
+
+
+def _words(key: str, numbers: dict[str, str]) -> list[str]:
+    """The paragraphs of an answer with its numbers put in."""
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=False)
+    return environment.get_template(f"{key}.txt").render(numbers).strip().split("\n\n")
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _script() -> Markup:
+    """Vega, Vega-Lite and Vega-Embed as one script, for a page without a network."""
+    bundle = cast(Any, vl_convert).javascript_bundle()  # its stub asks for an argument that has a default
+    return Markup(bundle.replace("</script", "<\\/script"))
+
+
+def _specs(drawn: dict[str, list[Figure]]) -> Markup:
+    """All charts as one JSON object, safe inside a script element."""
+    specs: dict[str, Any] = {figure.name: figure.spec() for group in drawn.values() for figure in group}
+    return Markup(json.dumps(specs, separators=(",", ":")).replace("</", "<\\/"))
