@@ -93,7 +93,7 @@ def _leading_terms(outcome: Outcome) -> str:
             shares.setdefault(policy, []).append(_wrong_clients(outcome, policy, k, horizon)[0] / leading)
     texts = [f"{policy} uses {min(part):.0%} to {max(part):.0%}" for policy, part in shares.items()]
     return (
-        "The constants of Theorems 3 and 4 are left open by the paper; of their leading terms at T = 10^12 (ε → 0) "
+        "The constants of Theorems 3 and 4 are left open by the paper; of their leading terms at T = 10¹² (ε → 0) "
         f"{' and '.join(texts)}."
     )
 

@@ -19,6 +19,7 @@ from profitable.result import Result
 LOOKS: dict[str, tuple[str, list[int]]] = {
     "kl-ucb": ("#0072B2", [1, 0]),
     "kl-ucb+": ("#0072B2", [5, 3]),
+    "kl-ucb:c=3": ("#56B4E9", [5, 3]),
     "bayes-ucb": ("#D55E00", [1, 0]),
     "ts": ("#009E73", [1, 0]),
     "kl-emp-ucb": ("#CC79A7", [8, 2, 2, 2]),
@@ -27,13 +28,20 @@ LOOKS: dict[str, tuple[str, list[int]]] = {
     "kl-gaussian-ucb": ("#56B4E9", [8, 2, 2, 2]),
     "ucb-v": ("#666666", [3, 2]),
 }
+THEORY_LOOK = ("#000000", [1, 3])
 LOWER_BOUND = "lower bound"
-BOUND_LOOK = ("#000000", [1, 3])
+LIMIT_OF = "limit of "
 FAR_APART = 20.0  # regrets whose largest is so many times the smallest are drawn on a logarithmic axis
 CLOSE = 4.0  # the close-up shows policies up to so many times the smallest regret
 PICTURE_WIDTH, HEIGHT = 640, 380
 SHOWN_DIGITS = 6
+FEWEST_BEYOND = 20.0  # runs behind the last point of a tail
 DATA = "curves"
+SUPERSCRIPTS = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹", "¹⁰", "¹¹", "¹²", "¹³", "¹⁴", "¹⁵"]
+POWER_LABEL = f"'10' + {SUPERSCRIPTS}[round(log(datum.value) / LN10)]"
+MANY_POWERS = 6  # from so many decades on, only every other power of ten has a label
+
+Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -55,12 +63,40 @@ def figures(name: str, result: Result) -> list[Figure]:
     runs = f"{result.finished:,}".replace(",", " ")
     band = f"mean of {runs} runs, bands of two standard errors"
     if max(final) <= FAR_APART * min(final):
-        return [Figure(name, f"Regret over time: {band}.", _chart(result, result.curves, log=False))]
+        return [Figure(name, f"Regret over time: {band}.", _regret_chart(result, result.curves, log=False))]
     close = [curve for curve in result.curves if curve.regret[-1] <= CLOSE * min(final)]
+    both = f"Regret over time, both axes logarithmic: {band}."
     return [
-        Figure(name, f"Regret over time, both axes logarithmic: {band}.", _chart(result, result.curves, log=True)),
-        Figure(f"{name}-best", f"The best of them on a linear axis: {band}.", _chart(result, close, log=False)),
+        Figure(name, both, _regret_chart(result, result.curves, log=True)),
+        Figure(f"{name}-best", f"The best of them on a linear axis: {band}.", _regret_chart(result, close, log=False)),
     ]
+
+
+def tail_figure(name: str, result: Result, limits: dict[str, float]) -> Figure:
+    """How likely more than w rejected rounds are, for a scenario of one profitable category; `limits` of w P(W > w)."""
+    loss = result.scenario.truths[0].loss
+    rows: Rows = []
+    curves = sorted(result.curves, key=lambda curve: -float(curve.quantile(0.99)[-1]))
+    for curve in curves:
+        decades = np.log10(curve.runs / FEWEST_BEYOND)
+        for k in np.arange(0.5, decades + 0.01, 0.25):
+            w, beyond = float(curve.quantile(1.0 - 10.0**-k)[-1]) / loss, 10.0**-k
+            if w >= 1.0:
+                error = 2.0 * beyond / np.sqrt(curve.runs * beyond)
+                row = {"x": _digits(w), "policy": curve.policy, "y": _digits(beyond)}
+                rows.append(row | {"low": _digits(beyond - error), "high": _digits(beyond + error)})
+    largest, smallest = max(row["x"] for row in rows), min(row["y"] for row in rows)
+    for policy, limit in limits.items():
+        ends = (max(1.0, limit), min(largest, limit / smallest))
+        rows += [{"x": _digits(w), "policy": LIMIT_OF + policy, "y": _digits(limit / w)} for w in ends]
+    names = [*(curve.policy for curve in curves), *(LIMIT_OF + policy for policy in limits)]
+    chart = _draw(
+        rows, names, title=result.scenario.name, x="rejected rounds w", y="share of runs with more", log_y=True
+    )
+    runs = f"{result.finished:,}".replace(",", " ")
+    return Figure(
+        name, f"The tail of the rejected rounds: {runs} runs to T = 10¹², bands of two standard errors.", chart
+    )
 
 
 def credit_figure(credit: CreditResult) -> Figure:
@@ -87,7 +123,7 @@ def credit_figure(credit: CreditResult) -> Figure:
             for t in rounds
         ]
     order = list(looks)
-    legend = alt.Legend(title=None, orient="bottom", symbolType="stroke", symbolSize=700, symbolStrokeWidth=2.5)
+    legend = alt.Legend(title=None)
     colours = alt.Scale(domain=order, range=[colour for colour, _ in looks.values()])
     dashes = alt.Scale(domain=order, range=[dash for _, dash in looks.values()])
     base = alt.Chart(alt.NamedData(DATA)).encode(
@@ -96,118 +132,132 @@ def credit_figure(credit: CreditResult) -> Figure:
         tooltip=["lender:N", "round:Q", alt.Tooltip("profit:Q", title="mean profit (thousands)", format=",.1f")],
     )
     title = "cumulative profit (thousands)"
-    band = base.mark_area(fillOpacity=0.15).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    toggled = _toggle("lender", order)
+    band = base.mark_area().encode(
+        y=alt.Y("low:Q", title=title),
+        y2="high:Q",
+        fillOpacity=alt.when(toggled).then(alt.value(0.15)).otherwise(alt.value(0.0)),
+    )
     line = base.mark_line(strokeWidth=2).encode(
-        y=alt.Y("profit:Q", title=title), strokeDash=alt.StrokeDash("lender:N", scale=dashes, sort=order, legend=legend)
+        y=alt.Y("profit:Q", title=title),
+        strokeDash=alt.StrokeDash("lender:N", scale=dashes, sort=order, legend=legend),
+        opacity=alt.when(toggled).then(alt.value(1.0)).otherwise(alt.value(0.07)),
     )
-    chart = (
-        alt.layer(band, line)
-        .properties(width="container", height=HEIGHT, title=alt.Title("What three lenders earn", anchor="start"))
-        .configure_view(stroke=None)
-    )
+    chart = _plain(alt.layer(band, line.add_params(toggled)), "What three lenders earn", rows)
     caption = f"Mean of {len(credit.profit)} plays of {credit.rounds} rounds; bands from the 10 % to the 90 % quantile."
-    return Figure("credit", caption, _plain(chart, rows))
+    return Figure("credit", caption, chart)
 
 
-def _plain(chart: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _plain(chart: Any, title: str, rows: Rows) -> dict[str, Any]:
     """The specification with its data, which Altair would copy many times, and without a check that takes long."""
+    chart = (
+        chart.properties(width="container", height=HEIGHT, title=alt.Title(title, anchor="start", fontSize=14))
+        .configure_view(stroke=None)
+        .configure_axis(labelFontSize=12, titleFontSize=12)
+        .configure_legend(
+            orient="bottom", columns=3, symbolType="stroke", symbolSize=700, symbolStrokeWidth=2.5, symbolOpacity=1.0,
+            labelFontSize=12, labelLimit=300,
+        )
+    )  # fmt: skip
     spec = cast(dict[str, Any], json.loads(chart.to_json(validate=False)))
     return spec | {"datasets": {DATA: rows}}
 
 
-def _chart(result: Result, curves: Sequence[Curve], *, log: bool) -> dict[str, Any]:
+def _regret_chart(result: Result, curves: Sequence[Curve], *, log: bool) -> dict[str, Any]:
     curves = sorted(curves, key=lambda curve: -float(curve.regret[-1]))  # the legend has the order of the curves
     names = [curve.policy for curve in curves]
-    bound = bool(result.scenario.lower_bound().total > 0.0)
-    order = [*names, LOWER_BOUND] if bound else names
-    looks = [LOOKS.get(name.partition(":")[0], ("#999999", [1, 0])) for name in names] + [BOUND_LOOK] * bound
-    first = int(np.argmax(result.checkpoints > 1)) if log else 0
-    rows = [row for curve in curves for row in _rows(curve, first, log)]
-    if bound:
-        low = result.lower_bound
-        rows += [
-            {"t": int(t), "policy": LOWER_BOUND, "regret": _digits(value)}
-            for t, value in zip(result.checkpoints[first:], low[first:], strict=True)
-        ]
-    toggled = alt.selection_point(
-        name="shown", fields=["policy"], bind="legend", toggle="true", value=[{"policy": name} for name in order]
-    )
-    title = alt.Title(f"{result.scenario.name}: regret", anchor="start", fontSize=14)
-    legend = alt.Legend(
-        title=None,
-        orient="bottom",
-        columns=3,
-        symbolType="stroke",
-        symbolSize=700,
-        symbolStrokeWidth=2.5,
-        labelFontSize=12,
-    )
-    colours = alt.Scale(domain=order, range=[look[0] for look in looks])
-    colour = alt.Color("policy:N", scale=colours, sort=order, legend=legend)
-    dash = alt.StrokeDash(
-        "policy:N", scale=alt.Scale(domain=order, range=[look[1] for look in looks]), sort=order, legend=legend
-    )
-    powers = [10**k for k in range(16)]
-    scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=True)
-    regret_axis = alt.Axis(format="~s", values=powers) if log else alt.Axis(format="~s", tickCount=6)
-    horizon = int(result.checkpoints[-1])
-    axis = alt.Axis(format="~s", values=[power for power in powers if power <= horizon], grid=False)
-    if horizon > 10**9:
-        axis = alt.Axis(format=".0e", values=[power for power in powers[::2] if power <= horizon], grid=False)
-    time = alt.X("t:Q", title="round t", axis=axis, scale=alt.Scale(type="log", nice=False))
-    regret = alt.Y("regret:Q", title="regret", scale=scale, axis=regret_axis)
-    base = alt.Chart(alt.NamedData(DATA)).encode(x=time)
-    lines = base.mark_line(strokeWidth=2, clip=True).encode(
-        y=regret,
-        color=colour,
-        strokeDash=dash,
-        opacity=alt.when(toggled).then(alt.value(1.0)).otherwise(alt.value(0.07)),
-    )
-    bands = base.mark_area(clip=True).encode(
-        y=alt.Y("low:Q", title="regret"),
-        y2="high:Q",
-        color=colour,
-        fillOpacity=alt.when(toggled).then(alt.value(0.18)).otherwise(alt.value(0.0)),
-    )
-    return _plain(
-        alt.layer(bands, lines.add_params(toggled), *_hover(base, order, regret, colour))
-        .properties(width="container", height=HEIGHT, title=title)
-        .configure_view(stroke=None)
-        .configure_axis(labelFontSize=12, titleFontSize=12),
-        rows,
-    )
+    rows = [row for curve in curves for row in _rows(curve, log)]
+    if result.scenario.lower_bound().total > 0.0:
+        names.append(LOWER_BOUND)
+        bound = zip(result.checkpoints.tolist(), result.lower_bound.tolist(), strict=True)
+        rows += [{"x": t, "policy": LOWER_BOUND, "y": _digits(value)} for t, value in bound if t > 1 or not log]
+    return _draw(rows, names, title=f"{result.scenario.name}: regret", x="round t", y="regret", log_y=log)
 
 
-def _hover(base: Any, order: Sequence[str], regret: Any, colour: Any) -> list[Any]:
-    """A rule at the nearest time, with the values of all policies there, and points on the curves."""
-    near = alt.selection_point(
-        name="near", fields=["t"], nearest=True, on="pointerover", clear="pointerout", empty=False
-    )
-    tooltip = [alt.Tooltip("t:Q", title="round t", format=",.0f")]
-    tooltip += [alt.Tooltip(f"{name.replace(':', '_')}:Q", title=name, format=",.5~g") for name in order]
-    rule = (
-        base.transform_calculate(column="replace(datum.policy, ':', '_')")
-        .transform_pivot("column", value="regret", groupby=["t"])
-        .mark_rule(color="#888888")
-        .encode(opacity=alt.when(near).then(alt.value(0.6)).otherwise(alt.value(0.0)), tooltip=tooltip)
-        .add_params(near)
-    )
-    points = base.mark_point(filled=True, size=36).encode(y=regret, color=colour).transform_filter(near)
-    return [rule, points]
-
-
-def _rows(curve: Curve, first: int, log: bool) -> list[dict[str, Any]]:
+def _rows(curve: Curve, log: bool) -> Rows:
     columns = (curve.t, curve.regret, curve.stderr, curve.carried_by_few)
-    rows: list[dict[str, Any]] = []
-    for t, value, error, few in list(zip(*(column.tolist() for column in columns), strict=True))[first:]:
-        if log and value <= 0.0:
+    rows: Rows = []
+    for t, value, error, few in zip(*(column.tolist() for column in columns), strict=True):
+        if log and (t == 1 or value <= 0.0):
             continue
-        row = {"t": t, "policy": curve.policy, "regret": _digits(value)}
+        row = {"x": t, "policy": curve.policy, "y": _digits(value)}
         if np.isfinite(error) and not few:
             low = max(value - 2.0 * error, value / 1e3 if log else 0.0)
             row |= {"low": _digits(low), "high": _digits(value + 2.0 * error)}
         rows.append(row)
     return rows
+
+
+def _draw(rows: Rows, order: Sequence[str], *, title: str, x: str, y: str, log_y: bool) -> dict[str, Any]:
+    """Lines with bands over a logarithmic axis; the legend hides and shows them, and pointing shows the values."""
+    looks = [_look(name) for name in order]
+    legend = alt.Legend(title=None)
+    colours = alt.Scale(domain=order, range=[colour for colour, _ in looks])
+    dashes = alt.Scale(domain=order, range=[dash for _, dash in looks])
+    colour = alt.Color("policy:N", scale=colours, sort=order, legend=legend)
+    dash = alt.StrokeDash("policy:N", scale=dashes, sort=order, legend=legend)
+    toggled = _toggle("policy", order)
+    across = alt.X("x:Q", title=x, axis=_power_axis(rows, "x", grid=False), scale=alt.Scale(type="log", nice=False))
+    up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=True), axis=alt.Axis(format=",~f", tickCount=6))
+    if log_y:
+        up = alt.Y("y:Q", title=y, scale=alt.Scale(type="log", nice=False), axis=_power_axis(rows, "y", grid=True))
+    base = alt.Chart(alt.NamedData(DATA)).encode(x=across)
+    lines = base.mark_line(strokeWidth=2, clip=True).encode(
+        y=up,
+        color=colour,
+        strokeDash=dash,
+        opacity=alt.when(toggled).then(alt.value(1.0)).otherwise(alt.value(0.07)),
+    )
+    bands = base.mark_area(clip=True).encode(
+        y=alt.Y("low:Q", title=y),
+        y2="high:Q",
+        color=colour,
+        fillOpacity=alt.when(toggled).then(alt.value(0.18)).otherwise(alt.value(0.0)),
+    )
+    return _plain(alt.layer(bands, lines.add_params(toggled), *_hover(base, order, up, colour, x)), title, rows)
+
+
+def _look(name: str) -> tuple[str, list[int]]:
+    """Colour and dash of a policy, whatever its parameters; a limit has the colour of its policy, and dots."""
+    policy = name.removeprefix(LIMIT_OF)
+    look = LOOKS.get(policy) or LOOKS.get(policy.partition(":")[0]) or THEORY_LOOK
+    return look if policy == name else (look[0], THEORY_LOOK[1])
+
+
+def _toggle(field: str, names: Sequence[str]) -> Any:
+    """A click on a name in the legend hides or shows its curve; all are shown at first."""
+    everything = [{field: name} for name in names]
+    return alt.selection_point(name="shown", fields=[field], bind="legend", toggle="true", value=everything)
+
+
+def _power_axis(rows: Rows, field: str, *, grid: bool) -> Any:
+    """Ticks at powers of ten: as 10⁶ if there are many, as 10k if there are few."""
+    values = [row[field] for row in rows if row[field] > 0.0]
+    first, last = int(np.floor(np.log10(min(values)))), int(np.ceil(np.log10(max(values))))
+    powers = [10.0**k for k in range(first, last + 1)]
+    if len(powers) <= MANY_POWERS or first < 0:
+        return alt.Axis(format="~s" if first >= 0 else "~g", values=powers, grid=grid)
+    return alt.Axis(labelExpr=POWER_LABEL, values=powers[::2], grid=grid)
+
+
+def _hover(base: Any, order: Sequence[str], up: Any, colour: Any, x: str) -> list[Any]:
+    """A rule at the nearest time, with the values of all policies there, and points on the curves."""
+    near = alt.selection_point(
+        name="near", fields=["x"], nearest=True, on="pointerover", clear="pointerout", empty=False
+    )
+    tooltip = [alt.Tooltip("x:Q", title=x, format=",.6~g")]
+    tooltip += [alt.Tooltip(f"{name.replace(':', '_')}:Q", title=name, format=",.5~g") for name in order]
+    rule = (
+        base.transform_calculate(column="replace(datum.policy, ':', '_')")
+        .transform_pivot("column", value="y", groupby=["x"])
+        .mark_rule(color="#888888")
+        .encode(opacity=alt.when(near).then(alt.value(0.6)).otherwise(alt.value(0.0)), tooltip=tooltip)
+        .add_params(near)
+    )
+    points = base.mark_point(filled=True, size=36).encode(
+        y=up, color=colour, opacity=alt.when(near).then(alt.value(1.0)).otherwise(alt.value(0.0))
+    )
+    return [rule, points]
 
 
 def _digits(value: float) -> float:

@@ -14,7 +14,8 @@ from markupsafe import Markup
 
 from profitable.credit import CreditResult
 from profitable.files import replace_file, replace_json, replace_text
-from profitable.paper.charts import PICTURE_WIDTH, Figure, credit_figure, figures
+from profitable.paper.asymptotics import unlucky_slope
+from profitable.paper.charts import PICTURE_WIDTH, Figure, credit_figure, figures, tail_figure
 from profitable.paper.study import Outcome, Study
 from profitable.tables import number
 
@@ -35,7 +36,7 @@ def write_report(
 ) -> list[Path]:
     """Write everything; returns the page, the text, the numbers and the pictures.  `advance`: after each picture."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {name: figures(name, outcome.result) for name, outcome in study.outcomes.items() if _has_picture(outcome)}
+    drawn = {name: _figures(outcome) for name, outcome in study.outcomes.items()}
     drawn["credit"] = [credit_figure(credit)]
     pictures: list[Path] = []
     for figure in (figure for group in drawn.values() for figure in group):
@@ -48,9 +49,16 @@ def write_report(
     return [replace_text(folder / PAGE, page), text, numbers, *pictures]
 
 
-def _has_picture(outcome: Outcome) -> bool:
-    name = outcome.experiment.name
-    return name not in WITHOUT_PICTURE and not (name.startswith("long-") and outcome.experiment.by_authors)
+def _figures(outcome: Outcome) -> list[Figure]:
+    name, result = outcome.experiment.name, outcome.result
+    if name in WITHOUT_PICTURE or (name.startswith("long-") and outcome.experiment.by_authors):
+        return []
+    if name != "unlucky":
+        return figures(name, result)
+    truth = result.scenario.truths[0]
+    ratio = truth.category.threshold / truth.mean
+    limits = {policy: unlucky_slope(ratio, policy) for policy in ("ts", "kl-ucb")}
+    return [tail_figure(name, result, limits)]
 
 
 def save_pictures(figure: Figure, folder: Path) -> list[Path]:

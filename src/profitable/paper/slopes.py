@@ -10,7 +10,7 @@ from profitable.paper.finding import FAILS, HOLDS, RESTRICTED, SURE, Finding, ch
 from profitable.paper.study import Outcome, Study
 
 LONG = ("long-bernoulli", "long-poisson", "long-exponential")
-START = 1e6  # the last six decades of 10^12
+START = 1e6  # the last six decades of 10¹²
 CLOSE = 0.02
 
 
@@ -91,10 +91,10 @@ def decide_lower_bound(study: Study, by_authors: bool) -> Finding:
         if not a
     ]
     seen = (
-        "At T = 10^12 all slopes are at or above the constant."
+        "At T = 10¹² all slopes are at or above the constant."
         if not below
         else (
-            "At T = 10^12 these slopes are still below the constant: "
+            "At T = 10¹² these slopes are still below the constant: "
             + ", ".join(below)
             + "; they approach it from below, "
             "as the logarithm of N in the evidence makes them."

@@ -69,7 +69,7 @@ def experiment_summary(outcome: Outcome) -> dict[str, Any]:
                 curve.policy,
                 final(curve),
                 plus_minus(slope, slope_error) + against,
-                *(number(float(f"{value:.{_digits(value)}g}")) for value in accepted),
+                *(_rounds(value) for value in accepted),
                 f"{right:.1%}",
             ]
         )
@@ -93,7 +93,7 @@ def experiment_summary(outcome: Outcome) -> dict[str, Any]:
 
 
 def slopes_table(study: Study) -> dict[str, Any]:
-    """Slopes to T = 10^12, for profitable and unprofitable categories separately."""
+    """Slopes to T = 10¹², for profitable and unprofitable categories separately."""
     found = [
         slope
         for by_authors in (False, True)
@@ -171,8 +171,8 @@ def credit_summary(credit: CreditResult) -> dict[str, Any]:
     }
 
 
-def _digits(value: float) -> int:
-    return 5 if value >= 1_000.0 else 4
+def _rounds(value: float) -> str:
+    return f"{value:,.1f}".replace(",", " ") if value < 1e6 else number(float(f"{value:.4g}"))
 
 
 def _or_none(value: float) -> float | None:

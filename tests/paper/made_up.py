@@ -1,0 +1,48 @@
+"""Studies with made-up regrets, to see what the claims make of them."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from profitable.job import prepare
+from profitable.paper.experiment import load
+from profitable.paper.study import Outcome, Study
+
+Path = Callable[[np.ndarray], np.ndarray]
+
+
+def logarithmic(slope: float) -> Path:
+    return lambda t: 5.0 + slope * np.log(t)
+
+
+def linear(slope: float) -> Path:
+    return lambda t: slope * t
+
+
+def outcome(name: str, paths: dict[str, Path], *, spread: float = 0.01, by_authors: bool = False) -> Outcome:
+    """An experiment whose policies have these mean regrets over time, with a relative spread over 200 runs."""
+    experiment = load(name).as_authors_ran() if by_authors else load(name)
+    job = prepare(
+        experiment.scenario,
+        experiment.policies,
+        horizon=experiment.horizon,
+        runs=200,
+        seed=1,
+        checkpoints=None,
+        kernel="events",
+        common_random_numbers=False,
+    )
+    result = job.empty()
+    noise = 1.0 + spread * np.random.default_rng(1).standard_normal((200, 1))
+    for curve in result.curves:
+        rows = np.zeros((200, curve.layout.size))
+        values = paths[curve.policy.partition(":")[0]](curve.t.astype(float)) * noise
+        for part in ("regret", "unprofitable"):
+            rows[:, curve.layout.place(part)] = values
+            rows[:, curve.layout.place(f"{part}_rise")] = values[:, -1:] - values
+        curve.add(rows, 0.0)
+    return Outcome(experiment, result)
+
+
+def study(*outcomes: Outcome) -> Study:
+    return Study(1, {each.experiment.name: each for each in outcomes})

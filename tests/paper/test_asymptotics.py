@@ -1,0 +1,78 @@
+"""The closed forms against mpmath, SciPy and plain simulation."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+from profitable.errors import InputError
+from profitable.paper.asymptotics import (
+    clients_by,
+    expected_slope,
+    unlucky_at_least,
+    unlucky_at_most,
+    unlucky_slope,
+)
+from profitable.paper.experiment import load
+
+
+@pytest.mark.parametrize("logarithms", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("log_t", [5.0, 27.6])
+def test_clients_by(logarithms: float, log_t: float) -> None:
+    root = optimize.brentq(lambda n: n * 0.0204 + logarithms * math.log(n) - log_t, 1.0, 1e5)
+    assert clients_by(0.0204, logarithms, log_t) == pytest.approx(root, rel=1e-9)
+
+
+def test_expected_slope_tends_to_the_lower_bound() -> None:
+    scenario = load("bernoulli").scenario
+    constant = scenario.lower_bound().total
+    assert expected_slope(scenario, "kl-ucb", 1e6, 1e12) == pytest.approx(constant, rel=1e-9)
+    slopes = [expected_slope(scenario, "kl-ucb+", 10.0**k, 10.0 ** (2 * k)) for k in (2, 6, 60, 120)]
+    assert slopes == sorted(slopes)
+    assert slopes[-1] < constant < 1.02 * slopes[-1]
+    with pytest.raises(InputError, match="ucb-v"):
+        expected_slope(scenario, "ucb-v", 1e6, 1e12)
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 0.75])
+def test_unlucky_slope(ratio: float) -> None:
+    assert unlucky_slope(ratio, "ts") == pytest.approx(ratio / (1.0 - ratio))
+    lambert = float(mpmath.lambertw(-ratio / mpmath.e))  # sum of n^n x^n / n! is 1/(1 + W(-x)) - 1
+    assert unlucky_slope(ratio, "kl-ucb") == pytest.approx(1.0 / (1.0 + lambert) - 1.0, rel=1e-9)
+
+
+def test_first_wait() -> None:
+    """P(still rejected after k draws), by quadrature over the first reward."""
+
+    def still(k: int) -> float:
+        return integrate.quad(lambda x: 0.5 * math.exp(-0.5 * x) * math.exp(-k * x), 0.0, math.inf)[0]
+
+    assert unlucky_at_least(0.5, 6) == pytest.approx(sum(still(k) for k in range(1, 6)), rel=1e-9)
+    assert unlucky_at_least(0.5, 10**6) - unlucky_at_least(0.5, 10**5) == pytest.approx(0.5 * math.log(10.0), rel=1e-4)
+
+
+def test_all_waits_by_scipy() -> None:
+    total = 0.0
+    for n in range(1, 120):
+        x = np.linspace(1e-9, 12.0 * n + 60.0, 400_001) if n > 1 else np.geomspace(1e-9, 80.0, 400_001)
+        accept = stats.gamma.cdf(x, n)
+        waits = (1.0 - accept) * -np.expm1(99.0 * np.log1p(-np.minimum(accept, 1 - 1e-16))) / np.maximum(accept, 1e-300)
+        total += float(np.trapezoid(stats.gamma.pdf(x, n, scale=2.0) * np.where(accept > 0.0, waits, 99.0), x))
+    assert unlucky_at_most(0.5, 100) == pytest.approx(total, rel=1e-3)
+
+
+@pytest.mark.statistical
+def test_between_the_two_bounds() -> None:
+    """Thompson sampling by its posterior draws: rejected rounds up to 100, at 5 standard errors."""
+    rng = np.random.default_rng(3)
+    runs = 20_000
+    clients, total, rejected = np.ones(runs), rng.exponential(2.0, runs), np.zeros(runs)
+    for _ in range(99):
+        accepts = total / rng.gamma(clients) >= 1.0
+        rejected += ~accepts
+        total += np.where(accepts, rng.exponential(2.0, runs), 0.0)
+        clients += accepts
+    error = rejected.std() / math.sqrt(runs)
+    assert unlucky_at_least(0.5, 100) < rejected.mean() < unlucky_at_most(0.5, 100) + 5.0 * error

@@ -1,0 +1,128 @@
+"""Each claim can hold, fail, and hold with its restriction; and says so when it was not run."""
+
+import math
+
+import numpy as np
+import pytest
+
+from profitable.paper.bounds_check import decide_finite_time
+from profitable.paper.claims import (
+    bend,
+    claims,
+    decide_alike,
+    decide_best,
+    decide_gaussian,
+    decide_growth,
+    decide_knowledge,
+    decide_thompson,
+)
+from profitable.paper.experiment import PAPER, load
+from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, plus_minus
+from profitable.paper.slopes import decide_lower_bound, slopes
+from profitable.paper.study import Study
+from tests.paper.made_up import Path, linear, logarithmic, outcome, study
+
+NINE = load("poisson").policies
+
+
+def paths(**slopes: float) -> dict[str, Path]:
+    """Logarithmic regrets, slope 10 unless given (with _ for - and plus for +)."""
+    names = {policy: policy.replace("-", "_").replace("+", "plus") for policy in NINE}
+    return {policy: logarithmic(slopes.get(name, 10.0)) for policy, name in names.items()}
+
+
+def test_bend() -> None:
+    curves = outcome("sharp-poisson", paths() | {"ts": linear(0.1)}).result
+    assert bend(curves["kl-ucb"])[0] == pytest.approx(1.0, rel=1e-3)
+    assert bend(curves["ts"])[0] == pytest.approx(math.sqrt(10.0), rel=1e-3)
+
+
+def test_growth() -> None:
+    assert decide_growth(study(outcome("poisson", paths())), False).verdict == HOLDS
+    gaussian = study(outcome("poisson", paths() | {"kl-gaussian-ucb": linear(1.0)}))
+    assert decide_growth(gaussian, False).verdict == RESTRICTED
+    assert "kl-gaussian-ucb in poisson (3.1" in decide_growth(gaussian, False).seen
+    assert decide_growth(study(outcome("poisson", paths() | {"ts": linear(1.0)})), False).verdict == FAILS
+    assert decide_growth(gaussian, True).verdict == NOT_RUN
+
+
+def test_gaussian() -> None:
+    worse = outcome("poisson", paths(kl_gaussian_ucb=20.0))
+    better = outcome("exponential", paths(kl_gaussian_ucb=5.0))
+    assert decide_gaussian(study(worse), False).verdict == HOLDS
+    assert decide_gaussian(study(better), False).verdict == FAILS
+    assert decide_gaussian(study(worse, better), False).verdict == RESTRICTED
+
+
+def test_alike() -> None:
+    assert decide_alike(study(outcome("bernoulli", paths(kl_gaussian_ucb=50.0))), False).verdict == HOLDS
+    assert decide_alike(study(outcome("bernoulli", paths(ts=20.0))), False).verdict == FAILS
+    later: dict[str, Path] = {"ts": lambda t: 5.0 + 100.0 * (t > 50) + 10.0 * np.log(t)}
+    assert decide_alike(study(outcome("bernoulli", paths() | later)), False).verdict == RESTRICTED
+
+
+def test_knowledge() -> None:
+    others = dict.fromkeys(("kl_emp_ucb", "kl_gaussian_ucb", "kl_bernoulli_ucb", "kl_bernoulli_ucbplus", "ucb_v"), 30.0)
+    good = outcome("poisson", paths(**others))
+    assert decide_knowledge(study(good), False).verdict == HOLDS
+    assert decide_knowledge(study(outcome("poisson", paths())), False).verdict == FAILS
+    assert decide_knowledge(study(good, outcome("exponential", paths())), False).verdict == RESTRICTED
+
+
+def test_best() -> None:
+    assert decide_best(study(outcome("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0))), False).verdict == HOLDS
+    plus = outcome("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0, kl_ucbplus=4.0))
+    assert decide_best(study(plus), False).verdict == RESTRICTED
+    assert decide_best(study(outcome("sharp-poisson", paths(kl_ucb=5.0))), False).verdict == FAILS
+
+
+def test_thompson() -> None:
+    assert decide_thompson(study(outcome("sharp-poisson", paths(ts=5.0))), False).verdict == HOLDS
+    plus = decide_thompson(study(outcome("sharp-poisson", paths(ts=5.0, kl_ucbplus=4.0))), False)
+    assert plus.verdict == RESTRICTED
+    assert "not ahead of kl-UCB⁺ in sharp-poisson" in plus.seen
+    assert decide_thompson(study(outcome("sharp-poisson", paths(ts=15.0))), False).verdict == FAILS
+
+
+def test_a_difference_that_may_be_chance_is_none() -> None:
+    close = outcome("sharp-poisson", paths(ts=9.9), spread=0.2)
+    assert decide_thompson(study(close), False).verdict == FAILS
+
+
+def test_lower_bound() -> None:
+    constant = load("long-bernoulli").scenario.lower_bound().total
+    four = ("kl_ucb", "kl_ucbplus", "bayes_ucb", "ts")
+    above = outcome("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)))
+    assert decide_lower_bound(study(above), False).verdict == HOLDS
+    expected = [slope.expected for slope in slopes(above)]
+    explained = outcome("long-bernoulli", paths(**dict(zip(four, expected, strict=True))), spread=1e-4)
+    assert decide_lower_bound(study(explained), False).verdict == RESTRICTED
+    below = outcome("long-bernoulli", paths(**dict.fromkeys(four, 0.8 * constant)), spread=1e-4)
+    assert decide_lower_bound(study(below), False).verdict == FAILS
+    variant = outcome("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)), by_authors=True)
+    assert decide_lower_bound(study(variant), True).verdict == HOLDS
+
+
+def test_finite_time() -> None:
+    made = outcome("bounds", paths())
+    for curve in made.result.curves:  # nobody of the profitable categories is accepted: 1e12 rounds turned away
+        assert float(curve.accepted_rounds.max()) == 0.0
+    assert decide_finite_time(study(made), False).verdict == FAILS
+    assert "Theorem 2 (ii)" in decide_finite_time(study(made), False).seen
+
+
+def test_nothing_was_run() -> None:
+    empty = Study(1, {})
+    for claim in claims():
+        finding = claim.decide(empty, False)
+        assert finding.verdict == NOT_RUN
+        assert any(name in finding.seen for name in (*PAPER, "long-bernoulli", "bounds"))
+        assert claim.test.strip()
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [(1.0, 0.0, "1"), (12.3456, 0.0321, "12.346 ± 0.032"), (5e5, 1234.0, "500 000 ± 1 234"), (2.0, math.nan, "2")],
+)
+def test_plus_minus(value: float, error: float, text: str) -> None:
+    assert plus_minus(value, error) == text

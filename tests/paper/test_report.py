@@ -1,0 +1,144 @@
+"""The report in a real browser: no network, no complaints, curves that hide and show, values to point at, a PDF."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from profitable.paper.charts import LOOKS
+from profitable.paper.command import reproduce
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium; on Debian: apt-get install chromium")
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--disable-sync"]
+EXPERIMENTS = ("bernoulli", "poisson", "long-bernoulli", "arrivals", "unlucky")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    reproduce(folder, experiments=EXPERIMENTS, runs=100)
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+class Opened:
+    """A page and what happened while it was open."""
+
+    def __init__(self, browser: Browser, report: Path, width: int) -> None:
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page: Page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(report.as_uri())
+        self.page.wait_for_function("[...document.querySelectorAll('[data-chart]')].every((place) => place.view)")
+
+
+@pytest.fixture(params=[1000, 390], ids=["wide", "phone"])
+def opened(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Iterator[Opened]:
+    it = Opened(browser, report, request.param)
+    yield it
+    it.page.close()
+
+
+def test_nothing_but_the_file(opened: Opened, report: Path) -> None:
+    assert opened.requests == [report.as_uri()]
+    assert opened.complaints == []
+
+
+def test_every_chart_is_drawn(opened: Opened) -> None:
+    drawn = opened.page.locator("[data-chart] svg.marks")
+    assert drawn.count() == opened.page.locator("[data-chart]").count() >= 8
+    for place in range(drawn.count()):
+        box = drawn.nth(place).bounding_box()
+        assert box is not None
+        assert box["width"] > 250
+        assert box["height"] > 250
+
+
+def test_fits_the_screen(opened: Opened) -> None:
+    width, inner = opened.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert width <= inner
+
+
+def test_legend_hides_and_shows_a_curve(opened: Opened) -> None:
+    page = opened.page
+    label = page.locator("#chart-bernoulli .role-legend-label text", has_text=re.compile("^kl-gaussian-ucb$"))
+    shown = "place => place.view.data('shown_store').map((each) => each.values[0])"
+    chart = page.locator("#chart-bernoulli")
+    before = chart.evaluate(shown)
+    assert "kl-gaussian-ucb" in before
+    faint = page.locator("#chart-bernoulli .mark-line path[opacity='0.07']")
+    assert faint.count() == 0
+    label.click(force=True)
+    page.wait_for_function(
+        "document.querySelectorAll(\"#chart-bernoulli .mark-line path[opacity='0.07']\").length === 1"
+    )
+    assert sorted(chart.evaluate(shown)) == sorted(set(before) - {"kl-gaussian-ucb"})
+    label.click(force=True)
+    page.wait_for_function(
+        "document.querySelectorAll(\"#chart-bernoulli .mark-line path[opacity='0.07']\").length === 0"
+    )
+
+
+def test_pointing_shows_values(opened: Opened) -> None:
+    page = opened.page
+    chart = page.locator("#chart-bernoulli svg.marks")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.3 * box["height"])
+    page.mouse.move(box["x"] + 0.6 * box["width"] + 3, box["y"] + 0.3 * box["height"])
+    tip = page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    text = tip.inner_text()
+    assert "round t" in text
+    for policy in ("kl-ucb", "ts", "lower bound"):
+        found = re.search(rf"^{re.escape(policy)}\s+([\d.,]+)$", text, re.MULTILINE)
+        assert found is not None, text
+        assert 0.0 < float(found[1].replace(",", "")) < 300.0
+
+
+def test_prints_to_pdf(browser: Browser, report: Path, tmp_path: Path) -> None:
+    opened = Opened(browser, report, 1000)
+    data = opened.page.pdf(path=tmp_path / "report.pdf", format="A4")
+    assert data.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", data)) >= 5
+    assert opened.page.evaluate("[...document.querySelectorAll('details')].every((each) => each.open)")
+    opened.page.close()
+
+
+def test_legend_has_the_order_of_the_curves(browser: Browser, report: Path) -> None:
+    """From the largest final regret to the smallest; the lower bound comes last."""
+    opened = Opened(browser, report, 1000)
+    spec = opened.page.evaluate("specs['bernoulli']")
+    final: dict[str, float] = {}
+    for row in spec["datasets"]["curves"]:
+        final[row["policy"]] = row["y"]  # rows are in the order of time
+    labels = opened.page.locator("#chart-bernoulli .role-legend-label text").all_inner_texts()
+    assert labels[-1] == "lower bound"
+    assert labels[:-1] == sorted(labels[:-1], key=lambda name: -final[name])
+    opened.page.close()
+
+
+def test_no_two_policies_look_alike() -> None:
+    assert len({(colour, tuple(dash)) for colour, dash in LOOKS.values()}) == len(LOOKS)
+
+
+def test_pictures_stand_beside_it(report: Path) -> None:
+    page = report.read_text(encoding="utf-8")
+    for link in re.findall(r'href="([^"#]+)"', page):
+        assert (report.parent / link).stat().st_size > 1000, link
+    assert "http" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
