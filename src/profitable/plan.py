@@ -15,7 +15,7 @@ from profitable.kernels.rule import EMPIRICAL, KL, VARIANCE
 from profitable.lens import Lens
 from profitable.policies import Bayesian, BoundedPolicy, Deterministic, Policy
 from profitable.scenario import Truth
-from profitable.truncation import reward_cells
+from profitable.truncation import never_cut, reward_cells
 from profitable.types import FloatArray, IntArray
 
 MOST_KEPT = 10**7  # rewards that KL-Emp-UCB may keep one by one in a run, at up to 50 bytes each
@@ -53,7 +53,7 @@ def make_plan(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool)
     rule = policy.rule
     if rule == EMPIRICAL and isinstance(truth.category.family, Bernoulli):
         rule = KL  # two-point rewards: the same evidence, from the sum alone
-    feed = _feed(rule, lens, truth.category.family, every_reward)
+    feed = _feed(rule, lens, truth, horizon, every_reward)
     check_size(truth, horizon)
     if rule == EMPIRICAL and feed == world.SINGLES:
         _check_memory(policy, truth, horizon)
@@ -78,12 +78,16 @@ def truth_row(truth: Truth, feed: int, lens: Lens) -> FloatArray:
     return np.array([*law, feed, *seen, own.statistic, own.s0, *truth.clients.code], dtype=np.float64)
 
 
-def _feed(rule: int, lens: Lens, family: Family, every_reward: bool) -> int:
+def _feed(rule: int, lens: Lens, truth: Truth, horizon: int, every_reward: bool) -> int:
+    """How rewards are drawn; a sum of whole-number rewards that is never really cut is the plain sum."""
+    family = truth.category.family
     cut = lens.statistic == ledger.CUT
     needs_values = rule in (EMPIRICAL, VARIANCE) and not isinstance(family, Bernoulli)
     whole = family.support.whole
     if (cut or needs_values) and whole and not every_reward:
-        return world.CELLS
+        clients = horizon * truth.clients.average
+        plain = not needs_values and never_cut(family, truth.mean, lens.s0, lens.s1, clients)
+        return world.SUM if plain else world.CELLS
     if cut or needs_values or (every_reward and not isinstance(family, Bernoulli)):
         return world.SINGLES
     return world.SUM

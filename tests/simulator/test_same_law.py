@@ -69,6 +69,7 @@ HARD = [
     Case("uniform arrivals", single(pb.Bernoulli(), 0.3, 0.28, pb.UniformClients(low=1, high=9))),
     Case("listed arrivals", single(pb.Bernoulli(), 0.3, 0.33, [1 + (7 * t) % 5 for t in range(HORIZON)])),
     Case("cut in the middle", single(pb.Poisson(), 3.0, 2.2, pb.OnePlusPoisson(rate=2), bound=4.0)),
+    Case("cut in theory only", single(pb.Poisson(), 3.0, 3.3, pb.OnePlusPoisson(rate=2), bound=60.0)),
     Case("gamma, clumpy", single(pb.Gamma(shape=0.3), 2.0, 1.5, 4, bound=30.0)),
     Case("binomial", single(pb.Binomial(trials=12), 4.0, 3.8, pb.OnePlusPoisson(rate=2))),
     Case("geometric", single(pb.Geometric(), 2.0, 2.4, 3, bound=15.0)),
