@@ -38,7 +38,8 @@ PLACE = 3  # the next checkpoint
 DEPTH = 4  # entries in the pile of pending rounds
 SIZE = 5  # values kept in the sample
 LAST = 6  # whether the latest round was accepted
-DIARY_ROWS = 7
+RESOLVED = 7  # how many of the sample are single rewards, no sums (kernels/lazy.py)
+DIARY_ROWS = 8
 
 # Columns of the outcome of a run, beside the accepted rounds and clients at each checkpoint.
 LAST_ACCEPTED = 0  # whether round T was accepted
