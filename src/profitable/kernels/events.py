@@ -250,8 +250,8 @@ def play_by_chance(
     average = average_arrivals(truth, listed)
     look_ahead(world, truth, listed, diary, pending, 0.0, horizon)
     take(world, truth, cells, listed, diary, pending, state, sample, False, checkpoints, accepted, counted)
+    nats = weigh(view, state, sample, 0)
     while diary[NOW] < horizon and signal[STOP] == 0:
-        nats = weigh(view, state, sample, 0)
         clients = state[CLIENTS] + view[PRIOR_CLIENTS]
         total = state[TOTAL] + view[PRIOR_TOTAL]
         law, p0, p1, p2, target = int(view[LAW]), view[P0], view[P1], view[P2], view[TARGET]
@@ -277,6 +277,7 @@ def play_by_chance(
             look_ahead(world, truth, listed, diary, pending, 0.0, 1)
             cut(world, diary, pending, 1)
             take(world, truth, cells, listed, diary, pending, state, sample, False, checkpoints, accepted, counted)
+            nats = weigh(view, state, sample, 0)
             continue
         before = own.standard_exponential() / -math.log1p(-ceiling)
         sure = length if before >= length else int(before)
@@ -291,6 +292,7 @@ def play_by_chance(
             else:
                 cut(world, diary, pending, 1)
                 take(world, truth, cells, listed, diary, pending, state, sample, False, checkpoints, accepted, counted)
+                nats = weigh(view, state, sample, 0)
 
 
 @kernel

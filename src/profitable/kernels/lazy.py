@@ -39,15 +39,18 @@ def resolve(
         values = sample[0, size : size + number]
         while split_up(rng, pieces[0, row], values) > bound:
             pass
+        squares = 0.0
         for i in range(number):
             values[i] *= mean
-            sample[1, size + i] = 1.0
-            state[SQUARES] += values[i] * values[i]
-            # KL-Emp's dual at its largest multiplier 1/(high - tau), and the slope there.
-            ratio = (view[P1] - values[i]) / (view[P1] - view[TARGET])
-            state[AT_LARGEST] += math.log(ratio)
-            state[SLOPE] += (view[TARGET] - values[i]) / ratio
+            squares += values[i] * values[i]
+        state[SQUARES] += squares
         if view[RULE] == EMPIRICAL:
+            # The dual at its largest multiplier 1/(high - tau), and the slope there.
+            for i in range(number):
+                sample[1, size + i] = 1.0
+                ratio = (view[P1] - values[i]) / (view[P1] - view[TARGET])
+                state[AT_LARGEST] += math.log(ratio)
+                state[SLOPE] += (view[TARGET] - values[i]) / ratio
             size += number
     diary[RESOLVED] = size
     diary[SIZE] = size

@@ -11,7 +11,7 @@ from profitable.kernels.compile import kernel
 from profitable.kernels.empirical import empirical_dual
 from profitable.kernels.law import is_below
 from profitable.kernels.ledger import squared_deviations
-from profitable.kernels.rule import EMPIRICAL, VARIANCE, evidence, patience
+from profitable.kernels.rule import EMPIRICAL, NOTHING, VARIANCE, evidence, patience
 from profitable.kernels.world import (
     CLIENTS,
     MULTIPLIER,
@@ -74,8 +74,8 @@ def weigh(view: FloatArray, state: FloatArray, sample: FloatArray, size: int) ->
         state[CLIENTS] + view[PRIOR_CLIENTS],
         state[TOTAL] + view[PRIOR_TOTAL],
         spread,
-        sample[0, :size],
-        sample[1, :size],
+        NOTHING,
+        NOTHING,
         view[TARGET],
     )
 
