@@ -7,8 +7,8 @@ sampling, independent samples of both kernels are compared:
 - accepted rounds and clients at the horizon, by two-sample Kolmogorov-Smirnov tests;
 - the reward sum at the horizon and the share of runs that accept the last round.
 
-Each comparison has a false-alarm rate of ALARM = 1e-7; with about 4 600 of them a false alarm would be seen for
-one seed in 2 100.  `make soak` runs the same with longer horizons and more runs.
+Each comparison has a false-alarm rate of ALARM = 1e-7; with about 5 100 of them a false alarm would be seen for
+one seed in 1 900.  `make soak` runs the same with longer horizons and more runs.
 """
 
 import os
