@@ -12,7 +12,6 @@ from profitable.curve import Curve
 from profitable.custom import check_custom, custom_plan
 from profitable.errors import ParameterError
 from profitable.kernels import run
-from profitable.kernels.ledger import IDENTITY
 from profitable.moments import Moments
 from profitable.plan import Plan, make_plan, tail_of
 from profitable.policies import Policy
@@ -114,8 +113,8 @@ def prepare(
 
 
 def _every_reward(truth: Truth, by_rounds: bool, common: bool) -> bool:
-    """Round by round, rewards whose sum is not the statistic's are drawn singly, so that profit is known."""
-    return common or (by_rounds and truth.category.family.lens().statistic != IDENTITY)
+    """Round by round, continuous rewards are drawn singly: the definition, with the profit known for any statistic."""
+    return common or (by_rounds and not truth.category.family.support.whole)
 
 
 def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:
@@ -146,8 +145,8 @@ def slow_parts(job: Job) -> list[str]:
         for truth, plan in zip(job.scenario.truths, plans, strict=True):
             expected = job.horizon * truth.clients.average
             what = None
-            if plan.draws_every_reward:
-                what = "draws rewards one by one"
+            if expected * plan.draws_per_client > MANY:
+                what, expected = "draws rewards one by one", expected * plan.draws_per_client
             elif kernel == "rounds":
                 what, expected = "goes through every round", float(job.horizon)
             elif not math.isfinite(plan.view[run.LOW]):

@@ -9,18 +9,19 @@ import numpy as np
 
 from profitable.errors import InputError
 from profitable.families import Bernoulli, Family
-from profitable.kernels import ledger, world
+from profitable.kernels import ledger, run, world
 from profitable.kernels.law import BINOMIAL, GAMMA
 from profitable.kernels.rule import EMPIRICAL, KL, VARIANCE
 from profitable.lens import Lens
 from profitable.policies import Bayesian, BoundedPolicy, Deterministic, Policy
 from profitable.scenario import Truth
-from profitable.truncation import reward_cells
+from profitable.truncation import never_cut, reward_cells
 from profitable.types import FloatArray, IntArray
 
 MOST_KEPT = 10**7  # rewards that KL-Emp-UCB may keep one by one in a run, at up to 50 bytes each
 TAIL_POSTERIOR, TAIL_DIVERGENCE = "posterior", "divergence"
 MANY_CLIENTS = 1000  # in the first round: none of them are unlucky together
+SELDOM = 0.05  # Exponential rewards that are cut more often than this are drawn singly
 MOST_CLIENTS = 10**18  # 64-bit integers count them, and whole-number rewards
 
 
@@ -39,9 +40,9 @@ class Plan:
         return self.truth[world.FEED] != world.SUM or self.truth[world.TRANSFORM] == ledger.IDENTITY
 
     @property
-    def draws_every_reward(self) -> bool:
-        """Whether the work grows with the number of clients."""
-        return self.truth[world.FEED] == world.SINGLES
+    def draws_per_client(self) -> float:
+        """How the work grows with the number of clients, at worst."""
+        return world.draws_per_client(self.truth, self.view[run.RULE] in (EMPIRICAL, VARIANCE))
 
 
 def make_plan(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool) -> Plan:
@@ -53,9 +54,9 @@ def make_plan(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool)
     rule = policy.rule
     if rule == EMPIRICAL and isinstance(truth.category.family, Bernoulli):
         rule = KL  # two-point rewards: the same evidence, from the sum alone
-    feed = _feed(rule, lens, truth.category.family, every_reward)
+    feed = _feed(rule, lens, truth, horizon, every_reward)
     check_size(truth, horizon)
-    if rule == EMPIRICAL and feed == world.SINGLES:
+    if rule == EMPIRICAL and feed in (world.SINGLES, world.PIECES):
         _check_memory(policy, truth, horizon)
     patience = (policy.c, policy.inflate) if isinstance(policy, Deterministic) else (0.0, 1.0)
     prior = (lens.prior_clients, lens.prior_total)
@@ -65,6 +66,8 @@ def make_plan(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool)
     if feed == world.CELLS:
         cells = _cells(truth.category.family, truth.mean).copy()
         cells[1] = np.minimum(cells[0], lens.s1)
+    elif feed == world.PIECES:
+        cells = np.full((4, 2), lens.s1)  # the one value that many rewards have
     return Plan(view, truth_row(truth, feed, lens), cells, truth.clients.listed)
 
 
@@ -78,15 +81,27 @@ def truth_row(truth: Truth, feed: int, lens: Lens) -> FloatArray:
     return np.array([*law, feed, *seen, own.statistic, own.s0, *truth.clients.code], dtype=np.float64)
 
 
-def _feed(rule: int, lens: Lens, family: Family, every_reward: bool) -> int:
+def _feed(rule: int, lens: Lens, truth: Truth, horizon: int, every_reward: bool) -> int:
+    """How rewards are drawn; a sum of whole-number rewards that is never really cut is the plain sum."""
+    family = truth.category.family
     cut = lens.statistic == ledger.CUT
     needs_values = rule in (EMPIRICAL, VARIANCE) and not isinstance(family, Bernoulli)
     whole = family.support.whole
     if (cut or needs_values) and whole and not every_reward:
-        return world.CELLS
+        clients = horizon * truth.clients.average
+        plain = not needs_values and never_cut(family, truth.mean, lens.s0, lens.s1, clients)
+        return world.SUM if plain else world.CELLS
+    if cut and not every_reward and _seldom_cut(lens, truth):
+        return world.PIECES
     if cut or needs_values or (every_reward and not isinstance(family, Bernoulli)):
         return world.SINGLES
     return world.SUM
+
+
+def _seldom_cut(lens: Lens, truth: Truth) -> bool:
+    own = truth.category.family.lens()
+    exponential = own.law == GAMMA and own.p0 == 1.0 and own.statistic == ledger.IDENTITY
+    return exponential and lens.s0 <= 0.0 and math.exp(-lens.s1 / truth.mean) < SELDOM
 
 
 @lru_cache(maxsize=64)

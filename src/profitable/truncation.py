@@ -12,6 +12,7 @@ from profitable.kernels.special import gamma_evidence, normal_evidence
 from profitable.types import FloatArray
 
 NEGLIGIBLE = 1e-18  # rewards less likely than this, all together, are drawn one by one instead of told apart
+UNSEEN = 1e-30  # what happens in a run less likely than this cannot come out of random numbers of 53 bits
 MOST_CELLS = 10**6
 
 
@@ -73,15 +74,7 @@ def reward_cells(family: Family, mean: float) -> FloatArray:
         return table
     top = lens.support.high if lens.support.high < math.inf else _last_value(numbers)
     masses = np.array([math.exp(log_mass(*numbers, float(value))) for value in range(int(top) + 1)])
-    beyond = 0.0
-    if lens.support.high == math.inf:
-        value = top + 1.0
-        while True:  # masses fall at least geometrically here
-            term = math.exp(log_mass(*numbers, value))
-            beyond += term
-            value += 1.0
-            if term <= 1e-17 * beyond:
-                break
+    beyond = _beyond(numbers, top, lens.support.high)
     order = np.argsort(-masses, kind="stable")
     likely = masses[order]
     left = np.cumsum(np.append(likely, beyond)[::-1])[::-1]  # summed from the smallest
@@ -92,6 +85,37 @@ def reward_cells(family: Family, mean: float) -> FloatArray:
     table[2, :-1], table[2, -1] = odds, beyond
     table[3, order] = np.arange(order.size)
     return table
+
+
+def never_cut(family: Family, mean: float, low: float, high: float, clients: float) -> bool:
+    """Whether no whole-number reward of that many clients, on average, will ever lie outside [low, high].
+
+    The probability that one does is at most clients x P(X > high): below `UNSEEN`, no sum of rewards shows it.
+
+    >>> from profitable import Poisson
+    >>> never_cut(Poisson(), 5.0, 0.0, 100.0, 1e6), never_cut(Poisson(), 5.0, 0.0, 20.0, 1e6)
+    (True, False)
+    """
+    lens = family.lens()
+    if lens.support.low < low or high < mean:
+        return False
+    numbers = (*lens.law_numbers, lens.statistic_of_mean(mean))
+    top = math.floor(high)
+    first = math.exp(log_mass(*numbers, top + 1.0)) if top < lens.support.high else 0.0
+    return clients * first < UNSEEN and clients * _beyond(numbers, top, lens.support.high) < UNSEEN
+
+
+def _beyond(numbers: tuple[int, float, float, float, float], top: float, highest: float) -> float:
+    """P(X > top), from where on masses fall at least geometrically."""
+    beyond = 0.0
+    value = top + 1.0
+    while value <= highest:
+        term = math.exp(log_mass(*numbers, value))
+        beyond += term
+        value += 1.0
+        if term <= 1e-17 * beyond:
+            break
+    return beyond
 
 
 def _last_value(numbers: tuple[int, float, float, float, float]) -> int:

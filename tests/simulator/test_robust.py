@@ -98,8 +98,10 @@ def test_sums_of_uniform_numbers(width: int) -> None:
 @pytest.mark.parametrize(
     ("truth", "policy", "horizon"),
     [
-        (single(pb.Exponential(), 3.0, 0.3, 300, bound=50.0), "ucb-v", 10**9),
-        (single(pb.Exponential(), 3.0, 0.0, 1, bound=50.0), "kl-bernoulli-ucb", 10**10),
+        (single(pb.Exponential(), 3.0, 3.0, 300, bound=50.0), "ucb-v", 10**9),  # drawn when the mean is below 3
+        (single(pb.Exponential(), 3.0, 0.0, 1, bound=5.0), "kl-bernoulli-ucb", 10**10),
+        (single(pb.Exponential(), 3.0, 0.0, 1, bound=10.0), "kl-bernoulli-ucb", 10**13),  # 28 at a time
+        (single(pb.Gamma(shape=2.0), 3.0, 0.3, 300, bound=50.0), "ucb-v", 10**9),
     ],
 )
 def test_ctrl_c_while_rewards_are_drawn_one_by_one(
@@ -112,6 +114,15 @@ def test_ctrl_c_while_rewards_are_drawn_one_by_one(
         one(truth, policy, horizon=horizon, runs=2)
     assert time.monotonic() - start < 5.0
     assert "this takes long" in caplog.text  # said before, not after
+
+
+def test_seldom_cut_rewards_take_no_time(caplog: pytest.LogCaptureFixture) -> None:
+    """10^15 rounds of rewards of which one in 10^11 is cut."""
+    start = time.monotonic()
+    result = one(single(pb.Exponential(), 2.0, 0.5, 1, bound=50.0), "kl-bernoulli-ucb", horizon=10**15, runs=4)
+    assert result.curves[0].accepted_rounds[0, -1] == pytest.approx(1e15)
+    assert time.monotonic() - start < 60.0
+    assert "this takes long" not in caplog.text
 
 
 def test_results_that_were_joined_are_not_resumed(tmp_path: Path) -> None:

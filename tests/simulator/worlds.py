@@ -10,6 +10,7 @@ import profitable as pb
 from profitable.arrivals import Clients
 from profitable.job import Job, prepare
 from profitable.kernels import events, run
+from profitable.kernels.ledger import IDENTITY
 from profitable.plan import make_plan
 
 BERNOULLI = (pb.Bernoulli(), (0.1, 0.3, 0.5, 0.5, 0.7), (0.2, 0.2, 0.4, 0.6, 0.8))
@@ -71,9 +72,11 @@ def play(
     checkpoints: Sequence[int] = (),
     every_reward: bool = False,
 ) -> Played:
-    """One category by itself, straight from the kernel."""
+    """One category by itself, straight from the kernel; in rounds, continuous rewards are drawn singly."""
     points = np.array(sorted({*checkpoints, horizon}), dtype=np.int64)
-    plan = make_plan(policy, truth, horizon=horizon, every_reward=every_reward)
+    family = truth.category.family
+    singly = (kernel == "rounds" or not blocks) and not family.support.whole and family.lens().statistic == IDENTITY
+    plan = make_plan(policy, truth, horizon=horizon, every_reward=every_reward or singly)
     world, own = (np.random.Generator(np.random.PCG64([seed, part])) for part in (0, 1))
     accepted = np.zeros((runs, points.size), dtype=np.int64)
     counted = np.zeros_like(accepted)

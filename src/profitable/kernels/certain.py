@@ -9,13 +9,10 @@ The worst reward is the smallest one.  Where there is one, no evidence after n m
 
 import math
 
-import numpy as np
-
 from profitable.kernels.compile import kernel
 from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL
-from profitable.kernels.rule import EMPIRICAL, KL_PLUS, POSTERIOR, VARIANCE, evidence
+from profitable.kernels.rule import EMPIRICAL, KL_PLUS, NOTHING, POSTERIOR, VARIANCE, evidence
 
-NOTHING = np.empty(0)
 MOST = 1e19  # clients; no run has more
 MARGIN = 1e-6  # a certainty leaves more room than evidence can be rounded by
 

@@ -12,7 +12,8 @@ import numpy as np
 from profitable.kernels.certain import MARGIN, certain_clients, safe_clients
 from profitable.kernels.compile import kernel
 from profitable.kernels.law import posterior_evidence
-from profitable.kernels.rule import EMPIRICAL, first_time, patience
+from profitable.kernels.lazy import weigh_lazily
+from profitable.kernels.rule import EMPIRICAL, VARIANCE, first_time, patience
 from profitable.kernels.run import (
     DEPTH,
     DIARY_ROWS,
@@ -44,19 +45,20 @@ from profitable.kernels.world import (
     FEED,
     LISTED,
     ONE_PLUS_POISSON,
-    SINGLES,
+    PIECES,
     STATE_ROWS,
     TOTAL,
     arrivals_in,
     average_arrivals,
     draw_batch,
     draw_extra,
+    draws_per_client,
     most_arrivals,
     share_of_extra,
 )
 from profitable.types import FloatArray, IntArray
 
-LOOK_UP_AFTER = 1e6  # rewards drawn one by one before the next look at STOP
+LOOK_UP_AFTER = 1e6  # draws before the next look at STOP
 PENDING = 128  # halving 10^18 rounds needs 60 places
 CANDIDATES = 3.0  # a Thompson block with more expected candidates for rejection is halved
 
@@ -176,9 +178,11 @@ def play_patiently(
     counted: IntArray,
 ) -> None:
     """One run of a policy whose patience is a function of time."""
-    keeps = view[RULE] == EMPIRICAL
+    lazy = truth[FEED] == PIECES and (view[RULE] == EMPIRICAL or view[RULE] == VARIANCE)
+    keeps = lazy or view[RULE] == EMPIRICAL
     sample = new_sample(cells, keeps)
     average = average_arrivals(truth, listed)
+    most = LOOK_UP_AFTER / draws_per_client(truth, keeps)
     room = 0.0
     while True:
         length = look_ahead(world, truth, listed, diary, pending, room, horizon - diary[NOW])
@@ -187,7 +191,10 @@ def play_patiently(
         sample = take(world, truth, cells, listed, diary, pending, state, sample, keeps, checkpoints, accepted, counted)
         if diary[NOW] == horizon or signal[STOP] != 0:
             return
-        nats = weigh(view, state, sample, diary[SIZE])
+        if lazy:
+            nats, sample = weigh_lazily(world, signal, view, truth, state, sample, diary)
+        else:
+            nats = weigh(view, state, sample, diary[SIZE])
         limit = patience(view[C], view[INFLATE], diary[NOW])
         if nats > limit:
             back = first_time(view[C], view[INFLATE], nats)
@@ -212,8 +219,7 @@ def play_patiently(
                 limit,
                 average,
             )
-            if truth[FEED] == SINGLES:
-                room = min(room, LOOK_UP_AFTER)
+            room = min(room, most)
 
 
 @kernel
@@ -244,8 +250,8 @@ def play_by_chance(
     average = average_arrivals(truth, listed)
     look_ahead(world, truth, listed, diary, pending, 0.0, horizon)
     take(world, truth, cells, listed, diary, pending, state, sample, False, checkpoints, accepted, counted)
+    nats = weigh(view, state, sample, 0)
     while diary[NOW] < horizon and signal[STOP] == 0:
-        nats = weigh(view, state, sample, 0)
         clients = state[CLIENTS] + view[PRIOR_CLIENTS]
         total = state[TOTAL] + view[PRIOR_TOTAL]
         law, p0, p1, p2, target = int(view[LAW]), view[P0], view[P1], view[P2], view[TARGET]
@@ -271,6 +277,7 @@ def play_by_chance(
             look_ahead(world, truth, listed, diary, pending, 0.0, 1)
             cut(world, diary, pending, 1)
             take(world, truth, cells, listed, diary, pending, state, sample, False, checkpoints, accepted, counted)
+            nats = weigh(view, state, sample, 0)
             continue
         before = own.standard_exponential() / -math.log1p(-ceiling)
         sure = length if before >= length else int(before)
@@ -285,6 +292,7 @@ def play_by_chance(
             else:
                 cut(world, diary, pending, 1)
                 take(world, truth, cells, listed, diary, pending, state, sample, False, checkpoints, accepted, counted)
+                nats = weigh(view, state, sample, 0)
 
 
 @kernel

@@ -14,6 +14,8 @@ A rule is an integer code: which evidence to compute.  The policies of the paper
 
 import math
 
+import numpy as np
+
 from profitable.kernels.compile import kernel
 from profitable.kernels.empirical import empirical_evidence
 from profitable.kernels.law import BINOMIAL, against, is_below, mean_high, mean_low, posterior_evidence, shortfall
@@ -25,6 +27,7 @@ POSTERIOR = 2
 EMPIRICAL = 3
 VARIANCE = 4
 
+NOTHING = np.empty(0)  # the values for rules that need none
 LAST_ROUND = 10**18  # rounds are 64-bit integers; what lies beyond counts as never
 
 

@@ -11,7 +11,7 @@ from profitable.kernels.compile import kernel
 from profitable.kernels.empirical import empirical_dual
 from profitable.kernels.law import is_below
 from profitable.kernels.ledger import squared_deviations
-from profitable.kernels.rule import EMPIRICAL, VARIANCE, evidence, patience
+from profitable.kernels.rule import EMPIRICAL, NOTHING, VARIANCE, evidence, patience
 from profitable.kernels.world import (
     CLIENTS,
     MULTIPLIER,
@@ -38,7 +38,8 @@ PLACE = 3  # the next checkpoint
 DEPTH = 4  # entries in the pile of pending rounds
 SIZE = 5  # values kept in the sample
 LAST = 6  # whether the latest round was accepted
-DIARY_ROWS = 7
+RESOLVED = 7  # how many of the sample are single rewards, no sums (kernels/lazy.py)
+DIARY_ROWS = 8
 
 # Columns of the outcome of a run, beside the accepted rounds and clients at each checkpoint.
 LAST_ACCEPTED = 0  # whether round T was accepted
@@ -73,8 +74,8 @@ def weigh(view: FloatArray, state: FloatArray, sample: FloatArray, size: int) ->
         state[CLIENTS] + view[PRIOR_CLIENTS],
         state[TOTAL] + view[PRIOR_TOTAL],
         spread,
-        sample[0, :size],
-        sample[1, :size],
+        NOTHING,
+        NOTHING,
         view[TARGET],
     )
 

@@ -5,9 +5,10 @@ of 1e-8 nor one of 1e5 nats loses digits.  Arguments named `gap` carry a differe
 exactly than its two terms would give it; see `kernels/law.py`.
 
 Method: a saddle-point prefactor (deviance + Stirling remainder: no cancellation however large the parameters) times
-a continued fraction.  Those fractions need ever more terms as the point nears the mean; within `NEAR` standard
-deviations the tail at `FAR` standard deviations is taken instead, plus a Gauss-Legendre quadrature of the density
-in between: all terms positive, a bounded cost for any number of clients.
+a continued fraction.  Those fractions need ever more terms as the point nears the mean.  For the gamma law Temme's
+expansion (`kernels/temme.py`) takes over there; for the beta law, within `NEAR` standard deviations, the tail at `FAR`
+standard deviations, plus a Gauss-Legendre quadrature of the density in between: all terms positive.  Either way the
+cost is bounded for any number of clients.
 """
 
 import math
@@ -15,10 +16,12 @@ import math
 import numpy as np
 
 from profitable.kernels.compile import kernel
+from profitable.kernels.temme import LARGEST_ETA, gamma_tail
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 LOG_TWO = math.log(2.0)
-LARGE = 100.0  # parameters from here on are "large": near the mean the quadrature replaces the fraction
+LARGE = 100.0  # parameters from here on are "large": near the mean something else replaces the fraction
+LARGEST_DEVIANCE = 300.0  # where the fractions are fast, long before exp(-deviance) underflows
 NEAR = 1.5
 FAR = 3.0
 SMALLEST = 1e-300  # stands for 0 in Lentz's algorithm
@@ -146,17 +149,6 @@ def gamma_lower_series(a: float, x: float) -> float:
 
 
 @kernel
-def gamma_between(a: float, x: float, gap: float, far: float) -> float:
-    """Mass of the Gamma(a) law between x and a + far, where gap = x - a; for large a, in absolute value."""
-    half = 0.5 * (far - gap)
-    total = 0.0
-    for node, weight in zip(NODES, WEIGHTS):
-        g = gap + half * (1.0 + node)
-        total += weight * math.exp(log_gamma_front(a, a + g, g)) / (a + g)
-    return abs(half) * total
-
-
-@kernel
 def gamma_evidence(a: float, x: float, gap: float, upper: bool) -> float:
     """-log P(G >= x) if `upper`, else -log P(G <= x), for G ~ Gamma(a, 1); gap = x - a."""
     if x <= 0.0:
@@ -171,17 +163,13 @@ def gamma_evidence(a: float, x: float, gap: float, upper: bool) -> float:
         else:
             log_small = front + math.log(gamma_lower_series(a, x))
     else:
-        deviation = math.sqrt(a)
-        z = gap / deviation
-        small_is_upper = z >= 0.0
-        side = 1.0 if small_is_upper else -1.0
-        near = abs(z) < NEAR
-        g = side * FAR * deviation if near else gap
-        front = log_gamma_front(a, a + g, g) if near else log_gamma_front(a, x, gap)
-        fraction = gamma_upper_fraction(a, g) if small_is_upper else gamma_lower_fraction(a, a + g, g)
-        log_small = front + math.log(fraction)
-        if near:
-            log_small = math.log(math.exp(log_small) + gamma_between(a, x, gap, g))
+        small_is_upper = gap >= 0.0
+        deviance = deviance_term(a, x, gap)
+        if deviance <= min(LARGEST_DEVIANCE, 0.5 * LARGEST_ETA**2 * a):
+            log_small = math.log(gamma_tail(a, deviance, small_is_upper))
+        else:
+            fraction = gamma_upper_fraction(a, gap) if small_is_upper else gamma_lower_fraction(a, x, gap)
+            log_small = log_gamma_front(a, x, gap) + math.log(fraction)
     log_small = min(log_small, 0.0)
     if small_is_upper == upper:
         return -log_small

@@ -8,6 +8,7 @@ rewards; how a batch of n clients is drawn (its feed) depends on what it needs o
 | `SUM`     | the sum of the statistics, at once                   | policies for which the sum is sufficient         |
 | `CELLS`   | how many clients have each value: a multinomial draw | whole-number rewards, cut or kept value by value |
 | `SINGLES` | every reward                                         | continuous rewards, cut or kept one by one       |
+| `PIECES`  | how many are cut, and the sum of the others          | Exponential rewards that are seldom cut          |
 """
 
 import math
@@ -18,6 +19,7 @@ from profitable.kernels.compile import kernel
 from profitable.kernels.draw import draw_binomial, draw_poisson, draw_total, log_mass
 from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE
 from profitable.kernels.ledger import CUT, IDENTITY, LOG_RATIO, POWER
+from profitable.kernels.pieces import draw_piece, largest_piece
 from profitable.types import FloatArray, IntArray
 
 # Columns of a truth.
@@ -28,14 +30,15 @@ TRANSFORM, T0 = 9, 10  # how a reward follows from its statistic
 ARRIVALS, A0, A1 = 11, 12, 13
 TRUTH_COLUMNS = 14
 
-SUM, CELLS, SINGLES = 0, 1, 2
+SUM, CELLS, SINGLES, PIECES = 0, 1, 2, 3
 FEW = 20  # uniform numbers that are drawn singly
 CONSTANT, ONE_PLUS_POISSON, UNIFORM, LISTED = 0, 1, 2, 3  # A0: number, rate, low; A1: high
 
 # What a run knows of a category: rows of its state.
 CLIENTS, TOTAL, SQUARES, REVENUE = 0, 1, 2, 3
 MULTIPLIER = 4  # where the dual of KL-Emp-UCB was solved last
-STATE_ROWS = 5
+AT_LARGEST, SLOPE = 5, 6  # that dual and its slope at the largest multiplier (kernels/lazy.py)
+STATE_ROWS = 7
 
 
 @kernel
@@ -143,12 +146,19 @@ def draw_from(rng: np.random.Generator, truth: FloatArray, start: float, probabi
 
 
 @kernel
+def make_room(sample: FloatArray, size: int, needed: int) -> FloatArray:
+    """The sample (values, counts), `size` long, in a larger array if `needed` are more than fit."""
+    if needed <= sample.shape[1]:
+        return sample
+    larger = np.ones((2, max(2 * size, needed)))
+    larger[:, :size] = sample[:, :size]
+    return larger
+
+
+@kernel
 def keep(sample: FloatArray, size: int, value: float) -> FloatArray:
-    """Write one more value behind the `size` that are there; the sample (values, counts) grows when it is full."""
-    if size == sample.shape[1]:
-        larger = np.ones((2, 2 * size))
-        larger[:, :size] = sample
-        sample = larger
+    """Write one more value behind the `size` that are there."""
+    sample = make_room(sample, size, size + 1)
     sample[0, size] = value
     return sample
 
@@ -236,6 +246,54 @@ def draw_cells(
 
 
 @kernel
+def draw_pieces(
+    rng: np.random.Generator,
+    truth: FloatArray,
+    clients: int,
+    state: FloatArray,
+    sample: FloatArray,
+    size: int,
+    keeps: bool,
+) -> tuple[FloatArray, int]:
+    """Draw how many rewards are cut and the sum of the others; `draw_batch` for Exponential rewards.
+
+    What is kept are the numbers and sums of pieces: `kernels/lazy.py` draws their rewards if they are asked for.
+    """
+    mean, high = truth[MEAN], truth[VIEW_HIGH]
+    bound = high / mean
+    cut = draw_binomial(rng, clients, math.exp(-bound))
+    most = largest_piece(bound)
+    left = clients - cut
+    seen = cut * high
+    size = max(size, 1)
+    while left > 0:
+        number = min(left, most)
+        total = draw_piece(rng, number, bound)
+        seen += mean * total
+        left -= number
+        if keeps:
+            sample = keep(sample, size, total)
+            sample[1, size] = number
+            size += 1
+    state[TOTAL] += seen
+    state[SQUARES] += cut * high * high
+    state[REVENUE] += seen
+    if cut > 0:
+        state[REVENUE] += mean * rng.standard_gamma(float(cut))
+        if keeps:
+            sample[1, 0] += cut
+    return sample, size
+
+
+@kernel
+def draws_per_client(truth: FloatArray, keeps: bool) -> float:
+    """What a batch costs for each of its clients: draws, or pieces."""
+    if truth[FEED] == SINGLES or (truth[FEED] == PIECES and keeps):
+        return 1.0
+    return 1.0 / largest_piece(truth[VIEW_HIGH] / truth[MEAN]) if truth[FEED] == PIECES else 0.0
+
+
+@kernel
 def draw_batch(
     rng: np.random.Generator,
     truth: FloatArray,
@@ -250,6 +308,8 @@ def draw_batch(
     state[CLIENTS] += clients
     if truth[FEED] == SINGLES:
         return draw_singles(rng, truth, clients, state, sample, size, keeps)
+    if truth[FEED] == PIECES:
+        return draw_pieces(rng, truth, clients, state, sample, size, keeps)
     if truth[FEED] == CELLS:
         return draw_cells(rng, truth, cells, clients, state, sample, size, keeps)
     total = draw_sum(rng, truth, float(clients))
