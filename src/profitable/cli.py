@@ -67,8 +67,8 @@ def paper(
     variant: Annotated[
         str | None,
         typer.Option(
-            help="paper, authors (C - 1 ~ Poisson(rate - 1) and log(10 t/N) in the + policies) or both "
-            "[default: both; paper with --quick]"
+            help="paper, authors (C - 1 ~ Poisson(rate - 1) and log(10 t/N) in the + policies) or both, the authors' "
+            "with a fifth of the runs [default: both; paper with --quick]"
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of every experiment, instead of its own number.")] = None,
