@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine with python3.11+, make and a package registry:
-#   make run    set up, then play the paper's credit example
+#   make run    set up, then run the paper's experiments and write the report
 #   make test   set up, then run every check
 
 PYTHON ?= python3
@@ -7,10 +7,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.ready-bench
 
-.PHONY: run test lint types imports pytest bench soak lock clean
+.PHONY: run test lint types imports pytest browser docs bench soak lock clean
 
 run: $(READY)
-	$(BIN)/profitable credit
+	$(BIN)/profitable paper
 
 test: lint types imports pytest
 
@@ -24,8 +24,22 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-pytest: $(READY)
+pytest: $(READY) browser
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# The tests open the report in Chromium; where it is missing and cannot be installed, they are skipped and say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing Chromium for the tests of the report ..."; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	      apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null 2>&1 || \
+	      echo "Chromium could not be installed: the tests of the report in a browser are skipped"; \
+	  else echo "no Chromium: the tests of the report in a browser are skipped"; fi
+
+# Renew docs/paper.md and its pictures from a full run.
+docs: run
+	$(BIN)/python docs/renew_paper.py results/paper
 
 # Slower evidence: the mpmath grid at full density; events against rounds with longer horizons and more runs.
 soak: $(READY)

@@ -55,7 +55,7 @@ def options(
 @app.command(epilog="Example: profitable paper --quick --experiment poisson --out results/poisson")
 def paper(
     quick: Annotated[
-        bool, typer.Option("--quick", help="A look in about ten seconds: few runs, the paper's variant.")
+        bool, typer.Option("--quick", help="A look in about ten seconds: the paper's four experiments with few runs.")
     ] = False,
     experiment: Annotated[
         list[str] | None,
@@ -68,7 +68,7 @@ def paper(
         str | None,
         typer.Option(
             help="paper, authors (C - 1 ~ Poisson(rate - 1) and log(10 t/N) in the + policies) or both, the authors' "
-            "with a fifth of the runs [default: both; paper with --quick]"
+            "with a tenth of the runs [default: both; paper with --quick]"
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of every experiment, instead of its own number.")] = None,

@@ -150,7 +150,7 @@ def heavy_tail(truths: Sequence[Truth], tail: str, t: float, runs: int) -> float
             continue
         ratio = lens.statistic_of_mean(truth.category.threshold) / lens.statistic_of_mean(truth.mean)
         weight = 0.0
-        for clients, probability in _first_round(truth):
+        for clients, probability in first_round(truth):
             power = lens.p0 * clients
             odds = power * math.log(ratio) if ratio > 0.0 else -math.inf
             if tail == TAIL_DIVERGENCE:
@@ -168,7 +168,7 @@ def tail_of(policy: Policy) -> str:
     return TAIL_POSTERIOR if isinstance(policy, Bayesian) else TAIL_DIVERGENCE
 
 
-def _first_round(truth: Truth) -> list[tuple[int, float]]:
+def first_round(truth: Truth) -> list[tuple[int, float]]:
     """How many clients come in round 1, and how likely that is (as far as it matters here)."""
     code, first, second = truth.clients.code
     if code == world.ONE_PLUS_POISSON:

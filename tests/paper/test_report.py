@@ -20,7 +20,7 @@ EXPERIMENTS = ("bernoulli", "poisson", "long-bernoulli", "arrivals", "unlucky")
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    reproduce(folder, experiments=EXPERIMENTS, runs=100)
+    reproduce(folder, experiments=EXPERIMENTS, quick=True, variant="both", runs=100)
     return folder / "report.html"
 
 

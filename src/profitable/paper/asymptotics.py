@@ -1,12 +1,15 @@
 """What theory says about long horizons, in closed form: slopes of the regret, and the price of an unlucky start."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from profitable import bounds
 from profitable.errors import InputError
+from profitable.families import Exponential
 from profitable.kernels.special import gamma_evidence
+from profitable.plan import first_round
 from profitable.scenario import Scenario
 
 # Evidence after N clients of mean mu is about N d + k log N (docs/paper.md).
@@ -43,19 +46,51 @@ def expected_slope(scenario: Scenario, policy: str, start: float, end: float, *,
     return slope
 
 
-def unlucky_slope(ratio: float, policy: str, *, most: int = 2_000) -> float:
-    """In the limit, rejected rounds of a profitable Exponential category per log t; one client a round, ratio tau/mu.
+def unlucky_slope(
+    ratio: float,
+    policy: str,
+    *,
+    arrivals: Sequence[tuple[int, float]] = ((1, 1.0),),
+    inflate: float = 1.0,
+    most: int = 2_000,
+) -> float:
+    """In the limit, rejected rounds of a profitable Exponential category per log t; `ratio` is tau/mu.
 
-    After n rewards that add up to little, the wait exceeds w with probability r^n/w for a posterior policy, and with
-    r^n (n/e)^n/n! / w for a divergence (c = 0); the sum over n is the coefficient (docs/paper.md).
+    After n rewards that add up to little, the wait exceeds w with probability r^n/w for a posterior policy, with
+    r^n (n/e)^n/n! / w for kl-UCB (c = 0), and n times that for kl-UCB+; the sum over the n that can be reached is the
+    coefficient (docs/paper.md).  `arrivals`: how many clients come in a round, and how likely that is.
 
-    >>> unlucky_slope(0.5, "ts"), round(unlucky_slope(0.5, "kl-ucb"), 3)
+    >>> round(unlucky_slope(0.5, "ts"), 6), round(unlucky_slope(0.5, "kl-ucb"), 3)
     (1.0, 0.302)
+    >>> round(unlucky_slope(0.5, "ts", arrivals=[(2, 1.0)]), 6)  # phi/(1 - phi), phi = E[r^C]
+    0.333333
     """
-    if policy in ("ts", "bayes-ucb"):
-        return ratio / (1.0 - ratio)
-    terms = (n * math.log(ratio * n / math.e) - math.lgamma(n + 1.0) for n in range(1, most))
-    return math.fsum(math.exp(term) for term in terms)
+    reached = np.zeros(most)  # the probability that n clients have been seen after some round
+    reached[0] = 1.0
+    total = 0.0
+    for n in range(1, most):
+        reached[n] = math.fsum(chance * reached[n - clients] for clients, chance in arrivals if clients <= n)
+        log_weight = n * math.log(ratio)
+        if policy.startswith("kl-"):
+            log_weight += n * math.log(n / math.e) - math.lgamma(n + 1.0)
+        if policy == "kl-ucb+":
+            log_weight += math.log(n / inflate)
+        term = math.exp(log_weight)
+        total += reached[n] * term
+        if n > most // 20 and term < 1e-12 * total:
+            break
+    return float(total)
+
+
+def expected_unlucky_slope(scenario: Scenario, policy: str, *, inflate: float = 1.0) -> float:
+    """Regret of the profitable categories per log t in the limit: 0 but for Exponential-type rewards."""
+    slope = 0.0
+    for truth in scenario.truths:
+        if truth.profitable and isinstance(truth.category.family, Exponential):
+            ratio = truth.category.threshold / truth.mean
+            rounds = unlucky_slope(ratio, policy, arrivals=first_round(truth), inflate=inflate)
+            slope += truth.loss * truth.clients.average * rounds
+    return slope
 
 
 def unlucky_at_least(ratio: float, t: int) -> float:
@@ -91,6 +126,6 @@ def unlucky_at_most(ratio: float, t: int, *, most: int = 400) -> float:
         waits = np.where(accept > 0.0, (1.0 - accept) * still / np.maximum(accept, 1e-300), t - 1.0)
         term = float(np.trapezoid(density * waits, log_x))
         total += term
-        if term < 1e-12 * total:
+        if term < 1e-9 * total:
             break
-    return total
+    return float(total)

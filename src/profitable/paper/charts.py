@@ -3,7 +3,6 @@
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -37,6 +36,7 @@ PICTURE_WIDTH, HEIGHT = 640, 380
 SHOWN_DIGITS = 6
 FEWEST_BEYOND = 20.0  # runs behind the last point of a tail
 DATA = "curves"
+NEAR = "near"  # the selection of the time that is pointed at
 SUPERSCRIPTS = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹", "¹⁰", "¹¹", "¹²", "¹³", "¹⁴", "¹⁵"]
 POWER_LABEL = f"'10' + {SUPERSCRIPTS}[round(log(datum.value) / LN10)]"
 MANY_POWERS = 6  # from so many decades on, only every other power of ten has a label
@@ -52,9 +52,12 @@ class Figure:
     caption: str
     chart: dict[str, Any]
 
-    def spec(self, width: int | str = "container") -> dict[str, Any]:
-        """The Vega-Lite specification, of that width."""
-        return self.chart | {"width": width}
+    @property
+    def picture(self) -> dict[str, Any]:
+        """The specification of a picture: of a fixed width, and without what only shows when pointed at."""
+        seen = [layer for layer in self.chart["layer"] if layer["mark"]["type"] not in ("rule", "point")]
+        params = [param for param in self.chart["params"] if param["name"] != NEAR]
+        return self.chart | {"width": PICTURE_WIDTH, "layer": seen, "params": params}
 
 
 def figures(name: str, result: Result) -> list[Figure]:
@@ -159,7 +162,7 @@ def _plain(chart: Any, title: str, rows: Rows) -> dict[str, Any]:
             labelFontSize=12, labelLimit=300,
         )
     )  # fmt: skip
-    spec = cast(dict[str, Any], json.loads(chart.to_json(validate=False)))
+    spec = cast(dict[str, Any], chart.to_dict(validate=False))
     return spec | {"datasets": {DATA: rows}}
 
 
@@ -226,7 +229,7 @@ def _look(name: str) -> tuple[str, list[int]]:
 
 def _toggle(field: str, names: Sequence[str]) -> Any:
     """A click on a name in the legend hides or shows its curve; all are shown at first."""
-    everything = [{field: name} for name in names]
+    everything: Any = [{field: name} for name in names]
     return alt.selection_point(name="shown", fields=[field], bind="legend", toggle="true", value=everything)
 
 

@@ -16,7 +16,7 @@ from profitable.policies import ThompsonSampling
 from profitable.progress import Progress
 from profitable.tables import text_table
 
-CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 100, 10
+CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 50, 10
 
 
 def reproduce(
@@ -41,7 +41,7 @@ def reproduce(
     study = conduct(chosen, folder=folder, seed=seed, workers=workers, fresh=fresh)
     simulated = time.perf_counter() - start
     plays = CREDIT_PLAYS_QUICK if quick else CREDIT_PLAYS
-    with Progress(total=plays + len(chosen), title="report") as bar:
+    with Progress(total=plays + 1.3 * len(chosen), title="report") as bar:
         steps = iter(range(1, 10**6))
 
         def advance() -> None:
@@ -50,11 +50,13 @@ def reproduce(
         example = credit.run(ThompsonSampling(), rounds=CREDIT_ROUNDS, plays=plays, seed=seed, advance=advance)
         command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
         summary = summarise(study, example)
-        files = report.write_report(study, example, summary, folder, command=command, advance=advance)
+        scale = 1.0 if quick else 1.5
+        files = report.write_report(study, example, summary, folder, command=command, scale=scale, advance=advance)
     reported = time.perf_counter() - start - simulated
     return "\n\n".join(
         [
             *_regret_tables(study),
+            "† A few unlucky runs carry the mean: its true error is larger than the one shown.",
             _claims_table(summary),
             f"Took {simulated:.0f} s for the simulations and {reported:.0f} s for the report.",
             f"Report: {files[0]}   Numbers: {files[2]}   Pictures: {folder}/*.png, *.svg",

@@ -19,7 +19,7 @@ NAMES = (*PAPER, *BEYOND)
 AUTHORS = "-authors"  # ends the name of an experiment as the authors ran it
 INFLATE = 10.0  # log(10 t/N) in their ⁺ policies
 QUICK = 50  # a quick look has so many times fewer runs
-BESIDE = 5  # the authors' variant beside the paper's, too: it is there for the verdicts on the claims
+BESIDE = 10  # the authors' variant beside the paper's, too: it is there for the verdicts on the claims
 LEAST_RUNS = 100
 
 
@@ -88,14 +88,16 @@ def load(name: str) -> Experiment:
 
 
 def choose(names: Sequence[str], *, variant: str, runs: int | None, quick: bool) -> list[Experiment]:
-    """The experiments of those names (all if there are none), as in the paper, as the authors ran them, or both.
+    """The experiments of those names, as in the paper, as the authors ran them, or both.
+
+    Without names: all, or the paper's own for a quick look.
 
     >>> [each.name for each in choose(["arrivals", "sharp-poisson"], variant="both", runs=None, quick=False)]
     ['sharp-poisson', 'sharp-poisson-authors', 'arrivals']
     """
     if variant not in ("paper", "authors", "both"):
         raise InputError("variant", variant, "is unknown", "choose from paper, authors, both")
-    wanted = {load(name).name for name in names} or set(NAMES)
+    wanted = {load(name).name for name in names} or set(PAPER if quick else NAMES)
     chosen: list[Experiment] = []
     for name in NAMES:
         if name not in wanted:

@@ -10,6 +10,7 @@ from profitable.curve import Curve
 from profitable.paper.study import Outcome, Study
 
 HOLDS, RESTRICTED, FAILS, NOT_RUN = "holds", "holds with a restriction", "does not hold", "not run"
+FEW = " †"  # a few unlucky runs carry the mean: its true error is larger than the one shown
 SURE = 4.0  # standard errors: a difference of that size is not chance
 
 
@@ -61,11 +62,8 @@ def plus_minus(value: float, error: float) -> str:
 
 
 def final(curve: Curve) -> str:
-    """Final regret ± error; where a few runs carry the mean, it says so instead."""
-    value, error = float(curve.regret[-1]), float(curve.stderr[-1])
-    if curve.carried_by_few[-1]:
-        return f"{value:,.4g} (few runs)".replace(",", " ")
-    return plus_minus(value, error)
+    """Final regret ± error, with a mark where a few runs carry the mean, so that the error is too small."""
+    return plus_minus(float(curve.regret[-1]), float(curve.stderr[-1])) + (FEW if curve.carried_by_few[-1] else "")
 
 
 def lead(better: Curve, worse: Curve) -> float:

@@ -4,6 +4,7 @@ Every file is written whole, the page last: an interruption leaves the old repor
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,14 +16,13 @@ from markupsafe import Markup
 from profitable.credit import CreditResult
 from profitable.files import replace_file, replace_json, replace_text
 from profitable.paper.asymptotics import unlucky_slope
-from profitable.paper.charts import PICTURE_WIDTH, Figure, credit_figure, figures, tail_figure
+from profitable.paper.charts import Figure, credit_figure, figures, tail_figure
 from profitable.paper.study import Outcome, Study
 from profitable.tables import number
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE, TEXT, NUMBERS = "report.html", "report.md", "summary.json"
 WITHOUT_PICTURE = ("arrivals", "bounds")  # their tables say it all
-PICTURE_SCALE = 2.0
 
 
 def write_report(
@@ -32,17 +32,21 @@ def write_report(
     folder: Path,
     *,
     command: str,
+    scale: float = 1.5,
     advance: Callable[[], object] = lambda: None,
 ) -> list[Path]:
-    """Write everything; returns the page, the text, the numbers and the pictures.  `advance`: after each picture."""
+    """Write everything; returns the page, the text, the numbers and the pictures.
+
+    `scale` is that of the PNG pictures, which take the longest; `advance` is called after each.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {name: _figures(outcome) for name, outcome in study.outcomes.items()}
     drawn["credit"] = [credit_figure(credit)]
     pictures: list[Path] = []
     for figure in (figure for group in drawn.values() for figure in group):
-        pictures += save_pictures(figure, folder)
+        pictures += save_pictures(figure, folder, scale)
         advance()
-    values = {"summary": summary, "figures": drawn, "command": command, "results": folder.name}
+    values = {"summary": summary, "figures": drawn, "command": command}
     numbers = replace_json(folder / NUMBERS, summary)
     text = replace_text(folder / TEXT, _environment(html=False).get_template("report.md.j2").render(values))
     page = _environment(html=True).get_template("report.html.j2").render(values, script=_script(), specs=_specs(drawn))
@@ -61,14 +65,20 @@ def _figures(outcome: Outcome) -> list[Figure]:
     return [tail_figure(name, result, limits)]
 
 
-def save_pictures(figure: Figure, folder: Path) -> list[Path]:
+def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
     """The figure as SVG and PNG."""
-    svg = vl_convert.vegalite_to_svg(figure.spec(PICTURE_WIDTH))
-    png = vl_convert.svg_to_png(svg, scale=PICTURE_SCALE)
+    svg = _renumber(vl_convert.vegalite_to_svg(figure.picture))
+    png = vl_convert.svg_to_png(svg, scale=scale)
     return [
         replace_text(folder / f"{figure.name}.svg", svg),
         replace_file(folder / f"{figure.name}.png", lambda path: path.write_bytes(png)),
     ]
+
+
+def _renumber(svg: str) -> str:
+    """Clip paths are numbered through a whole process: here from 0 in each picture, so that the bytes are the same."""
+    numbers: dict[str, str] = {}
+    return re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), svg)
 
 
 def _environment(*, html: bool) -> Environment:
@@ -104,5 +114,5 @@ def _script() -> Markup:
 
 def _specs(drawn: dict[str, list[Figure]]) -> Markup:
     """All charts as one JSON object, safe inside a script element."""
-    specs: dict[str, Any] = {figure.name: figure.spec() for group in drawn.values() for figure in group}
+    specs: dict[str, Any] = {figure.name: figure.chart for group in drawn.values() for figure in group}
     return Markup(json.dumps(specs, separators=(",", ":")).replace("</", "<\\/"))

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from profitable import bounds
-from profitable.paper.asymptotics import LOGARITHMS, expected_slope
+from profitable.paper.asymptotics import LOGARITHMS, expected_slope, expected_unlucky_slope
 from profitable.paper.experiment import INFLATE
-from profitable.paper.finding import FAILS, HOLDS, RESTRICTED, SURE, Finding, checkpoint, not_run, plus_minus
+from profitable.paper.finding import FAILS, FEW, HOLDS, RESTRICTED, SURE, Finding, checkpoint, not_run, plus_minus
 from profitable.paper.study import Outcome, Study
 
 LONG = ("long-bernoulli", "long-poisson", "long-exponential")
@@ -23,6 +23,7 @@ class Slope:
     constant: float
     with_factor: float
     expected: float
+    expected_profitable: float
     total: tuple[float, float]
     profitable: tuple[float, float]
     unprofitable: tuple[float, float]
@@ -37,6 +38,7 @@ class Slope:
             "lower_bound_constant": self.constant,
             "upper_bound_constant": self.with_factor,
             "expected_unprofitable": self.expected,
+            "expected_profitable": self.expected_profitable,
             "slopes": values,
             "carried_by_few_runs": self.carried_by_few,
         }
@@ -62,6 +64,7 @@ def slopes(outcome: Outcome) -> list[Slope]:
                 constant,
                 with_factor,
                 expected_slope(scenario, policy, start, float(curve.t[-1]), inflate=inflate),
+                expected_unlucky_slope(scenario, policy, inflate=inflate),
                 curve.slope(start),
                 curve.slope(start, "profitable"),
                 curve.slope(start, "unprofitable"),
@@ -104,7 +107,7 @@ def decide_lower_bound(study: Study, by_authors: bool) -> Finding:
         (
             slope.experiment,
             slope.policy,
-            plus_minus(*slope.total) + (" (few runs)" if slope.carried_by_few else ""),
+            plus_minus(*slope.total) + (FEW if slope.carried_by_few else ""),
             f"{slope.constant:.4g}",
             plus_minus(*slope.unprofitable),
             f"{slope.expected:.4g}",

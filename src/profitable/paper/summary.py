@@ -7,7 +7,7 @@ import numpy as np
 from profitable.credit import CreditResult
 from profitable.paper.claims import claims
 from profitable.paper.experiment import PAPER
-from profitable.paper.finding import checkpoint, final, plus_minus
+from profitable.paper.finding import FEW, checkpoint, final, plus_minus
 from profitable.paper.questions import answers
 from profitable.paper.slopes import LONG, slopes
 from profitable.paper.study import Outcome, Study
@@ -108,7 +108,8 @@ def slopes_table(study: Study) -> dict[str, Any]:
             f"{slope.expected:.4g}",
             f"{slope.constant:.4g}",
             f"{slope.with_factor:.4g}",
-            plus_minus(*slope.profitable) + (" (few runs)" if slope.carried_by_few else ""),
+            plus_minus(*slope.profitable) + (FEW if slope.carried_by_few else ""),
+            f"{slope.expected_profitable:.3g}",
         ]
         for slope in found
     ]
@@ -120,6 +121,7 @@ def slopes_table(study: Study) -> dict[str, Any]:
         "lower bound",
         "upper bound",
         "profitable categories",
+        "limit",
     ]
     return {"headers": headers, "rows": rows, "values": [slope.to_dict() for slope in found]}
 
