@@ -12,7 +12,7 @@ from profitable.kernels.special import gamma_evidence
 from profitable.plan import first_round
 from profitable.scenario import Scenario
 
-# Evidence after N clients of mean mu is about N d + k log N (docs/paper.md).
+# Evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons).
 LOGARITHMS = {"kl-ucb": 0.0, "kl-ucb+": 1.0, "bayes-ucb": 0.5, "ts": 0.5}
 
 

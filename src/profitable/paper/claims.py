@@ -77,7 +77,8 @@ def decide_growth(study: Study, by_authors: bool) -> Finding:
             HOLDS, f"All {len(rows)} curves are straight over log t in the last decade.", headers, tuple(rows)
         )
     kept = f"{len(rows) - len(bent)} of {len(rows)} curves are straight over log t in the last decade; not straight: "
-    return Finding(RESTRICTED if knowing else FAILS, kept + ", ".join(bent) + ".", headers, tuple(rows))
+    why = ". Above 1 the policy is still close to accept-all at this horizon; below 1 its initial phase has just ended."
+    return Finding(RESTRICTED if knowing else FAILS, kept + ", ".join(bent) + why, headers, tuple(rows))
 
 
 def decide_gaussian(study: Study, by_authors: bool) -> Finding:

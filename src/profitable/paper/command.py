@@ -9,12 +9,12 @@ from typing import Any
 from profitable import check, credit
 from profitable.errors import InputError
 from profitable.paper.experiment import PAPER, choose
-from profitable.paper.finding import final
+from profitable.paper.finding import final, plus_minus
 from profitable.paper.study import Study, conduct
 from profitable.paper.summary import summarise
 from profitable.policies import ThompsonSampling
 from profitable.progress import Progress
-from profitable.tables import text_table
+from profitable.tables import number, text_table
 
 CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 50, 10
 
@@ -107,9 +107,12 @@ def _regret_tables(study: Study) -> list[str]:
             ]
             for name in names
         ]
-        rows.append(["(lower bound)", *(f"{outcome.result.lower_bound[-1]:.1f}" for outcome in outcomes)])
+        rows.append(
+            ["(lower bound)", *(plus_minus(float(outcome.result.lower_bound[-1]), 0.0) for outcome in outcomes)]
+        )
         headers = ["policy", *(outcome.experiment.name for outcome in outcomes)]
-        runs = ", ".join(dict.fromkeys(str(outcome.result.finished) for outcome in outcomes))
-        title = f"Regret at T = {outcomes[0].result.horizon}, mean of {runs} runs ± standard error, seed {study.seed}"
+        runs = ", ".join(dict.fromkeys(number(outcome.result.finished) for outcome in outcomes))
+        horizon = number(outcomes[0].result.horizon)
+        title = f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed {study.seed}"
         parts.append(f"{title}{', as the authors ran it' if by_authors else ''}:\n{text_table(headers, rows)}")
     return parts

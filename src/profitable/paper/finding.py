@@ -8,6 +8,7 @@ import numpy as np
 
 from profitable.curve import Curve
 from profitable.paper.study import Outcome, Study
+from profitable.tables import number
 
 HOLDS, RESTRICTED, FAILS, NOT_RUN = "holds", "holds with a restriction", "does not hold", "not run"
 FEW = " †"  # a few unlucky runs carry the mean: its true error is larger than the one shown
@@ -56,7 +57,7 @@ def plus_minus(value: float, error: float) -> str:
     ('103.04 ± 0.29', '132 086 ± 39')
     """
     if not np.isfinite(error) or error <= 0.0:
-        return f"{value:,.4g}".replace(",", " ")
+        return number(float(f"{value:.4g}"))
     digits = max(0, 1 - int(np.floor(np.log10(error))))
     return f"{value:,.{digits}f} ± {error:,.{digits}f}".replace(",", " ")
 

@@ -1,0 +1,27 @@
+"""Put the report of a full run into docs/paper.md: `make docs`, or python docs/renew_paper.py results/paper."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+PAGE, PICTURES = DOCS / "paper.md", DOCS / "paper"
+MARK = "<!-- From here on written by the command itself: make docs -->\n"
+
+
+def renew(results: Path) -> None:
+    """Replace everything after the mark, and the pictures."""
+    report = (results / "report.md").read_text(encoding="utf-8")
+    PICTURES.mkdir(exist_ok=True)
+    for old in PICTURES.glob("*.svg"):
+        old.unlink()
+    for picture in re.findall(r"\]\(([\w-]+\.svg)\)", report):
+        shutil.copyfile(results / picture, PICTURES / picture)
+    head = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+    report = re.sub(r"\]\(([\w-]+\.svg)\)", r"](paper/\1)", report)
+    PAGE.write_text(head + MARK + "\n" + report.strip() + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    renew(Path(sys.argv[1]))
