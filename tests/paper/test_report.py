@@ -116,7 +116,7 @@ def test_prints_to_pdf(browser: Browser, report: Path, tmp_path: Path) -> None:
     data = opened.page.pdf(path=tmp_path / "report.pdf", format="A4")
     assert data.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", data)) >= 5
-    assert opened.page.evaluate("[...document.querySelectorAll('details')].every((each) => each.open)")
+    assert opened.page.evaluate("[...document.querySelectorAll('.claim details')].every((each) => each.open)")
     opened.page.close()
 
 

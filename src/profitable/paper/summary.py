@@ -85,7 +85,7 @@ def experiment_summary(outcome: Outcome) -> dict[str, Any]:
         "lower_bound_per_log_t": constant,
         "lower_bound_at_horizon": float(result.lower_bound[-1]),
         "policies": policies,
-        "headers": ["policy", "final regret", "slope per log t (÷ lower bound)", *marks, "right set"],
+        "headers": ["policy", "final regret", "slope per log t (÷ bound)", *marks, "right set"],
         "rows": rows,
         "notes": result.notes(),
         "scenario_file": result.scenario.to_toml(),
