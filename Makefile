@@ -49,6 +49,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/simulator.py
+	$(BIN)/python benchmarks/paper.py
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -388,3 +388,11 @@ def test_json_is_the_contract_s() -> None:
     assert one["t"] == [10, 100, 500]
     assert list(one["accepted_rounds"]) == [f"arm {i}" for i in range(1, 6)]
     assert all(len(row) == 3 for row in (one["regret"], one["stderr"], *one["accepted_rounds"].values()))
+
+
+def test_progress_can_be_a_function() -> None:
+    shares: list[float] = []
+    truth = single(pb.Bernoulli(), 0.5, 0.6)
+    pb.simulate(pb.Scenario("one", [truth]), ["ts"], horizon=1_000, runs=1_000, progress=shares.append)
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] < shares[-1] <= 1.0

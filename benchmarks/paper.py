@@ -1,0 +1,43 @@
+"""What `profitable paper` takes, and where the time goes: the paper's four experiments at full size, and the report.
+
+python benchmarks/paper.py [runs]
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from profitable import credit
+from profitable.paper.experiment import PAPER, choose
+from profitable.paper.report import write_report
+from profitable.paper.study import conduct
+from profitable.paper.summary import summarise
+from profitable.policies import ThompsonSampling
+from profitable.tables import text_table
+
+
+def main(runs: int | None) -> None:
+    experiments = choose(PAPER, variant="paper", runs=runs, quick=False)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        conduct(choose(PAPER, variant="paper", runs=100, quick=False), folder=folder / "warm")  # compiled kernels
+        start = time.perf_counter()
+        study = conduct(experiments, folder=folder / "paper")
+        simulated = time.perf_counter() - start
+        example = credit.run(ThompsonSampling(), rounds=500, plays=50, seed=1)
+        write_report(study, example, summarise(study, example), folder / "paper", command="benchmark")
+        reported = time.perf_counter() - start - simulated
+    rows: list[list[str]] = []
+    for outcome in study.outcomes.values():
+        for curve in sorted(outcome.result.curves, key=lambda curve: -curve.seconds):
+            share = curve.seconds / (simulated + reported)
+            rows.append([outcome.experiment.name, curve.policy, f"{curve.seconds:.1f} s", f"{share:.0%}"])
+    print(text_table(("experiment", "policy", "time", "share"), rows))
+    print(
+        f"\nsimulations {simulated:.1f} s, report {reported:.1f} s, together {simulated + reported:.1f} s (bar: 180 s)"
+    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else None)

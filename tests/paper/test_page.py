@@ -1,0 +1,35 @@
+"""docs/paper.md is what the command writes: a number of a full run, made again, stands there to the last digit."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from profitable import simulate
+from profitable.paper.experiment import NAMES, load
+from profitable.paper.finding import final
+from profitable.version import VERSION
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("policy", ["kl-gaussian-ucb", "ts"])
+def test_a_number_made_again(policy: str) -> None:
+    experiment = load("bernoulli")
+    size = {"horizon": experiment.horizon, "runs": experiment.runs}
+    curve = simulate(experiment.scenario, [policy], **size, seed=1)[policy]
+    table = PAGE.partition("### Scenario 1: Bernoulli\n")[2].partition("###")[0]
+    assert f"| {policy} | {final(curve)} |" in table
+
+
+def test_settings() -> None:
+    assert f"Made with profitable {VERSION}, seed 1, by\n\n    profitable paper --variant both --seed 1" in PAGE
+    for name in NAMES[:4]:
+        assert f"](paper/{name}.svg)" in PAGE
+        assert load(name).title in PAGE
+
+
+def test_no_picture_is_left_over() -> None:
+    shown = set(re.findall(r"\]\(paper/([\w-]+\.svg)\)", PAGE))
+    assert shown == {path.name for path in (DOCS / "paper").iterdir()}
