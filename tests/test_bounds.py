@@ -276,3 +276,11 @@ def test_profitable_categories_cost_nothing_asymptotically() -> None:
         bounds.kl_ucb_unprofitable(BERNOULLI, 0.5, 0.4, horizon=1e4, arrivals=bounds.Arrivals())
     with pytest.raises(InputError, match="ordered"):
         bounds.Arrivals(smallest=3, average=2)
+
+
+def test_the_best_epsilon_is_looked_for_up_to_the_end() -> None:
+    arrivals = bounds.Arrivals(smallest=1.0, average=4.0, largest=7.0)
+    model = (pb.Bernoulli(), 0.1, 0.2)
+    best = bounds.kl_ucb_unprofitable(*model, horizon=1e4, arrivals=arrivals, largest_epsilon=1.0).clients
+    for epsilon in (0.5, 0.9, 0.98, 0.999):
+        assert best <= bounds.kl_ucb_unprofitable(*model, horizon=1e4, arrivals=arrivals, epsilon=epsilon).clients

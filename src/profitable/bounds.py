@@ -381,7 +381,8 @@ def _best(bound: Callable[[float], UpperBound], epsilon: float | None, *, larges
             raise ParameterError("epsilon", epsilon, f"is not in ]0, {largest:g}[", "give a number in between")
         return bound(epsilon)
     points = 100
-    grid = [math.exp(math.log(1e-3) + (math.log(largest) - math.log(1e-3)) * i / points) for i in range(points)]
+    last = math.log(largest * (1.0 - 1e-9))
+    grid = [math.exp(math.log(1e-3) + (last - math.log(1e-3)) * i / (points - 1)) for i in range(points)]
     place = min(range(points), key=lambda i: bound(grid[i]).clients)
     low, high = grid[max(place - 1, 0)], grid[min(place + 1, points - 1)]
     golden = (math.sqrt(5.0) - 1.0) / 2.0

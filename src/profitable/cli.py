@@ -1,6 +1,7 @@
 """The command line.  Thin: it reads arguments, calls the library and prints.  Heavy imports wait until needed."""
 
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -68,14 +69,15 @@ def paper(
         str | None,
         typer.Option(
             help="paper, authors (C - 1 ~ Poisson(rate - 1) and log(10 t/N) in the + policies) or both, the authors' "
-            "with a tenth of the runs [default: both; paper with --quick]"
+            "with fewer runs [default: both; paper with --quick]"
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of every experiment, instead of its own number.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
     workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for report, pictures and results. [default: results/paper(-quick)]")
+        Path | None,
+        typer.Option(help="Folder for report, pictures and results [default: results/paper, with -quick and -NAME]"),
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Run everything anew, also what the folder holds already.")
@@ -87,12 +89,14 @@ def paper(
     """
     from profitable.paper.command import reproduce
 
-    folder = out or Path("results/paper-quick" if quick else "results/paper")
+    # A part of the experiments has a folder of its own, so that it does not replace the whole report.
+    folder = out or Path("results") / "-".join(["paper", *(["quick"] if quick else []), *(experiment or [])])
     size: dict[str, Any] = {"quick": quick, "variant": variant, "runs": runs, "seed": seed}
     try:
         typer.echo(reproduce(folder, experiments=experiment or [], **size, workers=workers, fresh=fresh))
     except KeyboardInterrupt:
-        kept = f"what is finished is kept in {folder}" if folder.exists() else "nothing was written"
+        kept = f"what is finished is kept in {folder}, the report is not renewed"
+        kept = kept if folder.exists() else "nothing was written"
         raise Stopped(f"interrupted; {kept}. Run the same command to go on.") from None
 
 
@@ -282,6 +286,16 @@ def _usage_message(error: typer.TyperException) -> str:
     return message
 
 
+def _leave_interrupted() -> None:
+    """Exit with the documented code.
+
+    Python itself would end by the signal when the interruption met code run from a string, as imports do at places.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
+
+
 def main() -> None:
     """Run the command line: exit 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
     noticed: list[int] = []
@@ -296,10 +310,12 @@ def main() -> None:
         code = app(standalone_mode=False, prog_name="profitable")
         if code == INTERRUPTED:
             typer.echo(NOTHING_KEPT, err=True)
+            _leave_interrupted()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is done, and a late Ctrl-C changes nothing
         sys.exit(code if isinstance(code, int) else DONE)
     except Stopped as stopped:
         typer.echo(f"profitable: {stopped}", err=True)
-        sys.exit(INTERRUPTED)
+        _leave_interrupted()
     except typer.TyperException as error:
         typer.echo(f"profitable: {_usage_message(error)}; try: profitable --help", err=True)
         sys.exit(WRONG_INPUT)
@@ -308,7 +324,7 @@ def main() -> None:
 
         if noticed:  # Ctrl-C in the middle of a compilation comes out of the compiler as something else
             typer.echo(NOTHING_KEPT, err=True)
-            sys.exit(INTERRUPTED)
+            _leave_interrupted()
         if not isinstance(error, ProfitableError):
             raise
         typer.echo(f"profitable: {error}", err=True)

@@ -183,7 +183,7 @@ def run(
     """
     check.whole("rounds", rounds, most=10**5)
     check.whole("plays", plays, most=10**5)
-    check.whole("seed", seed, least=0)
+    check.whole("seed", seed, least=0, most=2**63 - 1)
     histories: list[Play] = []
     for child in np.random.SeedSequence(seed).spawn(plays):
         histories.append(play(policy, rounds, child))

@@ -19,7 +19,7 @@
     │   └── BrokenStateError                    truncated, or not a saved agent at all
     ├── ResultFolderError                   a saved result that cannot be read or written
     │   ├── NewerResultError                    written by a later version of this package
-    │   ├── OtherResultError                    of another simulation than the one to go on with
+    │   ├── OtherResultError (also an InputError)   of another simulation than the one to go on with
     │   └── BrokenResultError                   truncated, or not a saved result at all
     └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
@@ -121,7 +121,7 @@ class NewerResultError(ResultFolderError):
     """A saved result from a later version of this package."""
 
 
-class OtherResultError(ResultFolderError):
+class OtherResultError(ResultFolderError, InputError):
     """A folder that holds another simulation than the one to go on with."""
 
 

@@ -31,7 +31,7 @@ def replace_text(path: Path, text: str) -> Path:
 
 def replace_json(path: Path, value: object) -> Path:
     """A JSON file."""
-    return replace_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    return replace_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _umask() -> int:

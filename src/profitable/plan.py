@@ -11,15 +11,15 @@ from profitable.errors import InputError
 from profitable.families import Bernoulli, Family
 from profitable.kernels import ledger, run, world
 from profitable.kernels.law import BINOMIAL, GAMMA
-from profitable.kernels.rule import EMPIRICAL, KL, VARIANCE
+from profitable.kernels.rule import EMPIRICAL, KL, KL_PLUS, VARIANCE
 from profitable.lens import Lens
 from profitable.policies import Bayesian, BoundedPolicy, Deterministic, Policy
 from profitable.scenario import Truth
+from profitable.tails import DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR, rejected_per_log_t
 from profitable.truncation import never_cut, reward_cells
 from profitable.types import FloatArray, IntArray
 
 MOST_KEPT = 10**7  # rewards that KL-Emp-UCB may keep one by one in a run, at up to 50 bytes each
-TAIL_POSTERIOR, TAIL_DIVERGENCE = "posterior", "divergence"
 MANY_CLIENTS = 1000  # in the first round: none of them are unlucky together
 SELDOM = 0.05  # Exponential rewards that are cut more often than this are drawn singly
 MOST_CLIENTS = 10**18  # 64-bit integers count them, and whole-number rewards
@@ -135,37 +135,31 @@ def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
 
 
 def heavy_tail(truths: Sequence[Truth], tail: str, t: float, runs: int) -> float:
-    """What runs too unlucky to be among those simulated may add to the mean regret at time t: an estimate.
-
-    A profitable category with positive continuous rewards that start close to 0 is rejected for w rounds with a
-    probability like q/w: after n clients of shape k, exp(evidence) and the probability of so small a sum have the same
-    power kn, and q = E[(tau/mu)^(kn)] over the first round's n, in the units of the statistic (TAIL_POSTERIOR; for
-    TAIL_DIVERGENCE times (kn/e)^kn / Gamma(kn + 1)).  Its mean grows like q log t, carried by runs that come once in
-    w/q.
-    """
+    """What runs too unlucky to be among those simulated may add to the mean regret at time t: an estimate."""
     missing = 0.0
     for truth in truths:
-        lens = truth.category.family.lens()
-        if not tail or lens.law != GAMMA or not truth.profitable:
-            continue
-        ratio = lens.statistic_of_mean(truth.category.threshold) / lens.statistic_of_mean(truth.mean)
-        weight = 0.0
-        for clients, probability in first_round(truth):
-            power = lens.p0 * clients
-            odds = power * math.log(ratio) if ratio > 0.0 else -math.inf
-            if tail == TAIL_DIVERGENCE:
-                odds += power * math.log(power) - power - math.lgamma(power + 1.0)
-            weight += probability * math.exp(odds)
-        if weight > 0.0 and t > runs * weight:
-            missing += weight * math.log(t / max(runs * weight, 1.0)) * truth.loss * truth.clients.average
+        rate = unlucky_rate(truth, tail)
+        if t > runs * rate > 0.0:
+            missing += rate * math.log(t / max(runs * rate, 1.0)) * truth.loss * truth.clients.average
     return missing
 
 
+def unlucky_rate(truth: Truth, tail: str) -> float:
+    """Rejected rounds of a category per log t after an unlucky start (`profitable.tails`); 0 if there are none."""
+    lens = truth.category.family.lens()
+    if not tail or lens.law != GAMMA or not truth.profitable:
+        return 0.0
+    ratio = lens.statistic_of_mean(truth.category.threshold) / lens.statistic_of_mean(truth.mean)
+    return rejected_per_log_t(tail, ratio, lens.p0, tuple(first_round(truth)))
+
+
 def tail_of(policy: Policy) -> str:
-    """Which tail a policy has where rewards are positive and continuous: none if it sees them cut."""
-    if isinstance(policy, BoundedPolicy):
+    """Which tail a policy has where rewards are positive and continuous: none if it sees them cut, or with c > 1."""
+    if isinstance(policy, BoundedPolicy) or (isinstance(policy, Deterministic) and policy.c > 1.0):
         return ""
-    return TAIL_POSTERIOR if isinstance(policy, Bayesian) else TAIL_DIVERGENCE
+    if isinstance(policy, Bayesian):
+        return POSTERIOR
+    return DIVERGENCE_PLUS if policy.rule == KL_PLUS else DIVERGENCE
 
 
 def first_round(truth: Truth) -> list[tuple[int, float]]:

@@ -225,7 +225,8 @@ class Keeper:
                 raise
             except BrokenResultError:
                 problem = f"holds a {MANIFEST} that is not ours"
-                raise ResultFolderError("out", str(folder), problem, "choose another folder") from None
+                remedy = f"choose another folder, or delete {folder / MANIFEST}"
+                raise ResultFolderError("out", str(folder), problem, remedy) from None
         self._check_writable()
 
     def _check_writable(self) -> None:

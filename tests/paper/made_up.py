@@ -33,7 +33,7 @@ def outcome(name: str, paths: dict[str, Path], *, spread: float = 0.01, by_autho
         common_random_numbers=False,
     )
     result = job.empty()
-    noise = 1.0 + spread * np.random.default_rng(1).standard_normal((200, 1))
+    noise = np.exp(spread * np.random.default_rng(1).standard_normal((200, 1)))
     for curve in result.curves:
         rows = np.zeros((200, curve.layout.size))
         values = paths[curve.policy.partition(":")[0]](curve.t.astype(float)) * noise

@@ -16,6 +16,8 @@ from profitable.paper.asymptotics import (
     unlucky_slope,
 )
 from profitable.paper.experiment import load
+from profitable.plan import unlucky_rate
+from profitable.tails import DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR, rejected_per_log_t
 
 
 @pytest.mark.parametrize("logarithms", [0.0, 0.5, 1.0])
@@ -36,11 +38,41 @@ def test_expected_slope_tends_to_the_lower_bound() -> None:
         expected_slope(scenario, "ucb-v", 1e6, 1e12)
 
 
+ONE = ((1, 1.0),)
+
+
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 0.75])
-def test_unlucky_slope(ratio: float) -> None:
-    assert unlucky_slope(ratio, "ts") == pytest.approx(ratio / (1.0 - ratio))
+def test_rejected_per_log_t(ratio: float) -> None:
+    assert rejected_per_log_t(POSTERIOR, ratio, 1.0, ONE) == pytest.approx(ratio / (1.0 - ratio))
     lambert = float(mpmath.lambertw(-ratio / mpmath.e))  # sum of n^n x^n / n! is 1/(1 + W(-x)) - 1
-    assert unlucky_slope(ratio, "kl-ucb") == pytest.approx(1.0 / (1.0 + lambert) - 1.0, rel=1e-9)
+    assert rejected_per_log_t(DIVERGENCE, ratio, 1.0, ONE) == pytest.approx(1.0 / (1.0 + lambert) - 1.0, rel=1e-9)
+    # n times the terms: x d/dx of that sum, -x W'(-x) ... by a difference
+    step = 1e-6
+
+    def whole(x: float) -> float:
+        return 1.0 / (1.0 + float(mpmath.lambertw(-x / mpmath.e))) - 1.0
+
+    slope = ratio * (whole(ratio + step) - whole(ratio - step)) / (2.0 * step)
+    assert rejected_per_log_t(DIVERGENCE_PLUS, ratio, 1.0, ONE) == pytest.approx(slope, rel=1e-6)
+
+
+def test_rejected_per_log_t_with_random_arrivals() -> None:
+    """phi/(1 - phi) with phi = E[r^C], C - 1 ~ Poisson(4); and shape 2 is like twice the clients."""
+    truth = load("exponential").scenario.truths[1]
+    phi = 0.5 * math.exp(-4.0 * 0.5)
+    assert unlucky_rate(truth, POSTERIOR) == pytest.approx(phi / (1.0 - phi), rel=1e-9)
+    assert rejected_per_log_t(POSTERIOR, 0.5, 2.0, ONE) == pytest.approx(0.25 / 0.75)
+    assert rejected_per_log_t("", 0.5, 1.0, ONE) == 0.0
+
+
+def test_unlucky_slope() -> None:
+    scenario = load("exponential").scenario  # profitable: means 2 and 4, thresholds 1 and 3, 5 and 7 clients a round
+    phis = (0.5 * math.exp(-4.0 * 0.5), 0.75 * math.exp(-6.0 * 0.25))
+    expected = sum(clients * phi / (1.0 - phi) for clients, phi in zip((5.0, 7.0), phis, strict=True))
+    assert unlucky_slope(scenario, "ts") == pytest.approx(expected, rel=1e-9)
+    assert unlucky_slope(scenario, "kl-ucb:c=3") == 0.0
+    assert unlucky_slope(scenario, "kl-ucb+:inflate=10") == pytest.approx(unlucky_slope(scenario, "kl-ucb+") / 10.0)
+    assert unlucky_slope(load("poisson").scenario, "ts") == 0.0
 
 
 def test_first_wait() -> None:

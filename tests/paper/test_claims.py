@@ -1,11 +1,13 @@
 """Each claim can hold, fail, and hold with its restriction; and says so when it was not run."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from profitable.paper.bounds_check import decide_finite_time
+from profitable.moments import Moments
+from profitable.paper.bounds_check import decide_finite_time, decide_turned_away
 from profitable.paper.claims import (
     bend,
     claims,
@@ -15,11 +17,12 @@ from profitable.paper.claims import (
     decide_growth,
     decide_knowledge,
     decide_thompson,
+    winners,
 )
 from profitable.paper.experiment import PAPER, load
-from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, plus_minus
+from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, UNDECIDED, plus_minus
 from profitable.paper.slopes import decide_lower_bound, slopes
-from profitable.paper.study import Study
+from profitable.paper.study import Outcome, Study
 from tests.paper.made_up import Path, linear, logarithmic, outcome, study
 
 NINE = load("poisson").policies
@@ -42,6 +45,9 @@ def test_growth() -> None:
     gaussian = study(outcome("poisson", paths() | {"kl-gaussian-ucb": linear(1.0)}))
     assert decide_growth(gaussian, False).verdict == RESTRICTED
     assert "kl-gaussian-ucb in poisson (3.1" in decide_growth(gaussian, False).seen
+    assert "Decided on poisson alone" in decide_growth(gaussian, False).seen
+    noisy = outcome("poisson", paths(), spread=1.0)
+    assert decide_growth(study(noisy), False).verdict == UNDECIDED
     assert decide_growth(study(outcome("poisson", paths() | {"ts": linear(1.0)})), False).verdict == FAILS
     assert decide_growth(gaussian, True).verdict == NOT_RUN
 
@@ -65,8 +71,11 @@ def test_knowledge() -> None:
     others = dict.fromkeys(("kl_emp_ucb", "kl_gaussian_ucb", "kl_bernoulli_ucb", "kl_bernoulli_ucbplus", "ucb_v"), 30.0)
     good = outcome("poisson", paths(**others))
     assert decide_knowledge(study(good), False).verdict == HOLDS
-    assert decide_knowledge(study(outcome("poisson", paths())), False).verdict == FAILS
-    assert decide_knowledge(study(good, outcome("exponential", paths())), False).verdict == RESTRICTED
+    bad = paths(kl_emp_ucb=5.0)
+    assert decide_knowledge(study(outcome("poisson", bad)), False).verdict == FAILS
+    assert decide_knowledge(study(good, outcome("exponential", bad)), False).verdict == RESTRICTED
+    assert decide_knowledge(study(outcome("poisson", paths())), False).verdict == UNDECIDED
+    assert decide_knowledge(study(outcome("exponential", bad)), False).verdict == NOT_RUN
 
 
 def test_best() -> None:
@@ -74,19 +83,21 @@ def test_best() -> None:
     plus = outcome("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0, kl_ucbplus=4.0))
     assert decide_best(study(plus), False).verdict == RESTRICTED
     assert decide_best(study(outcome("sharp-poisson", paths(kl_ucb=5.0))), False).verdict == FAILS
+    assert decide_best(study(outcome("sharp-poisson", paths())), False).verdict == UNDECIDED
 
 
 def test_thompson() -> None:
     assert decide_thompson(study(outcome("sharp-poisson", paths(ts=5.0))), False).verdict == HOLDS
     plus = decide_thompson(study(outcome("sharp-poisson", paths(ts=5.0, kl_ucbplus=4.0))), False)
     assert plus.verdict == RESTRICTED
-    assert "not ahead of kl-UCB⁺ in sharp-poisson" in plus.seen
+    assert "it is behind kl-ucb+ (sharp-poisson)" in plus.seen
     assert decide_thompson(study(outcome("sharp-poisson", paths(ts=15.0))), False).verdict == FAILS
 
 
 def test_a_difference_that_may_be_chance_is_none() -> None:
     close = outcome("sharp-poisson", paths(ts=9.9), spread=0.2)
-    assert decide_thompson(study(close), False).verdict == FAILS
+    assert decide_thompson(study(close), False).verdict == UNDECIDED
+    assert winners(close) == "ts and kl-ucb and bayes-ucb and kl-ucb+"
 
 
 def test_lower_bound() -> None:
@@ -94,6 +105,8 @@ def test_lower_bound() -> None:
     four = ("kl_ucb", "kl_ucbplus", "bayes_ucb", "ts")
     above = outcome("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)))
     assert decide_lower_bound(study(above), False).verdict == HOLDS
+    noisy = outcome("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)), spread=0.5)
+    assert decide_lower_bound(study(noisy), False).verdict == UNDECIDED
     expected = [slope.expected for slope in slopes(above)]
     explained = outcome("long-bernoulli", paths(**dict(zip(four, expected, strict=True))), spread=1e-4)
     assert decide_lower_bound(study(explained), False).verdict == RESTRICTED
@@ -103,18 +116,49 @@ def test_lower_bound() -> None:
     assert decide_lower_bound(study(variant), True).verdict == HOLDS
 
 
+def accepting(made: Outcome, share: Callable[[bool, np.ndarray], np.ndarray]) -> Study:
+    """The same where accepted rounds are a function of whether a category is profitable, and of time."""
+    for curve in made.result.curves:
+        rows = np.zeros((200, curve.layout.size))
+        counts = [share(truth.profitable, curve.t.astype(float)) for truth in made.result.scenario.truths]
+        rows[:, curve.layout.place("accepted")] = np.concatenate(counts)
+        curve.moments = Moments.of(rows)
+    return study(made)
+
+
 def test_finite_time() -> None:
-    made = outcome("bounds", paths())
-    for curve in made.result.curves:  # nobody of the profitable categories is accepted: 1e12 rounds turned away
-        assert float(curve.accepted_rounds.max()) == 0.0
-    assert decide_finite_time(study(made), False).verdict == FAILS
-    assert "Theorem 2 (ii)" in decide_finite_time(study(made), False).seen
+    good = accepting(outcome("bounds", paths()), lambda profitable, t: t - 1.0 if profitable else 50.0 + 0.0 * t)
+    finding = decide_finite_time(good, False)
+    assert finding.verdict == RESTRICTED
+    assert "Theorem 2 (i) for arm 1 at 10 000" in finding.seen
+    bad = accepting(outcome("bounds", paths()), lambda profitable, t: t - 1.0 if profitable else 0.5 * t)
+    assert decide_finite_time(bad, False).verdict == FAILS
+    away = accepting(outcome("bounds", paths()), lambda profitable, t: 0.5 * t if profitable else 50.0 + 0.0 * t)
+    assert "Broken: Theorem 2 (ii)" in decide_finite_time(away, False).seen
+
+
+def test_turned_away() -> None:
+    def grows(profitable: bool, t: np.ndarray) -> np.ndarray:
+        return t - np.log(t)
+
+    def settles(profitable: bool, t: np.ndarray) -> np.ndarray:
+        return t - 1.0
+
+    def made(bernoulli: Callable[..., np.ndarray], exponential: Callable[..., np.ndarray]) -> Study:
+        one = accepting(outcome("bounds", paths()), bernoulli)
+        other = accepting(outcome("unlucky", paths()), exponential)
+        return Study(1, one.outcomes | other.outcomes)
+
+    assert decide_turned_away(made(settles, settles), False).verdict == HOLDS
+    assert decide_turned_away(made(settles, grows), False).verdict == RESTRICTED
+    assert decide_turned_away(made(grows, grows), False).verdict == FAILS
+    assert decide_turned_away(study(outcome("bounds", paths())), False).verdict == NOT_RUN
 
 
 def test_nothing_was_run() -> None:
     empty = Study(1, {})
     for claim in claims():
-        finding = claim.decide(empty, False)
+        finding = claim.finding(empty, by_authors=False)
         assert finding.verdict == NOT_RUN
         assert any(name in finding.seen for name in (*PAPER, "long-bernoulli", "bounds"))
         assert claim.test.strip()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from profitable.errors import InputError, ResultFolderError
+from profitable.errors import InputError, OtherResultError, ResultFolderError
 from profitable.paper.command import reproduce
+from profitable.paper.experiment import NAMES
 
 TWO = ("bernoulli", "unlucky")
 COMMAND = [sys.executable, "-m", "profitable", "paper", "--quick", "--experiment", "bernoulli"]
@@ -69,11 +71,42 @@ def test_what_is_finished_is_taken_over(made: Path, capfd: pytest.CaptureFixture
     assert "bernoulli (1 of 3)" in capfd.readouterr().err
 
 
-def test_other_settings_are_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100, seed=1)
-    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100, seed=2)
-    assert "holds another simulation: its seed is 1, not 2" in caplog.text
+def test_another_result_is_not_lost(tmp_path: Path) -> None:
+    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=200, seed=1)
+    before = numbers(tmp_path)
+    for options in ({"seed": 2, "runs": 200}, {"seed": 1, "runs": 100}):
+        with pytest.raises(OtherResultError, match="--fresh"):
+            reproduce(tmp_path, experiments=["bounds", "arrivals"], quick=True, **options)
+    assert numbers(tmp_path) == before  # found out before anything else is run
+    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100, seed=2, fresh=True)
     assert json.loads((tmp_path / "arrivals" / "result.json").read_text())["seed"] == 2
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_too_few_runs_to_say_anything(tmp_path: Path, runs: int) -> None:
+    reproduce(tmp_path, quick=True, runs=runs, variant="both", experiments=NAMES)
+    summary = json.loads((tmp_path / "summary.json").read_text(), parse_constant=pytest.fail)
+    verdicts = {claim["key"]: claim["paper"]["verdict"] for claim in summary["claims"]}
+    assert verdicts["growth"] == verdicts["gaussian"] == verdicts["thompson"] == "not decided"
+    page = (tmp_path / "report.html").read_text().partition("<script>")[0]
+    assert not re.search(r">[^<]*\b(nan|inf)\b", page)
+
+
+def test_pictures_of_an_earlier_report_go(tmp_path: Path) -> None:
+    reproduce(tmp_path, experiments=["sharp-poisson"], quick=True, runs=100)
+    assert (tmp_path / "sharp-poisson.svg").exists()
+    (tmp_path / "mine.svg").write_text("<svg/>")
+    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100)
+    assert not (tmp_path / "sharp-poisson.svg").exists()
+    assert (tmp_path / "mine.svg").exists()
+
+
+def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(ResultFolderError, match="the simulations are kept"):
+        reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100)
+    assert (tmp_path / "arrivals" / "result.json").exists()
+    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_a_broken_result_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -53,6 +53,7 @@ def test_as_the_authors_ran_it(name: str) -> None:
 def test_one_file_each() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted(NAMES)
     assert {load(name).horizon for name in BEYOND} == {10**12}
+    assert [load(name).authors_runs for name in ("bernoulli", "arrivals")] == [1_000, 0]
     assert "authors' published settings" in load("exponential").source
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from profitable.paper.charts import LOOKS
+from profitable.paper.charts import LOOKS, THEORY_LOOK
 from profitable.paper.command import reproduce
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -134,7 +134,10 @@ def test_legend_has_the_order_of_the_curves(browser: Browser, report: Path) -> N
 
 
 def test_no_two_policies_look_alike() -> None:
-    assert len({(colour, tuple(dash)) for colour, dash in LOOKS.values()}) == len(LOOKS)
+    looks = [*LOOKS.values(), THEORY_LOOK]
+    assert len({(colour, tuple(dash)) for colour, dash in looks}) == len(looks)
+    solid = [colour for colour, dash in looks if dash == [1, 0]]
+    assert len(set(solid)) == len(solid)
 
 
 def test_pictures_stand_beside_it(report: Path) -> None:

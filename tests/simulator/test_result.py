@@ -168,9 +168,9 @@ def test_another_simulation_is_not_resumed(tmp_path: Path) -> None:
         ({"kernel": "rounds"}, "policies"),
         ({"runs": 50}, "runs"),
     ):
-        with pytest.raises(pb.errors.InputError, match=f"its {named} is"):
+        with pytest.raises(pb.errors.OtherResultError, match=f"its {named} is"):
             simulate("ts", out=tmp_path, resume=True, **change)
-    with pytest.raises(pb.errors.InputError, match="its policies is"):
+    with pytest.raises(pb.errors.OtherResultError, match="its policies is"):
         simulate("kl-ucb", out=tmp_path, resume=True)
     assert simulate("kl-ucb", out=tmp_path).policies == ["kl-ucb"]  # without resume it starts again
 

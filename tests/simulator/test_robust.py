@@ -275,21 +275,23 @@ def test_a_single_round_s_share_of_very_many(first: int, rounds: int) -> None:
 
 
 def test_any_number_of_exponential_clients_can_start_badly() -> None:
-    """Two clients per round, tau/mu = 0.9: P(rejected for w rounds) is about 0.81/w, so that runs are missing."""
+    """Two clients per round, tau/mu = 0.9: after 2n of them P(rejected for w rounds) is about 0.81^n/w."""
     truth = single(pb.Exponential(), 2.0, 1.8, 2, bound=100.0)
     result = one(truth, "ts", "kl-ucb", "kl-gaussian-ucb", horizon=10**6, runs=200)
-    expected = 0.81 * math.log(10**6 / (200 * 0.81)) * 0.2 * 2
+    rate = 0.81 / (1.0 - 0.81)
+    expected = rate * math.log(10**6 / (200 * rate)) * 0.2 * 2
     assert heavy_tail([truth], result["ts"].tail, 10**6, 200) == pytest.approx(expected)
-    less = 4.0 * math.exp(-2.0) / 2.0  # (n/e)^n / n! for n = 2
+    rate = sum(math.exp(n * math.log(0.9 * n) - n - math.lgamma(n + 1)) for n in range(2, 1_000, 2))  # (n r/e)^n / n!
     assert heavy_tail([truth], result["kl-ucb"].tail, 10**6, 200) == pytest.approx(
-        0.81 * less * math.log(10**6 / (200 * 0.81 * less)) * 0.2 * 2
+        rate * math.log(10**6 / (200 * rate)) * 0.2 * 2
     )
     # It sees rewards cut to [0, 100], and has no such tail.
     assert heavy_tail([truth], result["kl-gaussian-ucb"].tail, 10**6, 200) == 0.0
     random = single(pb.Exponential(), 2.0, 1.8, pb.OnePlusPoisson(rate=3))
     q = 0.9 * math.exp(3 * (0.9 - 1.0))  # E[0.9^(1 + Poisson(3))]
+    rate = q / (1.0 - q)
     assert heavy_tail([random], result["ts"].tail, 10**6, 200) == pytest.approx(
-        q * math.log(10**6 / (200 * q)) * 0.2 * 4
+        rate * math.log(10**6 / (200 * rate)) * 0.2 * 4
     )
 
 

@@ -1,15 +1,14 @@
 """What theory says about long horizons, in closed form: slopes of the regret, and the price of an unlucky start."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from profitable import bounds
 from profitable.errors import InputError
-from profitable.families import Exponential
 from profitable.kernels.special import gamma_evidence
-from profitable.plan import first_round
+from profitable.plan import tail_of, unlucky_rate
+from profitable.policies import Deterministic, Policy
 from profitable.scenario import Scenario
 
 # Evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons).
@@ -46,51 +45,18 @@ def expected_slope(scenario: Scenario, policy: str, start: float, end: float, *,
     return slope
 
 
-def unlucky_slope(
-    ratio: float,
-    policy: str,
-    *,
-    arrivals: Sequence[tuple[int, float]] = ((1, 1.0),),
-    inflate: float = 1.0,
-    most: int = 2_000,
-) -> float:
-    """In the limit, rejected rounds of a profitable Exponential category per log t; `ratio` is tau/mu.
+def unlucky_slope(scenario: Scenario, policy: str) -> float:
+    """Regret of the profitable categories per log t in the limit: 0 but for Exponential-type rewards.
 
-    After n rewards that add up to little, the wait exceeds w with probability r^n/w for a posterior policy, with
-    r^n (n/e)^n/n! / w for kl-UCB (c = 0), and n times that for kl-UCB+; the sum over the n that can be reached is the
-    coefficient (docs/paper.md).  `arrivals`: how many clients come in a round, and how likely that is.
-
-    >>> round(unlucky_slope(0.5, "ts"), 6), round(unlucky_slope(0.5, "kl-ucb"), 3)
-    (1.0, 0.302)
-    >>> round(unlucky_slope(0.5, "ts", arrivals=[(2, 1.0)]), 6)  # phi/(1 - phi), phi = E[r^C]
-    0.333333
+    >>> from profitable.paper.experiment import load
+    >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)  # tau/(mu - tau) rounds, and each costs mu - tau
+    1.0
     """
-    reached = np.zeros(most)  # the probability that n clients have been seen after some round
-    reached[0] = 1.0
-    total = 0.0
-    for n in range(1, most):
-        reached[n] = math.fsum(chance * reached[n - clients] for clients, chance in arrivals if clients <= n)
-        log_weight = n * math.log(ratio)
-        if policy.startswith("kl-"):
-            log_weight += n * math.log(n / math.e) - math.lgamma(n + 1.0)
-        if policy == "kl-ucb+":
-            log_weight += math.log(n / inflate)
-        term = math.exp(log_weight)
-        total += reached[n] * term
-        if n > most // 20 and term < 1e-12 * total:
-            break
-    return float(total)
-
-
-def expected_unlucky_slope(scenario: Scenario, policy: str, *, inflate: float = 1.0) -> float:
-    """Regret of the profitable categories per log t in the limit: 0 but for Exponential-type rewards."""
-    slope = 0.0
-    for truth in scenario.truths:
-        if truth.profitable and isinstance(truth.category.family, Exponential):
-            ratio = truth.category.threshold / truth.mean
-            rounds = unlucky_slope(ratio, policy, arrivals=first_round(truth), inflate=inflate)
-            slope += truth.loss * truth.clients.average * rounds
-    return slope
+    chosen = Policy.parse(policy)
+    inflate = chosen.inflate if isinstance(chosen, Deterministic) else 1.0
+    return math.fsum(
+        truth.loss * truth.clients.average * unlucky_rate(truth, tail_of(chosen)) / inflate for truth in scenario.truths
+    )
 
 
 def unlucky_at_least(ratio: float, t: int) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from profitable import bounds
-from profitable.paper.finding import FAILS, HOLDS, RESTRICTED, SURE, Finding, checkpoint, not_run, plus_minus
+from profitable.paper.finding import SURE, Finding, checkpoint, judge, not_run, plus_minus
 from profitable.paper.study import Outcome, Study
 from profitable.scenario import Truth
 from profitable.tables import number
@@ -15,7 +15,7 @@ Row = tuple[str, ...]
 
 
 def decide_finite_time(study: Study, by_authors: bool) -> Finding:
-    """The upper bounds hold; arrivals are bounded here, so that the authors' variant changes nothing."""
+    """Theorem 2; arrivals are replaced by bounded ones, so that the authors' variant changes nothing."""
     outcomes = study.find("bounds")
     if not outcomes:
         return not_run("bounds")
@@ -46,8 +46,8 @@ def decide_finite_time(study: Study, by_authors: bool) -> Finding:
             )
     headers = ("T", "category", "bound", "mean clients", "bound, best ε", "bound, best ε < 1", "everybody")
     early = [label for label in vacuous if label.endswith(number(PAPER_HORIZON))]
-    verdict = FAILS if broken else RESTRICTED if early else HOLDS
-    seen = f"Broken: {', '.join(broken)}. " if broken else "No mean exceeds its bound of Theorem 2. "
+    verdict = judge(shown=not broken and not early, refuted=True, restriction=not broken)
+    seen = f"Broken: {', '.join(broken)}. " if broken else "No mean exceeds its bound. "
     if vacuous:
         seen += f"Vacuous with ε < 1, as proved: {', '.join(vacuous)}; but the proof allows any ε. "
     seen += "With C − 1 ~ Poisson, as in the experiments, c⁺ and with it Theorem 2 (ii) are infinite at every T. "
@@ -55,13 +55,44 @@ def decide_finite_time(study: Study, by_authors: bool) -> Finding:
     return Finding(verdict, seen, headers, tuple(rows))
 
 
-def _wrong_clients(outcome: Outcome, policy: str, category: int, t: float) -> tuple[float, float]:
-    """Mean clients wrongly accepted (or turned away, if the category is profitable) up to t, and the error."""
+def decide_turned_away(study: Study, by_authors: bool) -> Finding:
+    """Theorem 4 (ii); arrivals are replaced in both experiments, so that the authors' variant changes nothing."""
+    windows = {"bounds": ("Bernoulli", 1e6, 1e12), "unlucky": ("Exponential", 1e2, 1e4)}
+    if len(study.find(*windows)) < len(windows):
+        return not_run(*windows)
+    rows: list[Row] = []
+    grows: dict[str, bool] = {}
+    for name, (family, start, end) in windows.items():
+        outcome = study.find(name)[0]
+        grows[family] = False
+        for k, truth in enumerate(outcome.result.scenario.truths):
+            if truth.profitable:
+                early, early_error = _wrong_rounds(outcome, "ts", k, start)
+                late, late_error = _wrong_rounds(outcome, "ts", k, end)
+                grows[family] |= late - early > SURE * np.hypot(early_error, late_error)
+                numbers = (plus_minus(early, early_error), plus_minus(late, late_error))
+                rows.append((family, truth.category.name, _short(start), _short(end), *numbers))
+    verdict = judge(shown=not any(grows.values()), refuted=any(grows.values()), restriction=not grows["Bernoulli"])
+    growing = [family for family, does in grows.items() if does]
+    seen = f"Rejected rounds grow for {' and '.join(growing)} rewards" if growing else "Rejected rounds do not grow"
+    seen += "; see the second question below." if "Exponential" in growing else "."
+    headers = ("rewards", "category", "from", "to", "rejected rounds by then", "rejected rounds at the end")
+    return Finding(verdict, seen, headers, tuple(rows))
+
+
+def _wrong_rounds(outcome: Outcome, policy: str, category: int, t: float) -> tuple[float, float]:
+    """Mean rounds in which a category is wrongly accepted (or rejected, if it is profitable) up to t, and the error."""
     curve = outcome.curve(policy)
     truth, place = outcome.result.scenario.truths[category], checkpoint(curve, t)
     rounds, error = curve.accepted_rounds[category, place], curve.error("accepted")[category, place]
-    wrong = curve.t[place] - rounds if truth.profitable else rounds
-    return float(wrong * truth.clients.average), float(error * truth.clients.average)
+    return float(curve.t[place] - rounds if truth.profitable else rounds), float(error)
+
+
+def _wrong_clients(outcome: Outcome, policy: str, category: int, t: float) -> tuple[float, float]:
+    """The same in clients."""
+    rounds, error = _wrong_rounds(outcome, policy, category, t)
+    average = outcome.result.scenario.truths[category].clients.average
+    return rounds * average, error * average
 
 
 def _theorem_2(truth: Truth, t: float) -> tuple[float, float | None, str]:

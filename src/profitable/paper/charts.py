@@ -25,16 +25,16 @@ LOOKS: dict[str, tuple[str, list[int]]] = {
     "kl-bernoulli-ucb": ("#E69F00", [1, 0]),
     "kl-bernoulli-ucb+": ("#E69F00", [5, 3]),
     "kl-gaussian-ucb": ("#56B4E9", [8, 2, 2, 2]),
-    "ucb-v": ("#666666", [3, 2]),
+    "ucb-v": ("#000000", [1, 0]),
 }
 THEORY_LOOK = ("#000000", [1, 3])
 LOWER_BOUND = "lower bound"
 LIMIT_OF = "limit of "
+BEST = "-best"  # ends the name of a close-up
 FAR_APART = 20.0  # regrets whose largest is so many times the smallest are drawn on a logarithmic axis
 CLOSE = 4.0  # the close-up shows policies up to so many times the smallest regret
 PICTURE_WIDTH, HEIGHT = 640, 380
 SHOWN_DIGITS = 6
-FEWEST_BEYOND = 20.0  # runs behind the last point of a tail
 DATA = "curves"
 NEAR = "near"  # the selection of the time that is pointed at
 SUPERSCRIPTS = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹", "¹⁰", "¹¹", "¹²", "¹³", "¹⁴", "¹⁵"]
@@ -71,23 +71,28 @@ def figures(name: str, result: Result) -> list[Figure]:
     both = f"Regret over time, both axes logarithmic: {band}."
     return [
         Figure(name, both, _regret_chart(result, result.curves, log=True)),
-        Figure(f"{name}-best", f"The best of them on a linear axis: {band}.", _regret_chart(result, close, log=False)),
+        Figure(name + BEST, f"The best of them on a linear axis: {band}.", _regret_chart(result, close, log=False)),
     ]
 
 
-def tail_figure(name: str, result: Result, limits: dict[str, float]) -> Figure:
-    """How likely more than w rejected rounds are, for a scenario of one profitable category; `limits` of w P(W > w)."""
+def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyond: float) -> list[Figure]:
+    """How likely more than w rejected rounds are, for a scenario of one profitable category; `limits` of w P(W > w).
+
+    No figure if there are too few runs to speak of a tail.
+    """
     loss = result.scenario.truths[0].loss
     rows: Rows = []
     curves = sorted(result.curves, key=lambda curve: -float(curve.quantile(0.99)[-1]))
     for curve in curves:
-        decades = np.log10(curve.runs / FEWEST_BEYOND)
+        decades = np.log10(curve.runs / fewest_beyond)
         for k in np.arange(0.5, decades + 0.01, 0.25):
             w, beyond = float(curve.quantile(1.0 - 10.0**-k)[-1]) / loss, 10.0**-k
             if w >= 1.0:
                 error = 2.0 * beyond / np.sqrt(curve.runs * beyond)
                 row = {"x": _digits(w), "policy": curve.policy, "y": _digits(beyond)}
                 rows.append(row | {"low": _digits(beyond - error), "high": _digits(beyond + error)})
+    if not rows:
+        return []
     largest, smallest = max(row["x"] for row in rows), min(row["y"] for row in rows)
     for policy, limit in limits.items():
         ends = (max(1.0, limit), min(largest, limit / smallest))
@@ -97,9 +102,8 @@ def tail_figure(name: str, result: Result, limits: dict[str, float]) -> Figure:
         rows, names, title=result.scenario.name, x="rejected rounds w", y="share of runs with more", log_y=True
     )
     runs = f"{result.finished:,}".replace(",", " ")
-    return Figure(
-        name, f"The tail of the rejected rounds: {runs} runs to T = 10¹², bands of two standard errors.", chart
-    )
+    caption = f"The tail of the rejected rounds: {runs} runs to T = 10¹², bands of two standard errors."
+    return [Figure(name, caption, chart)]
 
 
 def credit_figure(credit: CreditResult) -> Figure:
@@ -217,7 +221,10 @@ def _draw(rows: Rows, order: Sequence[str], *, title: str, x: str, y: str, log_y
         color=colour,
         fillOpacity=alt.when(toggled).then(alt.value(0.18)).otherwise(alt.value(0.0)),
     )
-    return _plain(alt.layer(bands, lines.add_params(toggled), *_hover(base, order, up, colour, x)), title, rows)
+    layers = [lines.add_params(toggled), *_hover(base, order, up, colour, x)]
+    if any("low" in row for row in rows):
+        layers.insert(0, bands)
+    return _plain(alt.layer(*layers), title, rows)
 
 
 def _look(name: str) -> tuple[str, list[int]]:

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from profitable.curve import Curve
-from profitable.paper.bounds_check import decide_finite_time
+from profitable.paper.bounds_check import decide_finite_time, decide_turned_away
 from profitable.paper.experiment import PAPER
 from profitable.paper.finding import (
-    FAILS,
-    HOLDS,
+    FEW,
     RESTRICTED,
     SURE,
     Claim,
@@ -19,9 +18,13 @@ from profitable.paper.finding import (
     by_regret,
     checkpoint,
     final,
+    judge,
     lead,
     not_run,
+    only,
     plus_minus,
+    ratio_of,
+    standard_errors,
 )
 from profitable.paper.slopes import decide_lower_bound
 from profitable.paper.study import Outcome, Study
@@ -47,12 +50,11 @@ def bend(curve: Curve) -> tuple[float, float]:
     rise, error = curve.mean("regret_rise"), curve.error("regret_rise")
     width_late = np.log(horizon / curve.t[middle])
     width_early = np.log(curve.t[middle] / curve.t[early])
-    late, before = rise[middle] / width_late, (rise[early] - rise[middle]) / width_early
-    error_late, error_before = error[middle] / width_late, np.hypot(error[early], error[middle]) / width_early
-    if before <= 0.0:
+    before = float(rise[early] - rise[middle]) / width_early
+    if rise[middle] <= 0.0 or before <= 0.0:
         return np.inf, np.inf
-    ratio = float(late / before)
-    return ratio, float(np.hypot(error_late, ratio * error_before) / before)
+    late = (float(rise[middle]) / width_late, float(error[middle]) / width_late)
+    return ratio_of(late, (before, float(np.hypot(error[early], error[middle])) / width_early))
 
 
 def decide_growth(study: Study, by_authors: bool) -> Finding:
@@ -62,23 +64,34 @@ def decide_growth(study: Study, by_authors: bool) -> Finding:
         return not_run(*PAPER)
     rows: list[tuple[str, ...]] = []
     bent: list[str] = []
-    knowing = True
+    straight: dict[bool, list[bool]] = {True: [], False: []}  # by whether the policy knows the family
     for outcome in outcomes:
         for curve in outcome.result.curves:
             ratio, error = bend(curve)
-            straight = ratio - SURE * error <= ALIKE and ratio + SURE * error >= 1.0 / ALIKE
-            rows.append((outcome.experiment.name, curve.policy, plus_minus(ratio, error), "yes" if straight else "no"))
-            if not straight:
-                bent.append(f"{curve.policy} in {outcome.experiment.name} ({ratio:.2f})")
-                knowing = knowing and base(curve) not in KNOWING
-    headers = ("experiment", "policy", "bend", "straight")
-    if not bent:
-        return Finding(
-            HOLDS, f"All {len(rows)} curves are straight over log t in the last decade.", headers, tuple(rows)
-        )
-    kept = f"{len(rows) - len(bent)} of {len(rows)} curves are straight over log t in the last decade; not straight: "
-    why = ". Above 1 the policy is still close to accept-all at this horizon; below 1 its initial phase has just ended."
-    return Finding(RESTRICTED if knowing else FAILS, kept + ", ".join(bent) + why, headers, tuple(rows))
+            is_straight = ratio - SURE * error >= 1.0 / ALIKE and ratio + SURE * error <= ALIKE
+            is_bent = ratio - SURE * error > ALIKE or ratio + SURE * error < 1.0 / ALIKE
+            straight[base(curve) in KNOWING].append(is_straight)
+            word = "yes" if is_straight else "no" if is_bent else "not decided"
+            few = FEW if curve.carried_by_few[-1] else ""
+            rows.append((outcome.experiment.name, curve.policy, plus_minus(ratio, error) + few, word))
+            if is_bent:
+                bent.append(f"{curve.policy} in {outcome.experiment.name} ({ratio:.2f}, {_why(curve, ratio)})")
+    everybody = straight[True] + straight[False]
+    verdict = judge(shown=all(everybody), refuted=bool(bent), restriction=all(straight[True]))
+    undecided = len(rows) - sum(everybody) - len(bent)
+    seen = f"{sum(everybody)} of {len(rows)} curves are straight over log t in the last decade"
+    seen += f", {undecided} are not decided" if undecided else ""
+    seen += f"; not straight: {', '.join(bent)}." if bent else "."
+    return Finding(verdict, only(outcomes, PAPER) + seen, ("experiment", "policy", "bend", "straight"), tuple(rows))
+
+
+def _why(curve: Curve, ratio: float) -> str:
+    """What a bent curve is doing."""
+    if ratio < 1.0:
+        return "its initial phase is just over"
+    wrong = [not truth.profitable for truth in curve.scenario.truths]
+    share = float(curve.accepted_rounds[wrong, -1].mean() / curve.t[-1])
+    return f"accepts unprofitable categories in {share:.0%} of the rounds"
 
 
 def decide_gaussian(study: Study, by_authors: bool) -> Finding:
@@ -95,12 +108,15 @@ def decide_gaussian(study: Study, by_authors: bool) -> Finding:
         gaussian = outcome.curve("kl-gaussian-ucb")
         leads.append(lead(other, gaussian))
         ratio = float(gaussian.regret[-1] / other.regret[-1])
-        rows.append((outcome.experiment.name, final(gaussian), final(other), f"{ratio:.2f}", f"{leads[-1]:.0f}"))
-    verdict = HOLDS if min(leads) > SURE else FAILS if max(leads) < SURE else RESTRICTED
-    seen = f"The regret of kl-Gaussian is {', '.join(row[3] for row in rows)} times that of kl-Bernoulli."
-    return Finding(
-        verdict, seen, ("experiment", "kl-Gaussian", "kl-Bernoulli", "ratio", "standard errors"), tuple(rows)
+        rows.append(
+            (outcome.experiment.name, final(gaussian), final(other), f"{ratio:.2f}", standard_errors(leads[-1]))
+        )
+    verdict = judge(
+        shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.max(leads) > SURE)
     )
+    ratios = ", ".join(f"{row[3]} ({row[0]})" for row in rows)
+    seen = f"{only(outcomes, names)}The regret of kl-Gaussian over that of kl-Bernoulli: {ratios}."
+    return Finding(verdict, seen, ("experiment", "kl-Gaussian", "kl-Bernoulli", "ratio", "difference"), tuple(rows))
 
 
 def decide_alike(study: Study, by_authors: bool) -> Finding:
@@ -109,23 +125,32 @@ def decide_alike(study: Study, by_authors: bool) -> Finding:
     if not outcomes:
         return not_run("bernoulli")
     curves = by_regret(outcomes[0], (*KNOWING, "kl-emp-ucb"))
-    slopes = [curve.slope(curve.t[checkpoint(curve, curve.t[-1] / 10.0)])[0] for curve in curves]
-    spread = float(curves[-1].regret[-1] / curves[0].regret[-1])
-    spread_of_slopes = max(slopes) / min(slopes)
-    rows = [(curve.policy, final(curve), f"{slope:.2f}") for curve, slope in zip(curves, slopes, strict=True)]
-    verdict = HOLDS if spread <= ALIKE else RESTRICTED if spread_of_slopes <= ALIKE else FAILS
+    slopes = [curve.slope(curve.t[checkpoint(curve, curve.t[-1] / 10.0)]) for curve in curves]
+    regrets = [(float(curve.regret[-1]), float(curve.stderr[-1])) for curve in curves]
+    spread = ratio_of(regrets[-1], regrets[0])
+    spread_of_slopes = ratio_of(max(slopes), min(slopes))
+    rows = [
+        (curve.policy, final(curve), plus_minus(*slope) + (FEW if curve.carried_by_few[-1] else ""))
+        for curve, slope in zip(curves, slopes, strict=True)
+    ]
+    verdict = judge(
+        shown=spread[0] + SURE * spread[1] <= ALIKE,
+        refuted=spread[0] - SURE * spread[1] > ALIKE,
+        restriction=spread_of_slopes[0] + SURE * spread_of_slopes[1] <= ALIKE,
+    )
     seen = (
-        f"From {curves[0].policy} to {curves[-1].policy} the regret grows by a factor of {spread:.2f}; "
-        f"the slopes in the last decade differ by a factor of {spread_of_slopes:.2f}."
+        f"From {curves[0].policy} to {curves[-1].policy} the regrets differ by a factor of {plus_minus(*spread)}; "
+        f"the slopes in the last decade by a factor of {plus_minus(*spread_of_slopes)}."
     )
     return Finding(verdict, seen, ("policy", "regret", "slope per log t, last decade"), tuple(rows))
 
 
 def decide_knowledge(study: Study, by_authors: bool) -> Finding:
     """Policies that know the family beat those that do not."""
-    outcomes = study.find("poisson", "exponential", by_authors=by_authors)
-    if not outcomes:
-        return not_run("poisson", "exponential")
+    if not study.find("poisson", by_authors=by_authors):
+        return not_run("poisson")
+    names = ("poisson", "exponential")
+    outcomes = study.find(*names, by_authors=by_authors)
     rows: list[tuple[str, ...]] = []
     leads: list[float] = []
     for outcome in outcomes:
@@ -133,20 +158,45 @@ def decide_knowledge(study: Study, by_authors: bool) -> Finding:
         best = next(curve for curve in by_regret(outcome) if base(curve) not in KNOWING)
         leads.append(lead(worst, best))
         ratio = float(best.regret[-1] / worst.regret[-1])
-        rows.append(
-            (
-                outcome.experiment.name,
-                f"{worst.policy}: {final(worst)}",
-                f"{best.policy}: {final(best)}",
-                f"{ratio:.1f}",
-                f"{leads[-1]:.0f}",
-            )
-        )
-    verdict = HOLDS if min(leads) > SURE else FAILS if leads[0] < SURE else RESTRICTED
-    ratios = " and ".join(row[3] for row in rows)
-    seen = f"The best that does not know the family loses {ratios} times as much as the worst that does."
-    headers = ("experiment", "worst that knows", "best that does not", "ratio", "standard errors")
+        known, unknown = f"{worst.policy}: {final(worst)}", f"{best.policy}: {final(best)}"
+        rows.append((outcome.experiment.name, known, unknown, f"{ratio:.1f}", standard_errors(leads[-1])))
+    verdict = judge(shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=leads[0] > SURE)
+    ratios = ", ".join(f"{row[3]} times ({row[0]})" for row in rows)
+    seen = (
+        f"{only(outcomes, names)}The best that does not know the family loses {ratios} what the worst that does loses."
+    )
+    headers = ("experiment", "worst that knows", "best that does not", "ratio", "difference")
     return Finding(verdict, seen, headers, tuple(rows))
+
+
+def winners(outcome: Outcome) -> str:
+    """The policies with the smallest regret: all that the best one is not ahead of by 4 standard errors."""
+    best, *others = by_regret(outcome)
+    return " and ".join([best.policy, *(curve.policy for curve in others if not lead(best, curve) > SURE)])
+
+
+def decide_best(study: Study, by_authors: bool) -> Finding:
+    """Thompson sampling and Bayes-UCB perform best."""
+    outcomes = study.find(*PAPER, by_authors=by_authors)
+    if not outcomes:
+        return not_run(*PAPER)
+    bayesian = ("ts", "bayes-ucb")
+    leads = [
+        lead(outcome.curve(mine), other)
+        for outcome in outcomes
+        for mine in bayesian
+        for other in outcome.result.curves
+        if base(other) not in bayesian
+    ]
+    of_three = [lead(each.curve(mine), each.curve("kl-ucb")) for each in outcomes for mine in bayesian]
+    verdict = judge(
+        shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.min(of_three) > SURE)
+    )
+    best = ", ".join(f"{winners(outcome)} ({outcome.experiment.name})" for outcome in outcomes)
+    seen = f"{only(outcomes, PAPER)}Smallest regret, where several are not told apart: {best}."
+    if verdict == RESTRICTED:
+        seen += " Among the three policies that the paper analyses, both Bayesian ones are ahead of kl-UCB everywhere."
+    return Finding(verdict, seen, ("experiment", "regrets of those that know the family"), _ranking(outcomes))
 
 
 def _ranking(outcomes: list[Outcome]) -> tuple[tuple[str, ...], ...]:
@@ -159,59 +209,38 @@ def _ranking(outcomes: list[Outcome]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def decide_best(study: Study, by_authors: bool) -> Finding:
-    """Thompson sampling and Bayes-UCB perform best."""
-    outcomes = study.find(*PAPER, by_authors=by_authors)
-    if not outcomes:
-        return not_run(*PAPER)
-    bayesian = ("ts", "bayes-ucb")
-    ahead = [
-        all(
-            lead(outcome.curve(mine), other) > SURE
-            for mine in bayesian
-            for other in outcome.result.curves
-            if base(other) not in bayesian
-        )
-        for outcome in outcomes
-    ]
-    of_three = [all(lead(each.curve(mine), each.curve("kl-ucb")) > SURE for mine in bayesian) for each in outcomes]
-    verdict = HOLDS if all(ahead) else RESTRICTED if all(of_three) else FAILS
-    winners = [(outcome.experiment.name, by_regret(outcome)[0]) for outcome in outcomes]
-    seen = "Smallest regret: " + ", ".join(f"{curve.policy} in {name}" for name, curve in winners) + "."
-    if all(of_three) and not all(ahead):
-        seen += " Among the three policies that the paper analyses, both Bayesian ones are ahead of kl-UCB everywhere."
-    return Finding(verdict, seen, ("experiment", "regrets of those that know the family"), _ranking(outcomes))
-
-
 def decide_thompson(study: Study, by_authors: bool) -> Finding:
     """Thompson sampling is slightly ahead."""
     outcomes = study.find(*PAPER, by_authors=by_authors)
     if not outcomes:
         return not_run(*PAPER)
     rows: list[tuple[str, ...]] = []
-    first, of_three = True, True
+    leads: list[float] = []
+    of_three: list[float] = []
     for outcome in outcomes:
         thompson = outcome.curve("ts")
         rival = next(curve for curve in by_regret(outcome) if base(curve) != "ts")
         analysed = next(curve for curve in by_regret(outcome, ANALYSED) if base(curve) != "ts")
-        first = first and lead(thompson, rival) > SURE
-        of_three = of_three and lead(thompson, analysed) > SURE
+        leads.append(lead(thompson, rival))
+        of_three.append(lead(thompson, analysed))
         rows.append(
             (
                 outcome.experiment.name,
                 final(thompson),
-                f"{rival.policy}: {final(rival)} ({lead(thompson, rival):+.1f} s.e.)",
-                f"{analysed.policy}: {final(analysed)} ({lead(thompson, analysed):+.1f} s.e.)",
+                f"{rival.policy}: {final(rival)} ({standard_errors(leads[-1])})",
+                f"{analysed.policy}: {final(analysed)} ({standard_errors(of_three[-1])})",
             )
         )
-    verdict = HOLDS if first else RESTRICTED if of_three else FAILS
-    gains = [1.0 - float(each.curve("ts").regret[-1] / each.curve("bayes-ucb").regret[-1]) for each in outcomes]
-    names = [outcome.experiment.name for outcome in outcomes]
-    seen = "Thompson sampling loses less than Bayes-UCB by " + ", ".join(
-        f"{gain:.0%} ({name})" for gain, name in zip(gains, names, strict=True)
+    verdict = judge(
+        shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.min(of_three) > SURE)
     )
-    behind = [each.experiment.name for each in outcomes if lead(each.curve("ts"), each.curve("kl-ucb+")) <= SURE]
-    seen += f"; it is not ahead of kl-UCB⁺ in {', '.join(behind)}." if behind else "; it is ahead of kl-UCB⁺, too."
+    gains = ", ".join(
+        f"{float(each.curve('ts').regret[-1] / each.curve('bayes-ucb').regret[-1]) - 1.0:+.0%} ({each.experiment.name})"
+        for each in outcomes
+    )
+    behind = [f"{row[2].partition(':')[0]} ({row[0]})" for row, ahead in zip(rows, leads, strict=True) if ahead < -SURE]
+    seen = f"{only(outcomes, PAPER)}The regret of Thompson sampling beside that of Bayes-UCB: {gains}"
+    seen += f"; it is behind {', '.join(behind)}." if behind else "; no policy is ahead of it by 4 standard errors."
     return Finding(verdict, seen, ("experiment", "TS", "best other", "best other of the three analysed"), tuple(rows))
 
 
@@ -224,6 +253,7 @@ DECIDED_BY: dict[str, Callable[[Study, bool], Finding]] = {
     "thompson": decide_thompson,
     "lower-bound": decide_lower_bound,
     "finite-time": decide_finite_time,
+    "turned-away": decide_turned_away,
 }
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from profitable import check, credit
-from profitable.errors import InputError
+from profitable.category import is_text
+from profitable.errors import InputError, ResultFolderError
 from profitable.paper.experiment import PAPER, choose
-from profitable.paper.finding import final, plus_minus
+from profitable.paper.finding import FEW, final, plus_minus
 from profitable.paper.study import Study, conduct
 from profitable.paper.summary import summarise
 from profitable.policies import ThompsonSampling
@@ -32,10 +33,13 @@ def reproduce(
 ) -> str:
     """Run experiments (all unless named), write the report into `folder`, and return the summary for a terminal."""
     report = _report_module()
+    if not is_text(str(folder)):
+        raise InputError("out", str(folder), "is not UTF-8 text", "choose another folder")
     check.whole("seed", seed, least=0, most=2**63 - 1)
     if runs is not None:
         check.whole("runs", runs)
-    variant = variant or ("paper" if quick else "both")
+    if variant is None:
+        variant = "paper" if quick else "both"
     chosen = choose(experiments, variant=variant, runs=runs, quick=quick)
     start = time.perf_counter()
     study = conduct(chosen, folder=folder, seed=seed, workers=workers, fresh=fresh)
@@ -51,15 +55,19 @@ def reproduce(
         command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
         summary = summarise(study, example)
         scale = 1.0 if quick else 1.5
-        files = report.write_report(study, example, summary, folder, command=command, scale=scale, advance=advance)
+        try:
+            files = report.write_report(study, example, summary, folder, command=command, scale=scale, advance=advance)
+        except OSError as error:
+            problem = f"cannot be written ({error.strerror or error})"
+            remedy = "make room there, and run the same command again: the simulations are kept"
+            raise ResultFolderError("out", str(folder), problem, remedy) from None
     reported = time.perf_counter() - start - simulated
     return "\n\n".join(
         [
             *_regret_tables(study),
-            "† A few unlucky runs carry the mean: its true error is larger than the one shown.",
             _claims_table(summary),
             f"Took {simulated:.0f} s for the simulations and {reported:.0f} s for the report.",
-            f"Report: {files[0]}   Numbers: {files[2]}   Pictures: {folder}/*.png, *.svg",
+            f"Report: {files[0]}   Numbers: {files[2]}   Pictures beside them.",
         ]
     )
 
@@ -115,4 +123,6 @@ def _regret_tables(study: Study) -> list[str]:
         horizon = number(outcomes[0].result.horizon)
         title = f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed {study.seed}"
         parts.append(f"{title}{', as the authors ran it' if by_authors else ''}:\n{text_table(headers, rows)}")
+    if any(FEW in part for part in parts):
+        parts.append("† A few unlucky runs carry the mean: its true error is larger than the one shown.")
     return parts

@@ -19,13 +19,16 @@ NAMES = (*PAPER, *BEYOND)
 AUTHORS = "-authors"  # ends the name of an experiment as the authors ran it
 INFLATE = 10.0  # log(10 t/N) in their ⁺ policies
 QUICK = 50  # a quick look has so many times fewer runs
-BESIDE = 10  # the authors' variant beside the paper's, too: it is there for the verdicts on the claims
 LEAST_RUNS = 100
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to run, and where it comes from.  `work` is its share of the time, for the estimate of the time left."""
+    """What to run, and where it comes from.
+
+    `authors_runs`: of the authors' variant when it runs beside the paper's, for the verdicts on the claims; 0 if there
+    is none.  `work` is its share of the time, for the estimate of the time left.
+    """
 
     name: str
     title: str
@@ -34,7 +37,7 @@ class Experiment:
     policies: tuple[str, ...]
     horizon: int
     runs: int
-    authors: bool
+    authors_runs: int
     work: float
 
     @property
@@ -60,9 +63,8 @@ class Experiment:
             policies=tuple(_inflated(policy) for policy in self.policies),
         )
 
-    def fewer(self, times: float) -> "Experiment":
-        """The same with that many times fewer runs, whole hundreds of them."""
-        runs = max(LEAST_RUNS, round(self.runs / times / LEAST_RUNS) * LEAST_RUNS)
+    def with_runs(self, runs: int) -> "Experiment":
+        """The same with another number of runs."""
         return replace(self, runs=runs, work=self.work * runs / self.runs)
 
 
@@ -83,7 +85,7 @@ def load(name: str) -> Experiment:
     table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     like = table.get("like")
     scenario = load(like).scenario if like else Scenario(*read_table(table["scenario"], path.name))
-    numbers = (table["horizon"], table["runs"], table["authors"], table["work"])
+    numbers = (table["horizon"], table["runs"], table.get("authors_runs", 0), table["work"])
     return Experiment(name, table["title"], table["source"], scenario, tuple(table["policies"]), *numbers)
 
 
@@ -104,12 +106,12 @@ def choose(names: Sequence[str], *, variant: str, runs: int | None, quick: bool)
             continue
         experiment = load(name)
         if runs is not None:
-            experiment = replace(experiment, runs=runs, work=experiment.work * runs / experiment.runs)
+            experiment = experiment.with_runs(runs)
         elif quick:
-            experiment = experiment.fewer(QUICK)
-        if variant != "authors" or not experiment.authors:
+            experiment = experiment.with_runs(max(LEAST_RUNS, experiment.runs // QUICK))
+        if variant != "authors" or not experiment.authors_runs:
             chosen.append(experiment)
-        if variant != "paper" and experiment.authors:
+        if variant != "paper" and experiment.authors_runs:
             whole = variant == "authors" or runs is not None or quick
-            chosen.append((experiment if whole else experiment.fewer(BESIDE)).as_authors_ran())
+            chosen.append((experiment if whole else experiment.with_runs(experiment.authors_runs)).as_authors_ran())
     return chosen

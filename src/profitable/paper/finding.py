@@ -1,7 +1,7 @@
 """Claim and Finding: a sentence of the paper with the test that decides it, and what the test said."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ from profitable.curve import Curve
 from profitable.paper.study import Outcome, Study
 from profitable.tables import number
 
-HOLDS, RESTRICTED, FAILS, NOT_RUN = "holds", "holds with a restriction", "does not hold", "not run"
+HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
+UNDECIDED, NOT_RUN = "not decided", "not run"
 FEW = " †"  # a few unlucky runs carry the mean: its true error is larger than the one shown
+FEWEST_RUNS = 50
 SURE = 4.0  # standard errors: a difference of that size is not chance
 
 
@@ -44,10 +46,34 @@ class Claim:
     test: str
     decide: Callable[[Study, bool], Finding]
 
+    def finding(self, study: Study, *, by_authors: bool) -> Finding:
+        """What the test says; nothing is decided on a handful of runs, whose standard errors mean little."""
+        found = self.decide(study, by_authors)
+        runs = min((outcome.result.finished for outcome in study.outcomes.values()), default=0)
+        if found.verdict == NOT_RUN or runs >= FEWEST_RUNS:
+            return found
+        return replace(found, verdict=UNDECIDED, seen=f"{runs} runs are too few to decide. {found.seen}")
+
 
 def not_run(*names: str) -> Finding:
     """What a claim says when its experiments are missing."""
     return Finding(NOT_RUN, f"It needs the experiment{'s' if len(names) > 1 else ''} {', '.join(names)}.")
+
+
+def judge(*, shown: bool, refuted: bool, restriction: bool) -> str:
+    """The verdict: what is neither shown nor refuted is not decided; what is refuted may hold with its restriction."""
+    if shown:
+        return HOLDS
+    if refuted:
+        return RESTRICTED if restriction else FAILS
+    return UNDECIDED
+
+
+def only(outcomes: Sequence[Outcome], names: Sequence[str]) -> str:
+    """A sentence if not all of the experiments that a claim is about were run."""
+    if len(outcomes) == len(names):
+        return ""
+    return f"Decided on {', '.join(outcome.experiment.name for outcome in outcomes)} alone. "
 
 
 def plus_minus(value: float, error: float) -> str:
@@ -56,6 +82,8 @@ def plus_minus(value: float, error: float) -> str:
     >>> plus_minus(103.0421, 0.2913), plus_minus(13_2085.6, 39.1)
     ('103.04 ± 0.29', '132 086 ± 39')
     """
+    if not np.isfinite(value):
+        return "-"
     if not np.isfinite(error) or error <= 0.0:
         return number(float(f"{value:.4g}"))
     digits = max(0, 1 - int(np.floor(np.log10(error))))
@@ -68,15 +96,30 @@ def final(curve: Curve) -> str:
 
 
 def lead(better: Curve, worse: Curve) -> float:
-    """By how many standard errors the final regret of the first lies below that of the second (independent runs)."""
+    """By how many standard errors the final regret of the first lies below that of the second; NaN without an error."""
     gap = float(worse.regret[-1] - better.regret[-1])
     error = float(np.hypot(better.stderr[-1], worse.stderr[-1]))
-    return gap / error if error > 0.0 else float(np.sign(gap)) * np.inf
+    return gap / error if error > 0.0 else np.nan
+
+
+def standard_errors(value: float) -> str:
+    """A lead for reading."""
+    return "no error" if np.isnan(value) else f"{value:+.1f} s.e."
 
 
 def checkpoint(curve: Curve, t: float) -> int:
     """The place of the checkpoint nearest to t on the logarithmic axis."""
     return int(np.argmin(np.abs(np.log(curve.t) - np.log(t))))
+
+
+def ratio_of(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    """The ratio of two independent estimates, with its standard error.
+
+    >>> ratio_of((3.0, 0.3), (2.0, 0.0))
+    (1.5, 0.15)
+    """
+    value = first[0] / second[0]
+    return value, abs(value) * float(np.hypot(first[1] / first[0], second[1] / second[0]))
 
 
 def by_regret(outcome: Outcome, policies: Sequence[str] = ()) -> list[Curve]:

@@ -1,6 +1,7 @@
 """The report: one page that opens offline, the same in Markdown, pictures beside them, and all numbers as JSON.
 
-Every file is written whole, the page last: an interruption leaves the old report or the new one.
+Every file is written whole, the page last: an interruption leaves files of the old report or of the new one, never a
+part of one.
 """
 
 import json
@@ -16,7 +17,9 @@ from markupsafe import Markup
 from profitable.credit import CreditResult
 from profitable.files import replace_file, replace_json, replace_text
 from profitable.paper.asymptotics import unlucky_slope
-from profitable.paper.charts import Figure, credit_figure, figures, tail_figure
+from profitable.paper.charts import BEST, Figure, credit_figure, figures, tail_figure
+from profitable.paper.experiment import AUTHORS, NAMES
+from profitable.paper.questions import FEWEST_BEYOND
 from profitable.paper.study import Outcome, Study
 from profitable.tables import number
 
@@ -46,6 +49,7 @@ def write_report(
     for figure in (figure for group in drawn.values() for figure in group):
         pictures += save_pictures(figure, folder, scale)
         advance()
+    _remove_others(folder, {figure.name for group in drawn.values() for figure in group})
     values = {"summary": summary, "figures": drawn, "command": command}
     numbers = replace_json(folder / NUMBERS, summary)
     text = replace_text(folder / TEXT, _environment(html=False).get_template("report.md.j2").render(values))
@@ -59,10 +63,9 @@ def _figures(outcome: Outcome) -> list[Figure]:
         return []
     if name != "unlucky":
         return figures(name, result)
-    truth = result.scenario.truths[0]
-    ratio = truth.category.threshold / truth.mean
-    limits = {policy: unlucky_slope(ratio, policy) for policy in ("ts", "kl-ucb")}
-    return [tail_figure(name, result, limits)]
+    loss = result.scenario.truths[0].loss
+    limits = {policy: unlucky_slope(result.scenario, policy) / loss for policy in ("ts", "kl-ucb")}
+    return tail_figure(name, result, limits, FEWEST_BEYOND)
 
 
 def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
@@ -73,6 +76,14 @@ def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
         replace_text(folder / f"{figure.name}.svg", svg),
         replace_file(folder / f"{figure.name}.png", lambda path: path.write_bytes(png)),
     ]
+
+
+def _remove_others(folder: Path, drawn: set[str]) -> None:
+    """Take away pictures of an earlier report that are not in this one."""
+    for name in NAMES:
+        for figure in {name + variant + view for variant in ("", AUTHORS) for view in ("", BEST)} - drawn:
+            for ending in (".svg", ".png"):
+                (folder / f"{figure}{ending}").unlink(missing_ok=True)
 
 
 def _renumber(svg: str) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 
 from profitable.curve import Curve
 from profitable.errors import BrokenResultError, InputError, OtherResultError
+from profitable.job import BLOCK, prepare
 from profitable.paper.experiment import AUTHORS, Experiment
 from profitable.progress import Progress
 from profitable.result import Result
+from profitable.result_file import Keeper
 from profitable.simulation import simulate
 from profitable.tables import number
 
@@ -57,7 +59,12 @@ def conduct(
     fresh: bool = False,
     progress: bool | None = None,
 ) -> Study:
-    """Run experiments, each in a folder of its own; what is finished there is taken over, what is begun goes on."""
+    """Run experiments, each in a folder of its own; what is finished there is taken over, what is begun goes on.
+
+    Whether that can be done is found out for all of them before the first one is run.
+    """
+    for experiment in experiments:
+        _check_folder(experiment, folder / experiment.name, seed=seed, fresh=fresh)
     outcomes: dict[str, Outcome] = {}
     done = 0.0
     with Progress(total=sum(experiment.work for experiment in experiments), shown=progress) as bar:
@@ -69,7 +76,7 @@ def conduct(
             options: dict[str, Any] = {"seed": seed, "workers": workers, "progress": show}
             try:
                 result = _run(experiment, folder, resume=not fresh, **options)
-            except (OtherResultError, BrokenResultError) as error:
+            except BrokenResultError as error:
                 logger.warning("%s It is made anew.", error)
                 result = _run(experiment, folder, resume=False, **options)
             outcomes[experiment.name] = Outcome(experiment, result)
@@ -79,6 +86,22 @@ def conduct(
             )
             bar.say(f"{title}: {size}: {time.perf_counter() - start:.1f} s")
     return Study(seed, outcomes)
+
+
+def _check_folder(experiment: Experiment, folder: Path, *, seed: int, fresh: bool) -> None:
+    """Whether the folder can be written, and holds nothing else that would be lost."""
+    keeper = Keeper(folder)
+    size = {"horizon": experiment.horizon, "runs": experiment.runs, "seed": seed}
+    options: dict[str, Any] = {"checkpoints": None, "kernel": "events", "common_random_numbers": False}
+    empty = prepare(experiment.scenario, experiment.policies, **size, **options).empty()
+    if not fresh:
+        try:
+            keeper.earlier(empty, BLOCK)
+        except OtherResultError as error:
+            remedy = "choose another folder, or give --fresh to replace it"
+            raise OtherResultError(error.field, error.value, error.problem, remedy) from None
+        except BrokenResultError:
+            return  # it is made anew, and says so
 
 
 def _show(bar: Progress, title: str, before: float, work: float, share: float) -> None:

@@ -1,15 +1,17 @@
 """Summary: everything the report says, as plain values; `summary.json` is this, the pages are made from it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from profitable.arrivals import Clients, OnePlusPoisson, UniformClients
 from profitable.credit import CreditResult
 from profitable.paper.claims import claims
-from profitable.paper.experiment import PAPER
+from profitable.paper.experiment import PAPER, Experiment
 from profitable.paper.finding import FEW, checkpoint, final, plus_minus
 from profitable.paper.questions import answers
-from profitable.paper.slopes import LONG, slopes
+from profitable.paper.slopes import LONG, Slope, slopes
 from profitable.paper.study import Outcome, Study
 from profitable.tables import money, number
 from profitable.version import VERSION
@@ -23,8 +25,8 @@ def summarise(study: Study, credit: CreditResult) -> dict[str, Any]:
             "statement": claim.statement,
             "source": claim.source,
             "test": claim.test,
-            "paper": claim.decide(study, False).to_dict(),
-            "authors": claim.decide(study, True).to_dict(),
+            "paper": claim.finding(study, by_authors=False).to_dict(),
+            "authors": claim.finding(study, by_authors=True).to_dict(),
         }
         for claim in claims()
     ]
@@ -68,7 +70,7 @@ def experiment_summary(outcome: Outcome) -> dict[str, Any]:
             [
                 curve.policy,
                 final(curve),
-                plus_minus(slope, slope_error) + against,
+                plus_minus(slope, slope_error) + (FEW if curve.carried_by_few[-1] else "") + against,
                 *(_rounds(value) for value in accepted),
                 f"{right:.1%}",
             ]
@@ -78,6 +80,7 @@ def experiment_summary(outcome: Outcome) -> dict[str, Any]:
         "name": experiment.name,
         "title": experiment.title,
         "source": experiment.source,
+        "settings": settings(experiment),
         "part": "paper" if experiment.name.partition("-authors")[0] in PAPER else "beyond",
         "by_authors": experiment.by_authors,
         "horizon": result.horizon,
@@ -108,7 +111,7 @@ def slopes_table(study: Study) -> dict[str, Any]:
             f"{slope.expected:.4g}",
             f"{slope.constant:.4g}",
             f"{slope.with_factor:.4g}",
-            plus_minus(*slope.profitable) + (FEW if slope.carried_by_few else ""),
+            _seen_in_runs(slope, study),
             f"{slope.expected_profitable:.3g}",
         ]
         for slope in found
@@ -126,6 +129,39 @@ def slopes_table(study: Study) -> dict[str, Any]:
     return {"headers": headers, "rows": rows, "values": [slope.to_dict() for slope in found]}
 
 
+def _seen_in_runs(slope: Slope, study: Study) -> str:
+    """The slope of the profitable categories; where no run lost anything, that is all that can be said."""
+    if slope.profitable[1] > 0.0:
+        return plus_minus(*slope.profitable) + (FEW if slope.carried_by_few else "")
+    return f"none in {number(study.outcomes[slope.experiment].result.finished)} runs"
+
+
+def settings(experiment: Experiment) -> str:
+    """Family, means, thresholds, bound and arrivals in a sentence."""
+    truths = experiment.scenario.truths
+
+    def listed(values: Sequence[object]) -> str:
+        texts = list(dict.fromkeys(map(str, values)))
+        return texts[0] if len(texts) == 1 else ", ".join(map(str, values))
+
+    bound = truths[0].category.bound
+    cut = f"; cut at {bound:g} for policies of bounded rewards" if bound is not None else ""
+    return (
+        f"{listed([truth.category.family.name.capitalize() for truth in truths])} rewards with means "
+        f"{listed([f'{truth.mean:g}' for truth in truths])}, thresholds "
+        f"{listed([f'{truth.category.threshold:g}' for truth in truths])}{cut}; clients per round "
+        f"{listed([_arrivals(truth.clients) for truth in truths])}."
+    )
+
+
+def _arrivals(clients: Clients) -> str:
+    if isinstance(clients, OnePlusPoisson):
+        return f"1 + Poisson({clients.rate:g})"
+    if isinstance(clients, UniformClients):
+        return f"uniform on {clients.low} to {clients.high}"
+    return f"{clients.average:g}"
+
+
 def credit_summary(credit: CreditResult) -> dict[str, Any]:
     """The credit example: terms, what the lender learned, what was earned, what exploration cost."""
     rows: list[list[str]] = []
@@ -137,7 +173,7 @@ def credit_summary(credit: CreditResult) -> dict[str, Any]:
         rows.append(
             [
                 segment.name,
-                money(segment.amount),
+                number(segment.amount),
                 f"{segment.rate:.0%}",
                 f"{1.0 / (1.0 + segment.rate):.3f}",
                 f"{segment.repayment:.3f}",
