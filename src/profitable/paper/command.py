@@ -17,7 +17,7 @@ from profitable.policies import ThompsonSampling
 from profitable.progress import Progress
 from profitable.tables import number, text_table
 
-CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 50, 10
+CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 30, 10
 
 
 def reproduce(
@@ -54,7 +54,7 @@ def reproduce(
         example = credit.run(ThompsonSampling(), rounds=CREDIT_ROUNDS, plays=plays, seed=seed, advance=advance)
         command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
         summary = summarise(study, example)
-        scale = 1.0 if quick else 1.5
+        scale = 1.0 if quick else 1.25
         try:
             files = report.write_report(study, example, summary, folder, command=command, scale=scale, advance=advance)
         except OSError as error:

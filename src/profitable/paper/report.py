@@ -35,7 +35,7 @@ def write_report(
     folder: Path,
     *,
     command: str,
-    scale: float = 1.5,
+    scale: float = 1.25,
     advance: Callable[[], object] = lambda: None,
 ) -> list[Path]:
     """Write everything; returns the page, the text, the numbers and the pictures.
