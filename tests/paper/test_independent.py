@@ -25,6 +25,6 @@ def test_every_policy_is_in_the_table() -> None:
 @pytest.mark.parametrize(("name", "policy"), sorted(CASES))
 def test_regret(name: str, policy: str) -> None:
     row = ROWS[name, policy]
-    curve = simulate(load(name).scenario, [policy], horizon=1_000, runs=4_000, seed=11)[policy]
+    curve = simulate(load(name).scenario, [policy], horizon=1_000, runs=2_000, seed=11)[policy]
     error = np.hypot(row["stderr"], curve.stderr[-1])
     assert abs(curve.regret[-1] - row["regret"]) < 4.0 * error, (curve.regret[-1], row["regret"], error)

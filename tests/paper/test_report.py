@@ -46,7 +46,7 @@ class Opened:
         self.page.wait_for_function("[...document.querySelectorAll('[data-chart]')].every((place) => place.view)")
 
 
-@pytest.fixture(params=[1000, 390], ids=["wide", "phone"])
+@pytest.fixture(scope="module", params=[1000, 390], ids=["wide", "phone"])
 def opened(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Iterator[Opened]:
     it = Opened(browser, report, request.param)
     yield it
