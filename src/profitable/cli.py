@@ -69,7 +69,7 @@ def paper(
         str | None,
         typer.Option(
             help="paper, authors (C - 1 ~ Poisson(rate - 1) and log(10 t/N) in the + policies) or both, the authors' "
-            "with fewer runs [default: both; paper with --quick]"
+            "with fewer runs (default: both; paper with --quick)"
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of every experiment, instead of its own number.")] = None,
@@ -77,7 +77,7 @@ def paper(
     workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for report, pictures and results [default: results/paper, with -quick and -NAME]"),
+        typer.Option(help="Folder for report, pictures and results (default: results/paper, with -quick and -NAME)"),
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Run everything anew, also what the folder holds already.")
