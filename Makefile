@@ -43,7 +43,7 @@ docs: run
 
 # Slower evidence: the mpmath grid at full density; events against rounds with longer horizons and more runs.
 soak: $(READY)
-	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/simulator/test_same_law.py
+	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/simulation/test_same_law.py
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py

@@ -8,13 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from profitable import credit
+from profitable.common.text_tables import text_table
+from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
 from profitable.paper.report import write_report
 from profitable.paper.study import conduct
 from profitable.paper.summary import summarise
-from profitable.policies import ThompsonSampling
-from profitable.tables import text_table
+from profitable.policy.policies import ThompsonSampling
 
 
 def main(runs: int | None) -> None:

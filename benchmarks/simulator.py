@@ -12,7 +12,7 @@ from typing import Any
 
 import profitable as pb
 from common import seconds, verdict
-from profitable.tables import text_table
+from profitable.common.text_tables import text_table
 
 POLICIES = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
 AT_LEAST = {"kl-ucb": 30.0, "kl-ucb+": 30.0, "bayes-ucb": 50.0, "ts": 50.0}

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 import profitable as pb
-from profitable.types import FloatArray
+from profitable.common.types import FloatArray
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def test_the_command_line_page_is_what_help_prints() -> None:
     parts = ["# The command line\n\nWhat `--help` prints.\n"]
     variables = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     for arguments in ([], ["paper"], ["simulate"], ["bounds"], ["credit"]):
-        command = [sys.executable, "-m", "profitable.cli", *arguments, "--help"]
+        command = [sys.executable, "-m", "profitable.cli.app", *arguments, "--help"]
         done = subprocess.run(command, capture_output=True, text=True, env=variables, check=True, timeout=60)
         lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
         help_text = "\n".join(lines).strip()

@@ -9,10 +9,11 @@ import pytest
 import scipy.optimize
 
 import profitable as pb
-from profitable import families, policies
 from profitable.errors import RewardError, SumNotEnoughError, ThresholdError
 from profitable.kernels import empirical, law
-from profitable.kernels import rule as rules
+from profitable.kernels import evidence as rules
+from profitable.model import families
+from profitable.policy import policies
 from tests.kernels import reference
 from tests.matrix import FAMILIES, POLICIES, FamilyRow
 

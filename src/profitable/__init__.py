@@ -1,6 +1,7 @@
 """profitable: bandits for those who learn only by saying yes.
 
-Public names are loaded on first use, so that importing the package costs nothing until something is needed.
+Public names are loaded on first use, so that importing the package costs nothing until something is needed.  Families and
+policies are not listed here: they register themselves (`common/registry.py`).
 """
 
 from importlib import import_module
@@ -11,98 +12,68 @@ from profitable.version import VERSION
 if TYPE_CHECKING:
     from profitable import bounds as bounds
     from profitable import errors as errors
-    from profitable.agent import Agent as Agent
-    from profitable.arrivals import OnePlusPoisson as OnePlusPoisson
-    from profitable.arrivals import UniformClients as UniformClients
-    from profitable.batch import Batch as Batch
-    from profitable.category import Category as Category
-    from profitable.curve import Curve as Curve
-    from profitable.custom import Seen as Seen
-    from profitable.decision import Decision as Decision
-    from profitable.decision import Verdict as Verdict
+    from profitable.agent.agent import Agent as Agent
+    from profitable.agent.decision import Decision as Decision
+    from profitable.agent.decision import Verdict as Verdict
+    from profitable.agent.explanation import Standing as Standing
+    from profitable.agent.observation import Batch as Batch
     from profitable.errors import ProfitableError as ProfitableError
-    from profitable.families import Bernoulli as Bernoulli
-    from profitable.families import Binomial as Binomial
-    from profitable.families import Bounded as Bounded
-    from profitable.families import Exponential as Exponential
-    from profitable.families import Family as Family
-    from profitable.families import Gamma as Gamma
-    from profitable.families import Gaussian as Gaussian
-    from profitable.families import Geometric as Geometric
-    from profitable.families import NegativeBinomial as NegativeBinomial
-    from profitable.families import Pareto as Pareto
-    from profitable.families import Poisson as Poisson
-    from profitable.families import Weibull as Weibull
-    from profitable.policies import KLUCB as KLUCB
-    from profitable.policies import UCBV as UCBV
-    from profitable.policies import BayesUCB as BayesUCB
-    from profitable.policies import KLBernoulliUCB as KLBernoulliUCB
-    from profitable.policies import KLBernoulliUCBPlus as KLBernoulliUCBPlus
-    from profitable.policies import KLEmpUCB as KLEmpUCB
-    from profitable.policies import KLGaussianUCB as KLGaussianUCB
-    from profitable.policies import KLUCBPlus as KLUCBPlus
-    from profitable.policies import Policy as Policy
-    from profitable.policies import ThompsonSampling as ThompsonSampling
-    from profitable.prior import Prior as Prior
-    from profitable.result import Result as Result
-    from profitable.scenario import Scenario as Scenario
-    from profitable.scenario import Truth as Truth
-    from profitable.simulation import simulate as simulate
-    from profitable.standing import Standing as Standing
+    from profitable.model.category import Category as Category
+    from profitable.model.families import *  # noqa: F403
+    from profitable.model.family import Family as Family
+    from profitable.model.prior import Prior as Prior
+    from profitable.policy.policies import *  # noqa: F403
+    from profitable.policy.policy import Policy as Policy
+    from profitable.simulation.arrivals import OnePlusPoisson as OnePlusPoisson
+    from profitable.simulation.arrivals import UniformClients as UniformClients
+    from profitable.simulation.curve import Curve as Curve
+    from profitable.simulation.custom_policy import Seen as Seen
+    from profitable.simulation.result import Result as Result
+    from profitable.simulation.runner import simulate as simulate
+    from profitable.simulation.scenario import Scenario as Scenario
+    from profitable.simulation.scenario import Truth as Truth
 
-_HOME = {
-    "agent": ["Agent"],
-    "arrivals": ["OnePlusPoisson", "UniformClients"],
-    "batch": ["Batch"],
-    "category": ["Category"],
-    "curve": ["Curve"],
-    "custom": ["Seen"],
-    "decision": ["Decision", "Verdict"],
-    "errors": ["ProfitableError"],
-    "families": [
-        "Bernoulli",
-        "Binomial",
-        "Bounded",
-        "Exponential",
-        "Family",
-        "Gamma",
-        "Gaussian",
-        "Geometric",
-        "NegativeBinomial",
-        "Pareto",
-        "Poisson",
-        "Weibull",
-    ],
-    "policies": [
-        "UCBV",
-        "BayesUCB",
-        "KLBernoulliUCB",
-        "KLBernoulliUCBPlus",
-        "KLEmpUCB",
-        "KLGaussianUCB",
-        "KLUCB",
-        "KLUCBPlus",
-        "Policy",
-        "ThompsonSampling",
-    ],
-    "prior": ["Prior"],
-    "result": ["Result"],
-    "scenario": ["Scenario", "Truth"],
-    "simulation": ["simulate"],
-    "standing": ["Standing"],
-}
 __version__ = VERSION
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+_HOMES = {
+    "agent.agent": ["Agent"],
+    "agent.decision": ["Decision", "Verdict"],
+    "agent.explanation": ["Standing"],
+    "agent.observation": ["Batch"],
+    "errors": ["ProfitableError"],
+    "model.category": ["Category"],
+    "model.family": ["Family"],
+    "model.prior": ["Prior"],
+    "policy.policy": ["Policy"],
+    "simulation.arrivals": ["OnePlusPoisson", "UniformClients"],
+    "simulation.curve": ["Curve"],
+    "simulation.custom_policy": ["Seen"],
+    "simulation.result": ["Result"],
+    "simulation.runner": ["simulate"],
+    "simulation.scenario": ["Scenario", "Truth"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("bounds", "errors")
 
-__all__ = sorted([*_MODULE_OF, *_MODULES, "__version__"])  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
+
+def _registered() -> dict[str, Any]:
+    """The families and policies of this package, by the names of their classes."""
+    from profitable.common.registry import exported
+    from profitable.model.families import FAMILIES
+    from profitable.policy.policies import POLICIES
+
+    return exported(FAMILIES) | exported(POLICIES)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return sorted([*_HOME_OF, *_MODULES, *_registered(), "__version__"])
     if name in _MODULES:
         value: Any = import_module(f"profitable.{name}")
-    elif name in _MODULE_OF:
-        value = getattr(import_module(f"profitable.{_MODULE_OF[name]}"), name)
+    elif name in _HOME_OF:
+        value = getattr(import_module(f"profitable.{_HOME_OF[name]}"), name)
+    elif name[:1].isupper() and name in (registered := _registered()):
+        value = registered[name]
     else:
         raise AttributeError(f"module 'profitable' has no attribute {name!r}")
     globals()[name] = value
@@ -110,4 +81,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return __getattr__("__all__")

@@ -1,6 +1,6 @@
 """`python -m profitable` is the command line."""
 
-from profitable.cli import main
+from profitable.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.kernels import empirical, law, rule
+from profitable.kernels import empirical, law
+from profitable.kernels import evidence as rule
 from tests.kernels import reference
 
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"  # make soak: the grid at full density

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profitable.kernels import law, rule
+from profitable.kernels import evidence as rule
+from profitable.kernels import law
 from tests.kernels.reference import Law
 
 NONE = np.empty(0)

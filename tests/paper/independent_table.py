@@ -1,6 +1,6 @@
 """Makes `independent.json`: mean regrets of the Bernoulli and Poisson experiments at T = 1 000, by plain NumPy indices.
 
-Nothing of the package is used (see `tests/simulator/independent.py`), so it takes a quarter of an hour:
+Nothing of the package is used (see `tests/simulation/independent.py`), so it takes a quarter of an hour:
 
     .venv/bin/python -m tests.paper.independent_table
 """
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.simulator import independent as plain
-from tests.simulator.test_independent import bernoulli, poisson
+from tests.simulation import independent as plain
+from tests.simulation.test_independent import bernoulli, poisson
 
 HORIZON, SEED, BOUND = 1_000, 2_018, 100.0
 RATES = [3.0, 4.0, 5.0, 6.0, 7.0]
@@ -72,7 +72,7 @@ def main() -> None:
         rows = pool.map(row, list(CASES), chunksize=1)
     provenance = {
         "made by": "python -m tests.paper.independent_table",
-        "method": "plain NumPy and SciPy: the index of every policy in every round (tests/simulator/independent.py)",
+        "method": "plain NumPy and SciPy: the index of every policy in every round (tests/simulation/independent.py)",
         "arrivals": "C - 1 ~ Poisson(3, 4, 5, 6, 7)",
         "horizon": HORIZON,
         "seed": SEED,

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from profitable.job import prepare
 from profitable.paper.experiment import load
 from profitable.paper.study import Outcome, Study
+from profitable.simulation.settings import prepare
 
 Path = Callable[[np.ndarray], np.ndarray]
 

@@ -16,8 +16,8 @@ from profitable.paper.asymptotics import (
     unlucky_slope,
 )
 from profitable.paper.experiment import load
-from profitable.plan import unlucky_rate
-from profitable.tails import DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR, rejected_per_log_t
+from profitable.simulation.kernel_input import unlucky_rate
+from profitable.theory.unlucky_start import DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR, rejected_per_log_t
 
 
 @pytest.mark.parametrize("logarithms", [0.0, 0.5, 1.0])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from profitable.moments import Moments
 from profitable.paper.bounds_check import decide_finite_time, decide_turned_away
 from profitable.paper.claims import (
     bend,
@@ -23,6 +22,7 @@ from profitable.paper.experiment import PAPER, load
 from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, UNDECIDED, plus_minus
 from profitable.paper.slopes import decide_lower_bound, slopes
 from profitable.paper.study import Outcome, Study
+from profitable.simulation.running_stats import Moments
 from tests.paper.made_up import Path, linear, logarithmic, outcome, study
 
 NINE = load("poisson").policies

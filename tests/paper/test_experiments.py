@@ -2,9 +2,9 @@
 
 import pytest
 
-from profitable.arrivals import OnePlusPoisson
 from profitable.errors import InputError
 from profitable.paper.experiment import BEYOND, FOLDER, NAMES, PAPER, choose, load
+from profitable.simulation.arrivals import OnePlusPoisson
 
 WORLDS = {
     "bernoulli": ("Bernoulli()", (0.1, 0.3, 0.5, 0.5, 0.7), (0.2, 0.2, 0.4, 0.6, 0.8), {2, 3}),

@@ -1,8 +1,8 @@
-"""The one decorator that compiles: `kernel`.
+"""The decorators that compile: `kernel` for functions, `step` for parts of them.
 
-Every compiled function of the project carries it, so that the compile options stand in one place.
-Kernels are cached on disk: beside the source where that is writable, otherwise in the user's own cache folder
-(numba's rule), and where neither is writable they are compiled anew in each process.
+Every compiled function of the project carries one of them, so that the compile options stand in one place.  Kernels are
+cached on disk: beside the source where that is writable, otherwise in the user's own cache folder (numba's rule).  Where
+neither is writable they are compiled anew in each process.
 """
 
 import hashlib
@@ -29,16 +29,27 @@ def kernel(function: Function) -> Function:
     except RuntimeError:  # numba found no writable folder at all
         compiled = njit(**_OPTIONS)(function)
     else:
-        # Kernels are compiled into each other, but numba renews a cached one only when its own file has changed.
-        cast(Any, compiled)._cache._cache_file._source_stamp = SOURCES
+        # Kernels are compiled into each other, but numba renews a cached one only when its own file has changed.  As part
+        # of the version, the stamp is compared before anything else is read: an old cache may name structs that are gone.
+        file = cast(Any, compiled)._cache._cache_file
+        file._source_stamp = SOURCES
+        file._version = f"{file._version} {SOURCES}"
     return cast(Function, compiled)
+
+
+def step(function: Function) -> Function:
+    """A part of a kernel with a name of its own: it is written into the kernels that call it.
+
+    Steps are handed large structs.  As a call, that would take longer than many a step itself.
+    """
+    return cast(Function, njit(inline="always", **_OPTIONS)(function))
 
 
 def _sources() -> str:
     """What all kernels together are made from: a change in any of these files makes every cached kernel stale."""
     folder = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in (*sorted(folder.glob("*.py")), folder.parent / "check.py"):
+    for path in (*sorted(folder.glob("*.py")), folder.parent / "common" / "check.py"):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -10,10 +10,10 @@ cancels when the mean is close to the threshold.
 
 import math
 
+from profitable.common.types import FloatArray
 from profitable.kernels.compile import kernel
-from profitable.kernels.law import exact_product
+from profitable.kernels.exact import exact_product
 from profitable.kernels.special import excess
-from profitable.types import FloatArray
 
 FAR = 0.4  # where `excess` leaves its series, too
 

@@ -1,168 +1,188 @@
-"""The five laws behind all families, as (clients, total, threshold) -> nats.
+"""The five laws behind all families: how far S/N is from a threshold, in nats.
 
-A law is an integer code and three numbers `p0, p1, p2`; every family of `families.py` is one of these five, seen
-through a statistic:
+Every family of `model/families.py` is one of these laws, seen through a statistic (`kernels/statistic.py`):
 
-| code                | p0      | p1    | p2                   | families                                   |
-| ------------------- | ------- | ----- | -------------------- | ------------------------------------------ |
-| `BINOMIAL`          | low     | high  | trials in high - low | Bernoulli, Binomial, Bounded               |
-| `NEGATIVE_BINOMIAL` | failures|       |                      | Geometric, NegativeBinomial                |
-| `POISSON`           |         |       |                      | Poisson                                    |
-| `GAMMA`             | shape   |       |                      | Exponential, Gamma, and Pareto and Weibull |
-| `GAUSSIAN`          | sigma   |       |                      | Gaussian                                   |
+| code                | size     | means           | families                                   |
+| ------------------- | -------- | --------------- | ------------------------------------------ |
+| `BINOMIAL`          | trials   | low to high     | Bernoulli, Binomial, Bounded               |
+| `NEGATIVE_BINOMIAL` | failures | 0 to infinity   | Geometric, NegativeBinomial                |
+| `POISSON`           | not used | 0 to infinity   | Poisson                                    |
+| `GAMMA`             | shape    | 0 to infinity   | Exponential, Gamma, and Pareto and Weibull |
+| `GAUSSIAN`          | sigma    | every number    | Gaussian                                   |
 
 Notation of the paper: N clients, S the sum of their statistics, tau the threshold, d the divergence (eq. 3).
-Everything is written with the shortfall N tau - S, whose product is formed exactly: near S/N = tau the plain formula
-N d(S/N, tau) has lost all its digits long before N = 10^9.
+
+Example: 2 of 10 Bernoulli clients against tau = 0.5.  d(0.2, 0.5) = 0.2 log 0.4 + 0.8 log 1.6 = 0.1927 nats, and
+`against(law, 10, 2, 0.5)` is 1.927.  The Jeffreys posterior Beta(2.5, 8.5) has P(mean >= 0.5) = 0.0229, and
+`posterior_evidence(law, 10, 2, 0.5)` is -log 0.0229 = 3.777.
+
+Every function here gives NaN for a code it does not know.
 """
 
 import math
+from enum import IntEnum
+from typing import NamedTuple
 
 from profitable.kernels.compile import kernel
+from profitable.kernels.exact import is_below, shortfall
 from profitable.kernels.special import beta_evidence, deviance_term, excess, gamma_evidence, normal_evidence
 
-BINOMIAL = 0
-NEGATIVE_BINOMIAL = 1
-POISSON = 2
-GAMMA = 3
-GAUSSIAN = 4
+
+class LawCode(IntEnum):
+    """The five laws."""
+
+    BINOMIAL = 0
+    NEGATIVE_BINOMIAL = 1
+    POISSON = 2
+    GAMMA = 3
+    GAUSSIAN = 4
+
+
+BINOMIAL, NEGATIVE_BINOMIAL, POISSON, GAMMA, GAUSSIAN = (int(code) for code in LawCode)
 
 SMALLEST_POSITIVE = 5e-324
 SMALLEST_RATIO = 1e-300
-SMALLEST_PARAMETER = 1e-3  # of a beta posterior; no prior has less (profitable/prior.py)
-SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halves
+SMALLEST_PARAMETER = 1e-3  # of a beta posterior; no prior has less (model/prior.py)
+
+
+class Law(NamedTuple):
+    """One of the five laws: its code, the edges of its mean domain, and its known parameter (see the table above)."""
+
+    code: int
+    low: float = 0.0
+    high: float = math.inf
+    size: float = 1.0
 
 
 @kernel
-def exact_product(x: float, y: float) -> tuple[float, float]:
-    """x * y as a rounded product and its rounding error (Dekker)."""
-    product = x * y
-    if not abs(product) < 1e290:
-        return product, 0.0
-    c = SPLITTER * x
-    x_high = c - (c - x)
-    x_low = x - x_high
-    c = SPLITTER * y
-    y_high = c - (c - y)
-    y_low = y - y_high
-    return product, x_low * y_low - (((product - x_high * y_high) - x_low * y_high) - x_high * y_low)
+def deviance(law: Law, clients: float, total: float, mean: float) -> float:
+    """N d(S/N, mean), on both sides of the mean; `deviance(law, 1, x, y)` is the divergence d(x, y) of eq. (3)."""
+    return deviance_by_gap(law, clients, total, mean, shortfall(clients, mean, total))
 
 
 @kernel
-def exact_sum(x: float, y: float) -> tuple[float, float]:
-    """x + y as a rounded sum and its rounding error (Knuth)."""
-    total = x + y
-    part = total - x
-    return total, (x - (total - part)) + (y - part)
-
-
-@kernel
-def shortfall(clients: float, mean: float, total: float) -> float:
-    """clients * mean - total, with the product exact and the difference rounded once."""
-    product, error = exact_product(clients, mean)
-    return (product - total) + error
-
-
-@kernel
-def is_below(clients: float, total: float, threshold: float) -> bool:
-    """Whether the mean S/N is below the threshold: as doubles, since 2 of 5 is no less than 0.4; and exactly."""
-    return total / clients < threshold and shortfall(clients, threshold, total) > 0.0
-
-
-@kernel
-def mean_low(law: int, p0: float, p1: float, p2: float) -> float:
-    """The lower edge of the law's mean domain."""
-    if law == BINOMIAL:
-        return p0
-    if law == GAUSSIAN:
-        return -math.inf
-    return 0.0
-
-
-@kernel
-def mean_high(law: int, p0: float, p1: float, p2: float) -> float:
-    """The upper edge of the law's mean domain."""
-    return p1 if law == BINOMIAL else math.inf
-
-
-@kernel
-def deviance(law: int, p0: float, p1: float, p2: float, clients: float, total: float, mean: float) -> float:
-    """N d(S/N, mean), on both sides of the mean; `deviance(..., 1, x, y)` is the divergence d(x, y) of eq. (3)."""
-    gap = shortfall(clients, mean, total)
-    if law == GAUSSIAN:
-        return gap / p0 * (gap / p0) / (2.0 * clients)
+def deviance_by_gap(law: Law, clients: float, total: float, mean: float, gap: float) -> float:
+    """The same for a caller who knows gap = N mean - S more exactly than the two terms say."""
+    if law.code == GAUSSIAN:
+        return gap / law.size * (gap / law.size) / (2.0 * clients)
     if gap == 0.0:
         return 0.0
     expected = clients * mean
-    if law == POISSON:
+    if law.code == POISSON:
         return deviance_term(total, expected, gap)
-    if law == GAMMA:
+    if law.code == GAMMA:
         if total <= 0.0 or mean <= 0.0 or mean == math.inf:
             return math.inf
         ratio = total / expected
         if ratio < SMALLEST_RATIO:
-            return p0 * clients * (math.log(expected) - math.log(total) - 1.0)
-        return p0 * clients * excess(-gap / expected, ratio)
-    if law == NEGATIVE_BINOMIAL:
-        failures = p0 * clients
+            return law.size * clients * (math.log(expected) - math.log(total) - 1.0)
+        return law.size * clients * excess(-gap / expected, ratio)
+    if law.code == NEGATIVE_BINOMIAL:
+        failures = law.size * clients
         if mean == math.inf:
             return math.inf
         both = failures + total
-        gap *= p0 / (p0 + mean)
-        return deviance_term(total, both * (mean / (p0 + mean)), gap) + deviance_term(
-            failures, both * (p0 / (p0 + mean)), -gap
+        gap *= law.size / (law.size + mean)
+        return deviance_term(total, both * (mean / (law.size + mean)), gap) + deviance_term(
+            failures, both * (law.size / (law.size + mean)), -gap
         )
-    unit = p2 / (p1 - p0)
-    successes = max(0.0, -shortfall(clients, p0, total)) * unit
-    failures = max(0.0, shortfall(clients, p1, total)) * unit
-    return deviance_term(successes, clients * (mean - p0) * unit, gap * unit) + deviance_term(
-        failures, clients * (p1 - mean) * unit, -gap * unit
-    )
+    if law.code == BINOMIAL:
+        unit = law.size / (law.high - law.low)
+        successes = max(0.0, -shortfall(clients, law.low, total)) * unit
+        failures = max(0.0, shortfall(clients, law.high, total)) * unit
+        return deviance_term(successes, clients * (mean - law.low) * unit, gap * unit) + deviance_term(
+            failures, clients * (law.high - mean) * unit, -gap * unit
+        )
+    return math.nan
 
 
 @kernel
-def against(law: int, p0: float, p1: float, p2: float, clients: float, total: float, threshold: float) -> float:
+def against(law: Law, clients: float, total: float, threshold: float) -> float:
     """N d(S/N, tau) if S/N < tau, else 0: the evidence of kl-UCB-4P."""
     if clients <= 0.0 or not is_below(clients, total, threshold):
         return 0.0
-    return deviance(law, p0, p1, p2, clients, total, threshold)
+    return deviance(law, clients, total, threshold)
 
 
 @kernel
-def _tail_evidence(law: int, p0: float, p1: float, p2: float, clients: float, total: float, threshold: float) -> float:
+def variance(law: Law, mean: float) -> float:
+    """The variance of one client's statistic, when its mean is `mean`."""
+    if law.code == BINOMIAL:
+        return (mean - law.low) * (law.high - mean) / law.size
+    if law.code == GAMMA:
+        return mean * mean / law.size
+    if law.code == GAUSSIAN:
+        return law.size * law.size
+    if law.code == NEGATIVE_BINOMIAL:
+        return mean * (1.0 + mean / law.size)
+    if law.code == POISSON:
+        return mean
+    return math.nan
+
+
+@kernel
+def _tail_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
     gap = shortfall(clients, threshold, total)
-    if law == BINOMIAL:
-        unit = p2 / (p1 - p0)
-        # A sum of edges may be rounded beyond its edge, and a prior may take almost everything from the two halves.
-        a = max(0.5 - shortfall(clients, p0, total) * unit, SMALLEST_PARAMETER)
-        b = max(0.5 + shortfall(clients, p1, total) * unit, SMALLEST_PARAMETER)
-        x = (threshold - p0) / (p1 - p0)
-        y = (p1 - threshold) / (p1 - p0)
+    if law.code == BINOMIAL:
+        width = law.high - law.low
+        unit = law.size / width
+        # Rounding may push a sum of edges beyond its edge, and a prior may take almost everything from the two halves.
+        a = max(0.5 - shortfall(clients, law.low, total) * unit, SMALLEST_PARAMETER)
+        b = max(0.5 + shortfall(clients, law.high, total) * unit, SMALLEST_PARAMETER)
+        x = (threshold - law.low) / width
+        y = (law.high - threshold) / width
         return beta_evidence(a, b, x, y, 0.5 - x - gap * unit)
-    if law == NEGATIVE_BINOMIAL:
-        both = p0 + threshold
-        return beta_evidence(total + 0.5, p0 * clients, threshold / both, p0 / both, (0.5 - gap) * (p0 / both))
-    if law == POISSON:
+    if law.code == NEGATIVE_BINOMIAL:
+        both = law.size + threshold
+        half = (0.5 - gap) * (law.size / both)
+        return beta_evidence(total + 0.5, law.size * clients, threshold / both, law.size / both, half)
+    if law.code == POISSON:
         return gamma_evidence(total + 0.5, clients * threshold, gap - 0.5, True)
-    if law == GAMMA:
-        return gamma_evidence(p0 * clients, p0 * total / threshold, -gap / threshold * p0, False)
-    return normal_evidence(gap / (p0 * math.sqrt(clients)))
+    if law.code == GAMMA:
+        return gamma_evidence(law.size * clients, law.size * total / threshold, -gap / threshold * law.size, False)
+    if law.code == GAUSSIAN:
+        return normal_evidence(gap / (law.size * math.sqrt(clients)))
+    return math.nan
 
 
 @kernel
-def posterior_evidence(
-    law: int, p0: float, p1: float, p2: float, clients: float, total: float, threshold: float
-) -> float:
+def posterior_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
     """-log P(mean >= threshold) under the Jeffreys posterior after `clients` clients with sum `total`.
 
-    A conjugate prior other than Jeffreys' is imaginary clients on top of it, so that both numbers may be fractional,
-    and even slightly negative.  With no client at all nothing speaks against the category: 0.  With any, something
-    does, and it stays positive even where it underflows: the quantile of order 0 (Bayes-UCB at t = 1) accepts nobody.
+    A conjugate prior other than Jeffreys' is a number of imaginary clients.  So `clients` and `total` may be fractional,
+    and even slightly negative.  Without any client the evidence is 0.  With one it is positive, even where it
+    underflows: the posterior quantile of order 0 (Bayes-UCB at t = 1) accepts nobody.
     """
     if clients == 0.0 and total == 0.0:
         return 0.0
-    if threshold <= mean_low(law, p0, p1, p2):
+    if threshold <= law.low:
         return 0.0
-    if threshold >= mean_high(law, p0, p1, p2):
+    if threshold >= law.high:
         return math.inf
-    return max(_tail_evidence(law, p0, p1, p2, clients, total, threshold), SMALLEST_POSITIVE)
+    nats = _tail_evidence(law, clients, total, threshold)
+    return max(nats, SMALLEST_POSITIVE) if nats == nats else nats
+
+
+@kernel
+def log_mass(law: Law, mean: float, value: float) -> float:
+    """log P(X = value) for one reward of a whole-number law; NaN for a continuous one."""
+    if law.code == POISSON:
+        return value * math.log(mean) - mean - math.lgamma(value + 1.0)
+    if law.code == NEGATIVE_BINOMIAL:
+        ways = math.lgamma(value + law.size) - math.lgamma(law.size) - math.lgamma(value + 1.0)
+        return ways + law.size * math.log(law.size / (law.size + mean)) + value * math.log(mean / (law.size + mean))
+    if law.code == BINOMIAL:
+        ways = math.lgamma(law.size + 1.0) - math.lgamma(value + 1.0) - math.lgamma(law.size - value + 1.0)
+        return ways + value * math.log(mean / law.size) + (law.size - value) * math.log1p(-mean / law.size)
+    return math.nan
+
+
+@kernel
+def log_survival(law: Law, mean: float, value: float) -> float:
+    """log P(X > value) for one statistic of a continuous law with that mean; NaN for a whole-number law."""
+    if law.code == GAMMA:
+        x = law.size * value / mean
+        return -gamma_evidence(law.size, x, x - law.size, True)
+    if law.code == GAUSSIAN:
+        return -normal_evidence((value - mean) / law.size)
+    return math.nan

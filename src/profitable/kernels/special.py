@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from profitable.kernels.compile import kernel
-from profitable.kernels.temme import LARGEST_ETA, gamma_tail
+from profitable.kernels.incomplete_gamma import LARGEST_ETA, gamma_tail
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 LOG_TWO = math.log(2.0)

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from profitable import bounds
 from profitable.errors import InputError
 from profitable.kernels.special import gamma_evidence
-from profitable.plan import tail_of, unlucky_rate
-from profitable.policies import Deterministic, Policy
-from profitable.scenario import Scenario
+from profitable.policy.policies import Deterministic, Policy
+from profitable.simulation.kernel_input import tail_of, unlucky_rate
+from profitable.simulation.scenario import Scenario
+from profitable.theory import bounds
 
 # Evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons).
 LOGARITHMS = {"kl-ucb": 0.0, "kl-ucb+": 1.0, "bayes-ucb": 0.5, "ts": 0.5}

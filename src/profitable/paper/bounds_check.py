@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from profitable import bounds
+from profitable.common.text_tables import number
 from profitable.paper.finding import SURE, Finding, checkpoint, judge, not_run, plus_minus
 from profitable.paper.study import Outcome, Study
-from profitable.scenario import Truth
-from profitable.tables import number
+from profitable.simulation.scenario import Truth
+from profitable.theory import bounds
 
 TIMES = (1e4, 1e6, 1e9, 1e12)
 PAPER_HORIZON = 1e4

@@ -10,9 +10,9 @@ from typing import Any, cast
 import altair as alt
 import numpy as np
 
-from profitable.credit import LENDERS, CreditResult
-from profitable.curve import Curve
-from profitable.result import Result
+from profitable.paper.credit import LENDERS, CreditResult
+from profitable.simulation.curve import Curve
+from profitable.simulation.result import Result
 
 # Okabe and Ito's colours, told apart by colour-blind readers, and dashes as a second sign: (colour, dash).
 LOOKS: dict[str, tuple[str, list[int]]] = {

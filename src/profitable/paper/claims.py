@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from profitable.curve import Curve
 from profitable.paper.bounds_check import decide_finite_time, decide_turned_away
 from profitable.paper.experiment import PAPER
 from profitable.paper.finding import (
@@ -28,6 +27,7 @@ from profitable.paper.finding import (
 )
 from profitable.paper.slopes import decide_lower_bound
 from profitable.paper.study import Outcome, Study
+from profitable.simulation.curve import Curve
 
 KNOWING = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")  # they know the family of the rewards
 ANALYSED = ("kl-ucb", "bayes-ucb", "ts")  # the three that the paper analyses and its abstract compares

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from profitable import check, credit
-from profitable.category import is_text
+from profitable.common import check
+from profitable.common.progress import Progress
+from profitable.common.text_tables import number, text_table
 from profitable.errors import InputError, ResultFolderError
+from profitable.model.category import is_text
+from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
 from profitable.paper.finding import FEW, final, plus_minus
 from profitable.paper.study import Study, conduct
 from profitable.paper.summary import summarise
-from profitable.policies import ThompsonSampling
-from profitable.progress import Progress
-from profitable.tables import number, text_table
+from profitable.policy.policies import ThompsonSampling
 
 CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 30, 10
 

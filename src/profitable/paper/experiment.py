@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from profitable.arrivals import OnePlusPoisson
 from profitable.errors import InputError
-from profitable.scenario import Scenario
-from profitable.scenario_file import read_table
+from profitable.simulation.arrivals import OnePlusPoisson
+from profitable.simulation.scenario import Scenario
+from profitable.simulation.scenario_file import read_table
 
 FOLDER = Path(__file__).parent / "experiments"
 PAPER = ("bernoulli", "poisson", "sharp-poisson", "exponential")

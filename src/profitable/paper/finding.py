@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from profitable.curve import Curve
+from profitable.common.text_tables import number
 from profitable.paper.study import Outcome, Study
-from profitable.tables import number
+from profitable.simulation.curve import Curve
 
 HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
 UNDECIDED, NOT_RUN = "not decided", "not run"

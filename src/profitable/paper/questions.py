@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from profitable import bounds
+from profitable.common.text_tables import number
 from profitable.paper.asymptotics import unlucky_at_least, unlucky_at_most, unlucky_slope
 from profitable.paper.finding import checkpoint, plus_minus
 from profitable.paper.slopes import LONG, START, slopes
 from profitable.paper.study import Outcome, Study
-from profitable.tables import number
+from profitable.theory import bounds
 
 UNLUCKY_TIMES = (100, 1_000, 10_000)
 SHARES = (0.99, 0.999)

@@ -14,14 +14,14 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from profitable.credit import CreditResult
-from profitable.files import replace_file, replace_json, replace_text
+from profitable.common.files import replace_file, replace_json, replace_text
+from profitable.common.text_tables import number
 from profitable.paper.asymptotics import unlucky_slope
 from profitable.paper.charts import BEST, Figure, credit_figure, figures, tail_figure
+from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import AUTHORS, NAMES
 from profitable.paper.questions import FEWEST_BEYOND
 from profitable.paper.study import Outcome, Study
-from profitable.tables import number
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE, TEXT, NUMBERS = "report.html", "report.md", "summary.json"

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from profitable import bounds
-from profitable.curve import Curve
 from profitable.paper.asymptotics import LOGARITHMS, expected_slope, unlucky_slope
 from profitable.paper.experiment import INFLATE
 from profitable.paper.finding import FEW, SURE, Finding, checkpoint, judge, not_run, only, plus_minus
 from profitable.paper.study import Outcome, Study
+from profitable.simulation.curve import Curve
+from profitable.theory import bounds
 
 LONG = ("long-bernoulli", "long-poisson", "long-exponential")
 EARLIER, START = 1e3, 1e6  # the last six decades of 10¹² begin at START

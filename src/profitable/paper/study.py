@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from profitable.curve import Curve
+from profitable.common.progress import Progress
+from profitable.common.text_tables import number
 from profitable.errors import BrokenResultError, InputError, OtherResultError
-from profitable.job import BLOCK, prepare
 from profitable.paper.experiment import AUTHORS, Experiment
-from profitable.progress import Progress
-from profitable.result import Result
-from profitable.result_file import Keeper
-from profitable.simulation import simulate
-from profitable.tables import number
+from profitable.simulation.curve import Curve
+from profitable.simulation.result import Result
+from profitable.simulation.result_folder import Keeper
+from profitable.simulation.runner import simulate
+from profitable.simulation.settings import BLOCK, prepare
 
 logger = logging.getLogger("profitable")
 

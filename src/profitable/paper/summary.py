@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from profitable.arrivals import Clients, OnePlusPoisson, UniformClients
-from profitable.credit import CreditResult
+from profitable.common.text_tables import money, number
 from profitable.paper.claims import claims
+from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import PAPER, Experiment
 from profitable.paper.finding import FEW, checkpoint, final, plus_minus
 from profitable.paper.questions import answers
 from profitable.paper.slopes import LONG, Slope, slopes
 from profitable.paper.study import Outcome, Study
-from profitable.tables import money, number
+from profitable.simulation.arrivals import Clients, OnePlusPoisson, UniformClients
 from profitable.version import VERSION
 
 

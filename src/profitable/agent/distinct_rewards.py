@@ -1,0 +1,51 @@
+"""The distinct rewards of a category and how often each came: what a policy remembers whose rule needs the values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profitable.common.types import FloatArray
+from profitable.kernels.agent_table import Row
+from profitable.kernels.evidence import Seen
+from profitable.model.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctRewards:
+    """Distinct values [D], increasing, and their counts [D].  Never changed, only replaced."""
+
+    values: FloatArray
+    counts: FloatArray
+
+    @classmethod
+    def of(cls, rewards: FloatArray) -> "DistinctRewards":
+        """The distinct ones among some rewards.
+
+        >>> DistinctRewards.of(np.array([2.0, 0.0, 2.0]))
+        DistinctRewards(values=array([0., 2.]), counts=array([1., 2.]))
+        """
+        values, counts = np.unique(rewards, return_counts=True)
+        return cls(values, counts.astype(np.float64))
+
+    def plus(self, other: "DistinctRewards", sign: float = 1.0) -> "DistinctRewards":
+        """The two together, or with sign -1 this one without the other; values that nobody has are dropped."""
+        values, where = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
+        weights = np.concatenate([self.counts, sign * other.counts])
+        counts = np.bincount(where, weights=weights).astype(np.float64)
+        kept = counts != 0.0
+        return DistinctRewards(values[kept], counts[kept])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the two arrays."""
+        return self.values.nbytes + self.counts.nbytes
+
+
+EMPTY = DistinctRewards(np.empty(0), np.empty(0))
+
+
+def seen_of(view: View, numbers: Sequence[float], kept: DistinctRewards) -> Seen:
+    """What was seen of a category, from its column of the agent's table."""
+    clients, total = numbers[Row.CLIENTS] + view.prior_clients, numbers[Row.TOTAL] + view.prior_total
+    return Seen(clients, total, numbers[Row.SPREAD], kept.values, kept.counts)

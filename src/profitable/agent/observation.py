@@ -1,0 +1,188 @@
+"""Batch: outcomes as the caller reports them.  Entry: the same, checked, as the table takes it in."""
+
+import contextlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
+from profitable.common import check
+from profitable.common.types import FloatArray
+from profitable.errors import (
+    EmptyObservationError,
+    NegativeRewardError,
+    NotFiniteRewardError,
+    OutsideSupportError,
+    ParameterError,
+    RewardError,
+    SumNotEnoughError,
+)
+from profitable.kernels.agent_table import Sums, digest_row
+from profitable.kernels.evidence import Rule
+from profitable.kernels.statistic import Cut
+from profitable.kernels.view import Support
+from profitable.model.category import Category
+from profitable.model.view import View
+
+Rewards = float | Sequence[float] | FloatArray
+PLAIN = {int, float}
+FLOAT64 = np.dtype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Outcomes of some clients of one category: the rewards one by one, or their count and total.
+
+    `costs` are what accepting these clients really cost, one by one or in total; left out, it is the category's price.
+    """
+
+    rewards: Rewards | None = None
+    count: int | None = None
+    total: float | None = None
+    costs: Rewards | None = None
+
+
+class Entry(NamedTuple):
+    """A checked batch: its sums, and its distinct values if the rule needs them."""
+
+    sums: Sums
+    values: DistinctRewards | None
+
+
+def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Rule) -> Entry:
+    """Check a batch and work out its sums; raises and changes nothing if it is wrong."""
+    if batch.rewards is None:
+        return _read_sum(batch, category, view, rule)
+    if batch.count is not None or batch.total is not None:
+        raise ParameterError("count", batch.count, "is given beside rewards", "give either rewards or count and total")
+    rewards = reward_array(batch.rewards, category)
+    bad, sums = digest_row(row, rewards)
+    if bad >= 0:
+        raise reward_error(category, rewards[bad].item(), view.support)
+    revenue = sums.revenue * category.worth
+    if batch.costs is None:
+        cost = rewards.size * category.price
+    else:
+        costs = _costs(batch.costs, category)
+        cost = float(costs.sum())
+        if category.amount is not None:
+            if costs.size != rewards.size:
+                raise _unpaired(category, batch.costs)
+            # What comes back is (1 + rate) times the amount of that very loan.
+            revenue = float(rewards @ costs) * (category.worth / category.amount)
+        elif costs.size not in (1, rewards.size):
+            remedy = f"give {rewards.size} costs, or their total"
+            raise ParameterError(f"costs of {category.name!r}", batch.costs, "do not fit the rewards", remedy)
+    values = DistinctRewards.of(view.statistic.of_rewards(rewards)) if rule.needs_values else None
+    return Entry(sums._replace(revenue=revenue, cost=cost), values)
+
+
+def reward_array(values: Any, category: Category, what: str = "rewards") -> FloatArray:
+    """A reward, or some, as an array [M] of doubles."""
+    if values.__class__ is list and values and {*map(type, values)} <= PLAIN:  # the everyday case, without detours
+        with contextlib.suppress(OverflowError):
+            return np.array(values, FLOAT64)
+    try:
+        array: npt.NDArray[Any] = np.asarray(values)
+        masked = isinstance(values, np.ma.MaskedArray)
+    except (ValueError, TypeError):
+        masked, array = True, np.empty(0)
+    if masked or array.dtype.kind not in "biuf" or array.ndim > 1:
+        problem = "is not a list of numbers"
+        raise RewardError(f"{what} of {category.name!r}", values, problem, "give numbers, one per client")
+    if not array.ndim:
+        array = array.reshape(1)
+    if not len(array):
+        raise EmptyObservationError(
+            f"{what} of {category.name!r}", values, "is empty", "give at least one client, or do not call"
+        )
+    return array.astype(np.float64)
+
+
+def _costs(values: Rewards, category: Category) -> FloatArray:
+    costs = reward_array(values, category, "costs")
+    bad = np.flatnonzero(~((costs >= 0.0) & (costs <= check.LARGEST)))
+    if bad.size:
+        remedy = "give finite amounts, 0 or more"
+        raise ParameterError(f"costs of {category.name!r}", costs[bad[0]].item(), "is no cost", remedy)
+    return costs
+
+
+def _unpaired(category: Category, costs: object) -> SumNotEnoughError:
+    return SumNotEnoughError(
+        f"costs of {category.name!r}",
+        costs,
+        "cannot be matched with repayments, and what comes back depends on the amount of that very loan",
+        "give the rewards and the costs one by one",
+    )
+
+
+def reward_error(category: Category, value: float, support: Support, field: str = "reward") -> RewardError:
+    """What is wrong with a reward that `kernels/view.py` refused."""
+    where = f"{field} of {category.name!r}"
+    remedy = f"give {support}"
+    if math.isnan(value) or math.isinf(value):
+        return NotFiniteRewardError(where, value, "is not a finite number", remedy)
+    if value < 0.0 <= support.low:
+        return NegativeRewardError(where, value, "is negative", remedy)
+    if support.low <= value <= support.high and not support.whole and not (support.open and value == support.low):
+        return OutsideSupportError(where, value, "is too large to be added up", "give it in another unit")
+    return OutsideSupportError(where, value, "cannot happen in this family", remedy)
+
+
+def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry:
+    where = f"of {category.name!r}"
+    if batch.count is None or batch.total is None:
+        missing = "count" if batch.count is None else "total"
+        raise ParameterError(f"{missing} {where}", None, "is missing", "give rewards, or both count and total")
+    count = float(check.whole(f"count {where}", batch.count, least=0))
+    if count == 0.0:
+        raise EmptyObservationError(f"count {where}", 0, "is nobody", "give at least one client, or do not call")
+    plain = check.number(batch.total)
+    if plain is None:
+        raise RewardError(f"total {where}", batch.total, "is no sum of rewards", "give a finite number")
+    total = float(plain) if check.fits(plain) else math.nan
+    support = view.support
+    _refuse_sum(total, category, view, rule)
+    low, high = count * support.low, count * support.high
+    if not support.whole and math.isfinite(total) and view.can_sum_to(count, total):
+        total = min(max(total, low), high)  # a sum of edges may be rounded beyond its own edge
+    whole = not support.whole or total.is_integer()
+    if not (math.isfinite(total) and low <= total <= high and whole and not (support.open and total <= low)):
+        each = (
+            f"each is {support}"
+            if support.high == math.inf
+            else f"each is {support}, so the total is {low:g} to {high:g}"
+        )
+        error = reward_error(category, total, support, "total")
+        raise type(error)(error.field, batch.total, f"cannot be the sum of {count:g} rewards", each)
+    if batch.costs is None:
+        cost = count * category.price
+    elif category.amount is not None:
+        raise _unpaired(category, batch.costs)
+    else:
+        cost = float(_costs(batch.costs, category).sum())
+    values = DistinctRewards(np.array([0.0, 1.0]), np.array([count - total, total]))
+    # The squares of zeros and ones are themselves, and no other sums are taken where squares are needed.
+    sums = Sums(count, total, squares=total, revenue=total * category.worth, cost=cost)
+    return Entry(sums, values.plus(EMPTY) if rule.needs_values else None)
+
+
+def _refuse_sum(total: float, category: Category, view: View, rule: Rule) -> None:
+    """Refuse a total where the policy or the family needs the single rewards."""
+    support = view.support
+    zero_or_one = support.whole and support.high == 1.0
+    cut = view.statistic if isinstance(view.statistic, Cut) else None
+    if cut is None and not view.statistic.is_reward:
+        why = f"is a sum of rewards, and {category.family} adds up another statistic of each"
+    elif rule.needs_rewards and not zero_or_one:
+        why = "is a sum, and this policy looks at how the single rewards are spread"
+    elif cut is not None and not (support.low >= cut.low and total <= cut.high):
+        why = f"may hide rewards that this policy cuts into [{cut.low:g}, {cut.high:g}] one by one"
+    else:
+        return
+    raise SumNotEnoughError(f"total of {category.name!r}", total, why, "give the rewards as a list")

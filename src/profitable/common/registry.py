@@ -1,0 +1,51 @@
+"""Registry: families and policies are listed by the classes themselves, at the moment they are defined.
+
+Public names, the command line, the tables of the documentation, the look of curves and the test matrix are all made from
+these lists.
+"""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
+
+
+def register(registry: dict[str, type[Kind]], cls: type[Any], *, needed: Sequence[str]) -> None:
+    """Enter a class under its name; refuse one that lacks something or takes another class's name.
+
+    A class may be defined again, as when a notebook's cell is run twice.
+    """
+    for attribute in needed:
+        if not hasattr(cls, attribute) or getattr(getattr(cls, attribute), "__isabstractmethod__", False):
+            raise TypeError(f"{cls.__name__} has no {attribute}; every subclass of {cls.__mro__[1].__name__} needs one")
+    taken = registry.get(cls.name)
+    same = taken is not None and (taken.__module__, taken.__qualname__) == (cls.__module__, cls.__qualname__)
+    if taken is not None and not same:
+        raise TypeError(f"{cls.__name__} has the name {cls.name!r}, which belongs to {taken.__name__}")
+    registry[cls.name] = cls
+
+
+def exported(registry: dict[str, type[Kind]]) -> dict[str, type[Kind]]:
+    """The classes of this package by the names they are exported under; those of a user are not among them."""
+    return {cls.__name__: cls for cls in registry.values() if cls.__module__.startswith("profitable.")}
+
+
+def parameters(cls: type[Any]) -> str:
+    """The parameters of a class as they are written in a call: those that must be given end in `=`.
+
+    >>> from profitable import Gaussian, KLUCB
+    >>> parameters(Gaussian), parameters(KLUCB)
+    ('sigma=', 'c=0, inflate=1')
+    """
+    texts: list[str] = []
+    for each in fields(cls):
+        default = "" if each.default is MISSING else f"{each.default:g}" if isinstance(each.default, float) else str(each.default)
+        texts.append(f"{each.name}={default}")
+    return ", ".join(texts)
+
+
+def summary(cls: type[Any]) -> str:
+    """The first sentence of the docstring."""
+    return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())

@@ -1,0 +1,174 @@
+"""The agent's table: rewards are checked, turned into statistics and added up, and the evidence is renewed.
+
+The table is one array of floats, [rows, K], with a column for each category, so that a decision can copy it in one step.
+`Row` names its rows: `table[Row.CLIENTS, k]` is the number of clients of category k.
+
+Example: `absorb(table, k, view_row, np.array([1.0, 0.0]))` adds 2 to CLIENTS, 1 to TOTAL, the worth of 1 to REVENUE and
+the price of two clients to COST, computes EVIDENCE anew and returns -1: no reward was illegal.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from profitable.common.check import LARGEST
+from profitable.common.types import FloatArray, IntArray
+from profitable.kernels.compile import kernel
+from profitable.kernels.evidence import Seen, evidence
+from profitable.kernels.exact import exact_product, exact_sum
+from profitable.kernels.statistic import statistic_of
+from profitable.kernels.view import CodedView, is_legal, view_of
+
+
+class Row(IntEnum):
+    """Rows of the table.  Sums are pairs, the sum and what it lost to rounding (its carry)."""
+
+    CLIENTS = 0  # N: clients whose outcome is known
+    TOTAL = 1  # S: the sum of their statistics
+    SPREAD = 2  # squared deviations of the statistics from their mean, for rules that need them
+    THRESHOLD = 3  # in the units of the rewards
+    TARGET = 4  # the threshold in the units of the statistic
+    EVIDENCE = 5
+    WAITING = 6  # accepted clients whose outcome has not come yet
+    REVENUE = 7  # in money
+    COST = 8  # in money
+    WORTH = 9  # money per unit of reward
+    PRICE = 10  # money that accepting one client costs, unless the caller says otherwise
+    CARRY = 11  # of TOTAL
+    SQUARES = 12  # the sum of the squared statistics, for rules that need the spread
+    SQUARES_CARRY = 13
+
+
+SNAPSHOT = int(Row.REVENUE)  # a decision keeps a copy of the rows before this one
+
+
+class Sums(NamedTuple):
+    """A batch of outcomes, added up: clients, statistics and their squares with what they lost to rounding, money."""
+
+    clients: float = 0.0
+    total: float = 0.0
+    total_lost: float = 0.0
+    squares: float = 0.0
+    squares_lost: float = 0.0
+    revenue: float = 0.0
+    cost: float = 0.0
+
+
+@kernel
+def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
+    """The position of the first illegal reward (-1 if none), and the sums; `revenue` is the plain sum of the rewards."""
+    raw = 0.0
+    total = 0.0
+    total_lost = 0.0
+    squares = 0.0
+    squares_lost = 0.0
+    for i in range(rewards.size):
+        value = statistic_of(view.statistic, rewards[i]) if is_legal(view.support, rewards[i]) else np.inf
+        if not value <= LARGEST:
+            return i, Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        raw += rewards[i]
+        total, error = exact_sum(total, value)
+        total_lost += error
+        square, lost = exact_product(value, value)
+        squares, error = exact_sum(squares, square)
+        squares_lost += error + lost
+    return -1, Sums(float(rewards.size), total, total_lost, squares, squares_lost, raw, 0.0)
+
+
+@kernel
+def digest_row(view_row: FloatArray, rewards: FloatArray) -> tuple[int, Sums]:
+    """`digest` for callers from Python, with the view as a row."""
+    return digest(view_of(view_row), rewards)
+
+
+@kernel
+def squared_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
+    """Q - S^2 / N in twice the precision: the two are nearly equal where the spread is small beside the mean."""
+    if clients <= 0.0:
+        return 0.0
+    product, error = exact_product(total, total)
+    error += 2.0 * total * carry
+    quotient = product / clients
+    back, back_error = exact_product(quotient, clients)
+    rest = (((product - back) - back_error) + error) / clients
+    return max(0.0, (squares - quotient) + (squares_carry - rest))
+
+
+@kernel
+def _renew_spread(table: FloatArray, k: int) -> None:
+    table[Row.SPREAD, k] = squared_deviations(
+        table[Row.CLIENTS, k],
+        table[Row.TOTAL, k],
+        table[Row.CARRY, k],
+        table[Row.SQUARES, k],
+        table[Row.SQUARES_CARRY, k],
+    )
+
+
+@kernel
+def _renew(table: FloatArray, k: int, view: CodedView) -> None:
+    """Compute spread and evidence of category k anew; where the rule needs the values, the agent does the second."""
+    if view.rule.needs_spread:
+        _renew_spread(table, k)
+    if view.rule.needs_values:
+        return
+    clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
+    nothing = table[0, :0]
+    spread = table[Row.SPREAD, k] if view.rule.needs_spread else np.nan
+    seen = Seen(clients, total, spread, nothing, nothing)
+    table[Row.EVIDENCE, k] = evidence(view.rule, view.law, seen, table[Row.TARGET, k])
+
+
+@kernel
+def renew(table: FloatArray, positions: IntArray, which: IntArray, view_rows: FloatArray) -> None:
+    """Compute the evidence of several categories anew; `which` [K] names the row of `view_rows` each of them has."""
+    for k in positions:
+        _renew(table, k, view_of(view_rows[which[k]]))
+
+
+@kernel
+def _accumulate(table: FloatArray, rows: tuple[int, int], k: int, value: float, lost: float) -> None:
+    """Add a pair (value, what it lost) to the pair in two rows of the table."""
+    row, carry = rows
+    total, error = exact_sum(table[row, k], value)
+    table[row, k], table[carry, k] = exact_sum(total, error + table[carry, k] + lost)
+
+
+@kernel
+def _add(table: FloatArray, k: int, view: CodedView, sign: float, batch: Sums) -> None:
+    table[Row.CLIENTS, k] += sign * batch.clients
+    _accumulate(table, (Row.TOTAL, Row.CARRY), k, sign * batch.total, sign * batch.total_lost)
+    if view.rule.needs_spread:
+        _accumulate(table, (Row.SQUARES, Row.SQUARES_CARRY), k, sign * batch.squares, sign * batch.squares_lost)
+    if table[Row.CLIENTS, k] <= 0.0:
+        table[Row.TOTAL, k] = table[Row.CARRY, k] = table[Row.SQUARES, k] = table[Row.SQUARES_CARRY, k] = 0.0
+    table[Row.REVENUE, k] += sign * batch.revenue
+    table[Row.COST, k] += sign * batch.cost
+    _renew(table, k, view)
+
+
+@kernel
+def add(table: FloatArray, k: int, view_row: FloatArray, sign: float, batch: FloatArray) -> None:
+    """Add a batch (sign 1) or take one away (sign -1), and renew the evidence; the batch is `Sums` as an array [7]."""
+    sums = Sums(batch[0], batch[1], batch[2], batch[3], batch[4], batch[5], batch[6])
+    _add(table, k, view_of(view_row), sign, sums)
+
+
+@kernel
+def arrive(table: FloatArray, k: int, count: float) -> None:
+    """Outcomes came in: that many clients fewer to wait for."""
+    table[Row.WAITING, k] = max(0.0, table[Row.WAITING, k] - count)
+
+
+@kernel
+def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray) -> int:
+    """Check rewards and add them at the category's own price; the position of the first illegal one, or -1."""
+    view = view_of(view_row)
+    bad, batch = digest(view, rewards)
+    if bad < 0:
+        revenue, cost = batch.revenue * table[Row.WORTH, k], batch.clients * table[Row.PRICE, k]
+        statistics = (batch.total, batch.total_lost, batch.squares, batch.squares_lost)
+        _add(table, k, view, 1.0, Sums(batch.clients, *statistics, revenue, cost))
+        arrive(table, k, batch.clients)
+    return bad

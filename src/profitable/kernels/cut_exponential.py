@@ -1,0 +1,79 @@
+"""Exponential rewards cut at a bound, many at once: a piece is some that are not cut, drawn as their sum.
+
+Everything is in units of the mean reward: the rewards are standard exponential, and P(X > bound) = exp(-bound).
+"""
+
+import math
+
+import numpy as np
+
+from profitable.common.types import FloatArray
+from profitable.kernels.compile import kernel
+
+CANCELS = 3.0  # beyond this first term Whitworth's sum loses digits
+
+
+@kernel
+def split_up(rng: np.random.Generator, total: float, out: FloatArray) -> float:
+    """Fill `out` [n] with exponential variables given their sum, which are uniform spacings; returns the largest."""
+    raw = 0.0
+    largest = 0.0
+    for i in range(out.size):
+        value = rng.standard_exponential()
+        out[i] = value
+        raw += value
+        largest = max(largest, value)
+    scale = total / raw
+    for i in range(out.size):
+        out[i] *= scale
+    return largest * scale
+
+
+@kernel
+def none_beyond(rng: np.random.Generator, number: int, total: float, bound: float) -> bool:
+    """A draw: are that many exponential variables with that sum all at most `bound`?
+
+    The probability is Whitworth's sum of (-1)^j C(n, j) (1 - j bound/total)_+^(n - 1), whose partial sums are too large
+    and too small in turn: few of them decide.
+    """
+    if total <= bound:
+        return True
+    if total >= number * bound:
+        return False
+    power = number - 1.0
+    log_ways = math.log(number)
+    if log_ways + power * math.log1p(-bound / total) > math.log(CANCELS):
+        return split_up(rng, total, np.empty(number)) <= bound
+    left = rng.random()
+    chance = 1.0
+    j = 1.0
+    while j * bound < total:
+        term = math.exp(log_ways + power * math.log1p(-j * bound / total))
+        if j % 2.0 == 1.0:
+            chance -= term
+            if left < chance:
+                return True
+        else:
+            chance += term
+            if left >= chance:
+                return False
+        if j >= number:
+            break
+        log_ways += math.log((number - j) / (j + 1.0))
+        j += 1.0
+    return left < chance
+
+
+@kernel
+def draw_piece(rng: np.random.Generator, number: int, bound: float) -> float:
+    """The sum of that many exponential variables given that none exceeds `bound`."""
+    while True:
+        total = rng.standard_gamma(float(number))
+        if none_beyond(rng, number, total, bound):
+            return total
+
+
+@kernel
+def largest_piece(bound: float) -> int:
+    """As many variables as leave a fair chance that none exceeds `bound`."""
+    return int(min(math.exp(min(bound, 40.0)), 1e17))

@@ -1,0 +1,159 @@
+"""Evidence: how strongly, in nats, what was seen speaks against "the mean is at least the threshold".
+
+The one inequality of the project is `evidence <= patience` (`kernels/patience.py`).  A rule is a way to compute evidence:
+
+| rule              | evidence                                            | policies                               |
+| ----------------- | --------------------------------------------------- | -------------------------------------- |
+| `DIVERGENCE`      | N d(S/N, tau) if S/N < tau, else 0                  | kl-UCB-4P, kl-Bernoulli-, kl-Gaussian- |
+| `DIVERGENCE_PLUS` | the same + log N                                    | kl-UCB+-4P, kl-Bernoulli-UCB+-4P       |
+| `POSTERIOR`       | -log P(mean >= tau given the data)                  | Bayes-UCB-4P, TS-4P                    |
+| `EMPIRICAL`       | N K_inf(empirical law, tau)                         | KL-Emp-UCB-4P                          |
+| `VARIANCE`        | the x that solves m + sqrt(2 v x/N) + 3 B x/N = tau | UCB-V-4P                               |
+
+Example: 2 of 10 Bernoulli clients against tau = 0.5.  `DIVERGENCE` gives 10 d(0.2, 0.5) = 1.927, `DIVERGENCE_PLUS` adds
+log 10 = 2.303, `POSTERIOR` gives 3.777.
+
+A new rule is one constant below with what it needs and is, and one branch: in `evidence_of_sums` if N and S are all it needs,
+else in `evidence`.  Everything else in
+the package asks the rule; what a rule does not promise is done the slow, right way.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from profitable.common.types import FloatArray
+from profitable.kernels.compile import kernel
+from profitable.kernels.empirical import empirical_evidence
+from profitable.kernels.exact import is_below, shortfall
+from profitable.kernels.law import BINOMIAL, Law, against, posterior_evidence
+
+
+class Rule(NamedTuple):
+    """Which evidence to compute, and all that the rest of the package has to know about it."""
+
+    code: int
+    needs_spread: bool = False  # `Seen.spread`: the squared deviations from the mean
+    needs_values: bool = False  # `Seen.values` and `Seen.counts`: every distinct reward
+    is_monotone: bool = False  # from the sums alone, growing with N and falling with S: the smallest reward is the worst
+    is_zero_above: bool = False  # no evidence while the mean is at or above the threshold
+    is_posterior: bool = False  # minus the logarithm of a posterior probability: it takes a prior
+    logarithms: float = math.nan  # k, if evidence is about N d + k log N for many clients; NaN if it is not
+
+    @property
+    def needs_rewards(self) -> bool:
+        """Whether a count and a total are not enough (rewards of 0 and 1 aside)."""
+        return self.needs_spread or self.needs_values
+
+
+DIVERGENCE = Rule(0, is_monotone=True, is_zero_above=True, logarithms=0.0)
+DIVERGENCE_PLUS = Rule(1, is_monotone=True, is_zero_above=True, logarithms=1.0)
+POSTERIOR = Rule(2, is_monotone=True, is_posterior=True, logarithms=0.5)
+EMPIRICAL = Rule(3, needs_values=True, is_zero_above=True)
+VARIANCE = Rule(4, needs_spread=True, is_zero_above=True)
+
+# On rewards of 0 and 1 these rules have the evidence of another one, which needs the sum alone.
+ON_ZERO_AND_ONE = {EMPIRICAL: DIVERGENCE}
+
+
+class Seen(NamedTuple):
+    """What was seen of a category, imaginary clients of a prior included."""
+
+    clients: float  # N
+    total: float  # S: the sum of their statistics
+    spread: float  # the sum of squared deviations from S/N; NaN if the rule does not need it
+    values: FloatArray  # [D]: the distinct statistics, if the rule needs them
+    counts: FloatArray  # [D]: how many clients have each (0 is fine)
+
+
+def sums(clients: float, total: float) -> Seen:
+    """What was seen, for rules that need no more than the two sums."""
+    return Seen(float(clients), float(total), math.nan, np.empty(0), np.empty(0))
+
+
+@kernel
+def evidence(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
+    """The evidence of a rule; 0 without data, NaN for a rule that is not known here."""
+    if not rule.needs_spread and not rule.needs_values:
+        return evidence_of_sums(rule, law, seen.clients, seen.total, threshold)
+    if seen.clients <= 0.0:
+        return 0.0
+    if rule.code == VARIANCE.code:
+        return variance_evidence(law, seen, threshold)
+    if rule.code == EMPIRICAL.code:
+        return known_values_evidence(law, seen, threshold)
+    return math.nan
+
+
+@kernel
+def evidence_of_sums(rule: Rule, law: Law, clients: float, total: float, threshold: float) -> float:
+    """The evidence of a rule that needs no more than N and S."""
+    if rule.code == POSTERIOR.code:
+        return posterior_evidence(law, clients, total, threshold)
+    if clients <= 0.0:
+        return 0.0
+    if rule.code == DIVERGENCE.code:
+        return against(law, clients, total, threshold)
+    if rule.code == DIVERGENCE_PLUS.code:
+        nats = against(law, clients, total, threshold)
+        return nats + math.log(clients) if is_below(clients, total, threshold) else 0.0
+    return math.nan
+
+
+@kernel
+def variance_evidence(law: Law, seen: Seen, threshold: float) -> float:
+    """UCB-V: 3 B s^2/N + sqrt(2 v/N) s = tau - m with s = sqrt(x), solved for x without cancellation."""
+    if not is_below(seen.clients, seen.total, threshold):
+        return 0.0
+    gap = shortfall(seen.clients, threshold, seen.total) / seen.clients
+    width = law.high - law.low
+    linear = 2.0 * seen.spread / seen.clients / seen.clients
+    root = 2.0 * gap / (math.sqrt(linear) + math.sqrt(linear + 12.0 * width * gap / seen.clients))
+    return root * root
+
+
+@kernel
+def known_values_evidence(law: Law, seen: Seen, threshold: float) -> float:
+    """KL-Emp: N K_inf of the empirical law.  Of two-point rewards it is the Bernoulli divergence, to the last bit."""
+    if not is_below(seen.clients, seen.total, threshold):
+        return 0.0
+    for value in seen.values:
+        if law.low < value < law.high:
+            return empirical_evidence(seen.values, seen.counts, law.high, threshold)
+    return against(Law(BINOMIAL, law.low, law.high, 1.0), seen.clients, seen.total, threshold)
+
+
+@kernel
+def index(rule: Rule, law: Law, seen: Seen, limit: float) -> float:
+    """sup of the thresholds whose evidence is at most `limit`: the paper's u_a(t), by bisection to the last bit."""
+    if limit == math.inf or (seen.clients == 0.0 and seen.total == 0.0):
+        return law.high
+    if rule.is_posterior and limit <= 0.0:
+        return law.low
+    inside = min(max(seen.total / seen.clients if seen.clients > 0.0 else 0.0, law.low), law.high)
+    if not rule.is_zero_above:  # as a posterior quantile, it may lie below the mean
+        step = max(abs(inside), 1.0) * 1e-3
+        while inside > law.low and evidence(rule, law, seen, inside) > limit:
+            inside = max(inside - step, law.low)
+            step *= 2.0
+    outside = inside
+    step = max(abs(inside), 1e-3) * 1e-3
+    while True:
+        outside = min(outside + step, law.high)
+        if outside == math.inf:
+            return law.high
+        if evidence(rule, law, seen, outside) > limit:
+            break
+        inside = outside
+        if outside >= law.high:
+            return law.high
+        step *= 2.0
+    while True:
+        middle = 0.5 * (inside + outside)
+        if middle <= inside or middle >= outside:
+            return inside
+        if evidence(rule, law, seen, middle) <= limit:
+            inside = middle
+        else:
+            outside = middle

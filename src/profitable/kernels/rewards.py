@@ -1,0 +1,224 @@
+"""Rewards: what the clients of a category bring, whatever the policy; a batch is drawn at once where that is exact.
+
+How a batch of n clients is drawn (its feed) depends on what the policy needs of them:
+
+| feed      | drawn                                                | for                                              |
+| --------- | ---------------------------------------------------- | ------------------------------------------------ |
+| `SUM`     | the sum of the statistics, at once                   | policies for which the sum is sufficient         |
+| `CELLS`   | how many clients have each value: a multinomial draw | whole-number rewards, cut or kept value by value |
+| `SINGLES` | every reward                                         | continuous rewards, cut or kept one by one       |
+| `PIECES`  | how many are cut, and the sum of the others          | Exponential rewards that are seldom cut          |
+
+Example: 1 000 Bernoulli(0.3) clients under kl-UCB are one Binomial(1 000, 0.3) draw, added to `run.total`.  The same number
+of Poisson(2) clients under KL-Emp-UCB are about ten binomial draws, one for each likely value.
+
+A policy that needs the values keeps them in a sample [2, places]: values, and how often each came.  `run.kept` of the
+places are in use.
+"""
+
+import math
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from profitable.common.types import FloatArray
+from profitable.kernels.compile import kernel
+from profitable.kernels.cut_exponential import draw_piece, largest_piece
+from profitable.kernels.draw import draw_binomial, draw_total
+from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE, Law, log_mass
+from profitable.kernels.statistic import IDENTITY, CodedStatistic, reward_of
+
+if TYPE_CHECKING:
+    from profitable.kernels.run_record import Record
+
+
+class Feed(IntEnum):
+    """How a batch is drawn; see the table above."""
+
+    SUM = 0
+    CELLS = 1
+    SINGLES = 2
+    PIECES = 3
+
+
+class Truth(NamedTuple):
+    """What is true of a category's clients, and what the policy sees of it."""
+
+    law: Law  # of the family's statistic
+    mean: float  # of the statistic
+    statistic: CodedStatistic  # how a reward follows from it
+    feed: int
+    is_cut: bool  # whether the policy sees the reward itself, cut into the interval below; else it sees the statistic
+    cut_low: float
+    cut_high: float
+
+
+@kernel
+def draw_from(rng: np.random.Generator, truth: Truth, start: float, probability: float) -> float:
+    """A whole-number reward given that it is at least `start`, which happens with that probability."""
+    left = rng.random() * probability
+    value = start
+    while value < start + 1e6:  # far beyond: `left` was a rounding error
+        left -= math.exp(log_mass(truth.law, truth.mean, value))
+        if left <= 0.0:
+            break
+        value += 1.0
+    return value
+
+
+@kernel
+def make_room(sample: FloatArray, size: int, needed: int) -> FloatArray:
+    """The sample, `size` long, in a larger array if `needed` are more than fit."""
+    if needed <= sample.shape[1]:
+        return sample
+    larger = np.ones((2, max(2 * size, needed)))
+    larger[:, :size] = sample[:, :size]
+    return larger
+
+
+@kernel
+def keep(run: "Record", sample: FloatArray, value: float, count: float) -> FloatArray:
+    """Write one more value into the sample, and how often it came."""
+    sample = make_room(sample, run.kept, run.kept + 1)
+    sample[0, run.kept] = value
+    sample[1, run.kept] = count
+    run.kept += 1
+    return sample
+
+
+@kernel
+def draw_singles(
+    rng: np.random.Generator, truth: Truth, clients: int, run: "Record", sample: FloatArray, keeps: bool
+) -> FloatArray:
+    """Draw every reward; `draw_batch` for continuous rewards that are cut or kept."""
+    plain = truth.statistic.code == IDENTITY
+    exponential = truth.law.code == GAMMA and truth.law.size == 1.0  # the common case, without the general machinery
+    total = squares = revenue = 0.0
+    for _ in range(clients):
+        if exponential:
+            value = max(truth.mean * rng.standard_exponential(), SMALLEST_POSITIVE)
+        else:
+            value = draw_total(rng, truth.law, truth.mean, 1.0)
+        reward = value if plain else reward_of(truth.statistic, value)
+        seen = min(max(reward, truth.cut_low), truth.cut_high) if truth.is_cut else value
+        total += seen
+        squares += seen * seen
+        revenue += reward
+        if keeps:
+            sample = keep(run, sample, seen, 1.0)
+    run.total += total
+    run.squares += squares
+    run.revenue += revenue
+    return sample
+
+
+@kernel
+def draw_cells(
+    rng: np.random.Generator,
+    truth: Truth,
+    cells: FloatArray,
+    clients: int,
+    run: "Record",
+    sample: FloatArray,
+    keeps: bool,
+) -> FloatArray:
+    """Draw how many clients have each value; `draw_batch` for whole-number rewards that are cut or kept.
+
+    `cells` [4, D + 1] are the rewards that are told apart, most likely first: the reward; what the policy sees of it; the
+    probability that a reward is this one, given that it is none before; the cell of each reward 0, 1, ..., D - 1.  The last
+    column stands for all rewards from D on.
+    """
+    told_apart = cells.shape[1] - 1
+    one_by_one = clients <= told_apart
+    left = clients
+    cell = 0
+    while left > 0:
+        hits = 1
+        if one_by_one:
+            reward = draw_total(rng, truth.law, truth.mean, 1.0)
+            cell = int(cells[3, int(reward)]) if reward < told_apart else told_apart
+        else:
+            if cell < told_apart:
+                hits = draw_binomial(rng, left, float(cells[2, cell]))
+            reward = cells[0, cell] if cell < told_apart else draw_from(rng, truth, told_apart, cells[2, told_apart])
+        if hits > 0:
+            seen = min(reward, truth.cut_high)
+            run.total += hits * seen
+            run.squares += hits * seen * seen
+            run.revenue += hits * reward
+            left -= hits
+            if keeps and cell < told_apart:
+                sample[1, cell] += hits
+                run.kept = max(run.kept, cell + 1)
+            elif keeps:
+                run.kept = max(run.kept, told_apart)
+                sample = keep(run, sample, seen, 1.0)
+        if not one_by_one and cell < told_apart:
+            cell += 1
+    return sample
+
+
+@kernel
+def draw_pieces(
+    rng: np.random.Generator, truth: Truth, clients: int, run: "Record", sample: FloatArray, keeps: bool
+) -> FloatArray:
+    """Draw how many rewards are cut and the sum of the others; `draw_batch` for Exponential rewards.
+
+    The sample keeps the sums of pieces and how many rewards each holds.  `kernels/weigh.py` draws these if they are needed.
+    """
+    high = truth.cut_high
+    bound = high / truth.mean
+    cut = draw_binomial(rng, clients, math.exp(-bound))
+    most = largest_piece(bound)
+    left = clients - cut
+    seen = cut * high
+    run.kept = max(run.kept, 1)  # the first place is for those that are cut
+    while left > 0:
+        number = min(left, most)
+        total = draw_piece(rng, number, bound)
+        seen += truth.mean * total
+        left -= number
+        if keeps:
+            sample = keep(run, sample, total, float(number))
+    run.total += seen
+    run.squares += cut * high * high
+    run.revenue += seen
+    if cut > 0:
+        run.revenue += truth.mean * rng.standard_gamma(float(cut))
+        if keeps:
+            sample[1, 0] += cut
+    return sample
+
+
+@kernel
+def draws_per_client(truth: Truth, keeps: bool) -> float:
+    """What a batch costs for each of its clients: draws, or pieces."""
+    if truth.feed == Feed.SINGLES or (truth.feed == Feed.PIECES and keeps):
+        return 1.0
+    return 1.0 / largest_piece(truth.cut_high / truth.mean) if truth.feed == Feed.PIECES else 0.0
+
+
+@kernel
+def draw_batch(
+    rng: np.random.Generator,
+    truth: Truth,
+    cells: FloatArray,
+    clients: int,
+    run: "Record",
+    sample: FloatArray,
+    keeps: bool,
+) -> FloatArray:
+    """Draw the rewards of a batch and add them to the run; returns the sample."""
+    run.clients += clients
+    if truth.feed == Feed.SINGLES:
+        return draw_singles(rng, truth, clients, run, sample, keeps)
+    if truth.feed == Feed.PIECES:
+        return draw_pieces(rng, truth, clients, run, sample, keeps)
+    if truth.feed == Feed.CELLS:
+        return draw_cells(rng, truth, cells, clients, run, sample, keeps)
+    total = draw_total(rng, truth.law, truth.mean, float(clients)) if truth.feed == Feed.SUM else math.nan
+    run.total += total
+    run.squares += total  # right for rewards of 0 and 1, which are their own squares; nobody else asks for it
+    run.revenue += total
+    return sample

@@ -1,0 +1,71 @@
+"""`run_rounds`: Algorithm 1 of the paper for one category, round by round.  This is the definition.
+
+    in round t + 1, accept while evidence(what was seen) <= patience(t); then see the clients of that round
+
+The world (arrivals and rewards) and the policy (Thompson's draws) have a random generator each.  `run_events` in
+`kernels/skip_ahead.py` has the same law and is faster; the tests hold one against the other.
+
+Example: rewards always 0, one client a round, kl-UCB against tau = 0.5.  Round 1 is accepted.  Evidence is then
+d(0, 0.5) = log 2 = 0.69, patience(1) = 0: round 2 is not.  patience(2) = log 2: round 3 is.
+"""
+
+import numpy as np
+
+from profitable.common.types import BoolArray, IntArray
+from profitable.kernels.arrivals import clients_in, draw_extra
+from profitable.kernels.compile import kernel
+from profitable.kernels.patience import patience_at
+from profitable.kernels.rewards import draw_batch
+from profitable.kernels.run_record import Problem, RunArray, Signal, Tables, new_sample, of_run, pass_rounds
+from profitable.kernels.weigh import is_lazy, keeps_values, resolve, weigh
+
+
+@kernel
+def run_rounds(
+    world: np.random.Generator,
+    own: np.random.Generator,
+    signal: IntArray,
+    problem: Problem,
+    tables: Tables,
+    runs: RunArray,
+) -> int:
+    """Play all `runs`, which are new records.  Returns the number of finished ones: fewer if told to stop."""
+    keeps, lazy = keeps_values(problem), is_lazy(problem)
+    patience = problem.patience
+    for place in range(runs.size):
+        run = runs[place]
+        own_tables = of_run(tables, place)
+        sample = new_sample(tables.cells, keeps)
+        for t in range(problem.horizon):
+            if signal[Signal.STOP] != 0:
+                return place
+            accepts = True  # round 1 accepts everybody
+            if t > 0:
+                tolerated = own.standard_exponential() if patience.draws else patience_at(patience, t)
+                if lazy:
+                    sample = resolve(world, signal, problem, run, sample)
+                accepts = weigh(problem, run, sample) <= tolerated
+            pass_rounds(run, t + 1, accepts, own_tables)
+            if accepts:
+                arrived = clients_in(world, problem.arrivals, tables.listed, t, 1, draw_extra(world, problem.arrivals, 1))
+                sample = draw_batch(world, problem.truth, tables.cells, arrived, run, sample, keeps)
+                run.arrived += arrived
+        signal[Signal.DONE] += 1
+    return runs.size
+
+
+@kernel
+def accept_round(
+    world: np.random.Generator, problem: Problem, tables: Tables, t: int, accepts: BoolArray, runs: RunArray
+) -> None:
+    """Round t + 1 of many runs, for policies that decide elsewhere: draw for those that accept, [runs].
+
+    The draws and their order are those of `run_rounds`.
+    """
+    sample = np.ones((2, 1))
+    for place in range(accepts.size):
+        if accepts[place]:
+            arrived = clients_in(world, problem.arrivals, tables.listed, t, 1, draw_extra(world, problem.arrivals, 1))
+            run = runs[place]
+            draw_batch(world, problem.truth, tables.cells, arrived, run, sample, False)
+            run.arrived += arrived

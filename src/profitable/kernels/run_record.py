@@ -1,0 +1,128 @@
+"""A run of one policy in one category: the problem it is given, what it keeps, and how time passes.
+
+The categories do not compete, so each is simulated by itself.  A run is one record of numbers (`RUN`), handed from step
+to step: `run.now` is the number of rounds gone, `run.total` the sum of the statistics seen.
+
+Example: `pass_rounds(run, 120, True, tables)` at `run.now == 100` accepts the rounds 101 to 120.  It adds 20 to
+`run.rounds` and fills the checkpoints that lie between.
+"""
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from profitable.common.types import FloatArray, IntArray
+from profitable.kernels.arrivals import Arrivals
+from profitable.kernels.compile import kernel, step
+from profitable.kernels.patience import Patience
+from profitable.kernels.rewards import Truth
+from profitable.kernels.view import CodedView
+
+RUN = np.dtype(
+    [
+        # where it stands
+        ("now", np.int64),  # rounds gone
+        ("rounds", np.int64),  # rounds accepted
+        ("accepted_last", np.int64),  # whether the latest round was accepted, 0 or 1
+        ("checkpoint", np.int64),  # the place of the next one to fill
+        ("next_time", np.int64),  # its round; 0 at the start, which says: look it up
+        ("pending", np.int64),  # entries in the pile of rounds whose arrivals are drawn already
+        # what it has seen
+        ("arrived", np.int64),  # clients accepted
+        ("clients", np.float64),  # the same as a float
+        ("total", np.float64),  # the sum of their statistics
+        ("squares", np.float64),  # of the squared statistics, for rules that need the spread
+        ("revenue", np.float64),  # of their rewards
+        # the sample: distinct values and how often each came, for rules that need them
+        ("kept", np.int64),  # values in it
+        ("resolved", np.int64),  # how many of these are single rewards, and no sums (see `weigh.py`)
+        ("multiplier", np.float64),  # where the dual of KL-Emp-UCB was solved last
+        ("at_largest", np.float64),  # that dual at its largest multiplier
+        ("slope", np.float64),  # and its slope there
+    ],
+    align=True,
+)
+
+PENDING = np.dtype([("rounds", np.int64), ("extra", np.int64)], align=True)  # rounds ahead, their Poisson arrivals
+
+Record = Any  # one record of an array, by reference; its fields are those above
+RunArray = npt.NDArray[np.void]  # [runs] of RUN
+
+
+NEVER = np.iinfo(np.int64).max
+
+
+class Signal(IntEnum):
+    """Places in the array by which threads talk: the caller writes STOP, the kernel counts the finished runs in DONE."""
+
+    STOP = 0
+    DONE = 1
+
+
+class Problem(NamedTuple):
+    """One policy in one category, until the horizon."""
+
+    sight: CodedView  # what the policy sees (numba reserves the name `view`)
+    patience: Patience  # how patient it is
+    threshold: float  # in the units of the statistic
+    smallest: float  # the smallest statistic a client can have; -inf if there is none
+    blocks: bool  # whether many rounds may be accepted at once
+    truth: Truth  # what clients bring
+    arrivals: Arrivals  # how many come
+    horizon: int
+
+
+class Tables(NamedTuple):
+    """The arrays of a run, or of many: what it reads, and where it writes what it has done at each checkpoint.
+
+    They are kept apart from the numbers of the problem because passing arrays on costs time.
+    """
+
+    cells: FloatArray  # [4, D + 1]: whole-number rewards that are told apart (`kernels/rewards.py`)
+    listed: IntArray  # [T + 1] or empty: clients of the first 0, 1, 2, ... rounds, if they are written down
+    times: IntArray  # [n]: the checkpoints
+    accepted: IntArray  # [runs, n], or [n] for one run: accepted rounds up to each
+    counted: IntArray  # the same: accepted clients, if they are listed; else clients are no more than rounds say
+
+
+@step
+def of_run(tables: Tables, place: int) -> Tables:
+    """The tables of one run."""
+    return Tables(tables.cells, tables.listed, tables.times, tables.accepted[place], tables.counted[place])
+
+
+@step
+def pass_rounds(run: Record, until: int, accepted: bool, tables: Tables) -> None:
+    """Let time pass to round `until`, all rounds accepted or none, and fill the checkpoints."""
+    step = 1 if accepted else 0
+    if until >= run.next_time:
+        _fill_checkpoints(run, until, step, tables)
+    run.rounds += step * (until - run.now)
+    run.now = until
+    run.accepted_last = step
+
+
+@kernel
+def _fill_checkpoints(run: Record, until: int, step: int, tables: Tables) -> None:
+    place = run.checkpoint
+    times, listed = tables.times, tables.listed
+    while place < times.size and times[place] <= until:
+        tables.accepted[place] = run.rounds + step * (times[place] - run.now)
+        if listed.size > 0:
+            tables.counted[place] = run.arrived + step * (listed[times[place]] - listed[run.now])
+        place += 1
+    run.checkpoint = place
+    run.next_time = times[place] if place < times.size else NEVER
+
+
+@kernel
+def new_sample(cells: FloatArray, keeps: bool) -> FloatArray:
+    """Room for values and how often each came, [2, places]: the cells of whole-number rewards, or space that grows."""
+    told_apart = cells.shape[1] - 1
+    sample = np.ones((2, max(told_apart + 1, 64) if keeps else 1))
+    for cell in range(told_apart if keeps else 0):
+        sample[0, cell] = cells[1, cell]
+        sample[1, cell] = 0.0
+    return sample

@@ -1,0 +1,260 @@
+"""`run_events`: the law of `run_rounds`, without stepping through what cannot change.
+
+It rests on two facts (docs/mathematics.md).  While a category is rejected, nothing changes but time.  While it is accepted,
+evidence can grow only so fast: `room` is how many clients may come before it can pass patience.  All rounds of a block
+that brings no more than that are accepted whatever the rewards, so these are drawn at once.
+
+The clients of a block are drawn before it is known whether they fit.  If they do not, the block is cut in two, and the second
+half waits on a pile of pending rounds (`pile`, the next rounds on top).  What is on the pile is never drawn again.
+
+Example: after 1 000 accepted rounds with a mean well above the threshold there is room for 600 clients.  A block of 120
+rounds with 5 clients on average is drawn: 640 clients.  That is too many.  Cut in two, the first 60 rounds have 312.  They
+fit, and their 312 rewards are one draw.
+"""
+
+import math
+
+import numpy as np
+
+from profitable.common.types import FloatArray, IntArray
+from profitable.kernels.arrivals import (
+    average_clients,
+    clients_in,
+    draw_extra,
+    most_clients,
+    rounds_for,
+    share_of_extra,
+)
+from profitable.kernels.compile import kernel, step
+from profitable.kernels.patience import first_time, patience_at
+from profitable.kernels.rewards import draw_batch, draws_per_client
+from profitable.kernels.run_record import (
+    PENDING,
+    Problem,
+    Record,
+    RunArray,
+    Signal,
+    Tables,
+    new_sample,
+    of_run,
+    pass_rounds,
+)
+from profitable.kernels.weigh import is_lazy, keeps_values, resolve, weigh
+from profitable.kernels.worst_case import MARGIN, certain_clients, safe_clients, worst_evidence
+
+LOOK_UP_AFTER = 1e6  # draws before the next look at STOP
+DEEPEST = 128  # entries of the pile: halving 10^18 rounds needs 60
+CANDIDATES = 3.0  # a block with more expected candidates for rejection is cut in two
+
+
+# ------------------------------------------------------------------------------------------------ the pile
+
+
+@step
+def look_ahead(
+    world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RunArray, room: float
+) -> int:
+    """The number of rounds on top of the pile; if it is empty, a block is put there for the room there is."""
+    if run.pending == 0:
+        length = rounds_for(problem.arrivals, listed, run.now, room, problem.horizon - run.now)
+        pile[0].rounds = length
+        pile[0].extra = draw_extra(world, problem.arrivals, length)
+        run.pending = 1
+    return pile[run.pending - 1].rounds
+
+
+@kernel
+def cut(world: np.random.Generator, run: Record, pile: RunArray, first: int) -> int:
+    """Cut the block on top of the pile in two, so that its first rounds are on top; returns their number."""
+    rest = pile[run.pending - 1]
+    if first < rest.rounds:
+        top = pile[run.pending]
+        top.extra = share_of_extra(world, rest.rounds, rest.extra, first)
+        top.rounds = first
+        rest.rounds -= first
+        rest.extra -= top.extra
+        run.pending += 1
+    return first
+
+
+@step
+def most_on_top(problem: Problem, listed: IntArray, run: Record, pile: RunArray) -> float:
+    """No more clients than this come in the rounds on top of the pile."""
+    top = pile[run.pending - 1]
+    return most_clients(problem.arrivals, listed, run.now, top.rounds, top.extra)
+
+
+@step
+def accept_top(
+    world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RunArray, sample: FloatArray
+) -> FloatArray:
+    """Accept all rounds on top of the pile; returns the sample."""
+    run.pending -= 1
+    top = pile[run.pending]
+    arrived = clients_in(world, problem.arrivals, tables.listed, run.now, top.rounds, top.extra)
+    sample = draw_batch(world, problem.truth, tables.cells, arrived, run, sample, keeps_values(problem))
+    pass_rounds(run, run.now + top.rounds, True, tables)
+    run.arrived += arrived
+    return sample
+
+
+@step
+def reject(
+    world: np.random.Generator, tables: Tables, run: Record, pile: RunArray, rounds: int
+) -> None:
+    """Reject that many rounds: they use up their share of the pending arrivals."""
+    left = rounds
+    while left > 0 and run.pending > 0:
+        left -= cut(world, run, pile, min(left, pile[run.pending - 1].rounds))
+        run.pending -= 1
+    pass_rounds(run, run.now + rounds, False, tables)
+
+
+# ------------------------------------------------------------------------------------------------ patience over time
+
+
+@step
+def play_patiently(
+    world: np.random.Generator, signal: IntArray, problem: Problem, tables: Tables, run: Record, pile: RunArray
+) -> None:
+    """One run of a policy whose patience is a function of time."""
+    keeps, lazy = keeps_values(problem), is_lazy(problem)
+    sample = new_sample(tables.cells, keeps)
+    average = average_clients(problem.arrivals, tables.listed)
+    most = LOOK_UP_AFTER / draws_per_client(problem.truth, keeps)
+    room = 0.0
+    while True:
+        length = look_ahead(world, problem, tables.listed, run, pile, room)
+        while length > 1 and most_on_top(problem, tables.listed, run, pile) > room:
+            length = cut(world, run, pile, length // 2)
+        sample = accept_top(world, problem, tables, run, pile, sample)
+        if run.now == problem.horizon or signal[Signal.STOP] != 0:
+            return
+        if lazy:
+            sample = resolve(world, signal, problem, run, sample)
+        nats = weigh(problem, run, sample)
+        limit = patience_at(problem.patience, run.now)
+        if nats > limit:
+            back = first_time(problem.patience, nats)
+            if back == 0 or back >= problem.horizon:
+                return
+            reject(world, tables, run, pile, back - run.now)
+            limit = patience_at(problem.patience, back)
+        room = min(certain_clients(problem, run, nats, limit, average), most) if problem.blocks else 0.0
+
+
+# ------------------------------------------------------------------------------------------------ patience drawn
+
+
+@step
+def play_by_chance(
+    world: np.random.Generator,
+    own: np.random.Generator,
+    signal: IntArray,
+    problem: Problem,
+    tables: Tables,
+    run: Record,
+    pile: RunArray,
+) -> None:
+    """One run of a policy that accepts with probability exp(-evidence)."""
+    sample = new_sample(tables.cells, keeps_values(problem))
+    look_ahead(world, problem, tables.listed, run, pile, 0.0)
+    sample = accept_top(world, problem, tables, run, pile, sample)
+    nats = weigh(problem, run, sample)
+    while run.now < problem.horizon and signal[Signal.STOP] == 0:
+        length, ceiling = rare_rejections(world, problem, tables.listed, run, pile)
+        if length == 1:
+            wait = rejected_rounds(own, nats)
+            if wait >= problem.horizon - run.now:
+                return
+            reject(world, tables, run, pile, int(wait))
+            sample = accept_one(world, problem, tables, run, pile, sample)
+            nats = weigh(problem, run, sample)
+            continue
+        # The rounds before the first candidate for rejection are accepted.
+        before = own.standard_exponential() / -math.log1p(-ceiling)
+        sure = length if before >= length else int(before)
+        if sure > 0:
+            cut(world, run, pile, sure)
+            sample = accept_top(world, problem, tables, run, pile, sample)
+            nats = weigh(problem, run, sample)
+        if sure < length:
+            # The candidate is rejected with its true probability, given what was seen by then, over the ceiling.
+            if own.random() * ceiling < -math.expm1(-nats):
+                reject(world, tables, run, pile, 1)
+            else:
+                sample = accept_one(world, problem, tables, run, pile, sample)
+                nats = weigh(problem, run, sample)
+
+
+@step
+def rare_rejections(
+    world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RunArray
+) -> tuple[int, float]:
+    """A block in which rejections are rare: its length, and a ceiling for the probability of one in any of its rounds.
+
+    The ceiling is that of the worst clients the block can bring.  A length of 1 says: go on round by round.
+    """
+    average = average_clients(problem.arrivals, listed)
+    room = safe_clients(problem, run, average) if problem.blocks else 0.0
+    length = 1
+    ceiling = 1.0
+    if room > average:
+        length = look_ahead(world, problem, listed, run, pile, room)
+        while length > 1:
+            worst = worst_evidence(problem, run, most_on_top(problem, listed, run, pile))
+            ceiling = min(1.0, -math.expm1(-worst) * (1.0 + MARGIN))
+            if length * ceiling <= CANDIDATES:
+                break
+            length = cut(world, run, pile, length // 2)
+    return length, ceiling
+
+
+@step
+def rejected_rounds(own: np.random.Generator, nats: float) -> float:
+    """Rounds until the next acceptance, each of which comes with probability exp(-nats): a geometric number."""
+    chance = math.exp(-nats)
+    return math.floor(own.standard_exponential() / -math.log1p(-chance)) if chance > 0.0 else math.inf
+
+
+@step
+def accept_one(
+    world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RunArray, sample: FloatArray
+) -> FloatArray:
+    """Accept the next round alone; returns the sample."""
+    look_ahead(world, problem, tables.listed, run, pile, 0.0)
+    cut(world, run, pile, 1)
+    return accept_top(world, problem, tables, run, pile, sample)
+
+
+# ------------------------------------------------------------------------------------------------ all runs
+
+
+@kernel
+def run_events(
+    world: np.random.Generator,
+    own: np.random.Generator,
+    signal: IntArray,
+    problem: Problem,
+    tables: Tables,
+    runs: RunArray,
+) -> int:
+    """Play all `runs`, which are new records.  Returns the number of finished ones: fewer if told to stop.
+
+    Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do not draw then follow the very path
+    of `run_rounds` with the same generators.
+    """
+    pile = np.zeros(DEEPEST, dtype=PENDING)
+    for place in range(runs.size):
+        run = runs[place]
+        own_tables = of_run(tables, place)
+        if problem.patience.draws:
+            play_by_chance(world, own, signal, problem, own_tables, run, pile)
+        else:
+            play_patiently(world, signal, problem, own_tables, run, pile)
+        if signal[Signal.STOP] != 0:
+            return place
+        if run.now < problem.horizon:
+            pass_rounds(run, problem.horizon, False, own_tables)
+        signal[Signal.DONE] += 1
+    return runs.size

@@ -1,0 +1,209 @@
+"""Statistics: what a policy adds up for each reward, in every direction that is needed.
+
+| statistic  | of a reward x         | families and policies                           |
+| ---------- | --------------------- | ----------------------------------------------- |
+| `Identity` | x                     | most                                            |
+| `Cut`      | x, cut into low..high | policies for bounded rewards                    |
+| `LogRatio` | log(x / scale)        | Pareto: exponential with mean 1 - scale/mean    |
+| `Power`    | x ** shape            | Weibull: exponential with mean (mean/Gamma)^shape |
+
+A statistic is one class here and one branch in each of the two kernels `statistic_of` and `reward_of`.  The class says how
+means translate, the kernels how single rewards do.  A code that a kernel does not know gives NaN.
+
+>>> pareto = LogRatio(2.0)
+>>> pareto.of_mean(5.0), pareto.mean_of(0.6)  # 1 - 2/5, and back
+(0.6, 5.0)
+>>> statistic_of(pareto.coded, 4.0) == math.log(2.0), reward_of(pareto.coded, math.log(2.0))
+(True, 4.0)
+"""
+
+import contextlib
+import math
+from abc import ABC, abstractmethod
+from dataclasses import astuple, dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from profitable.common.types import FloatArray
+from profitable.kernels.compile import kernel
+from profitable.kernels.law import SMALLEST_POSITIVE, Law, log_survival
+
+IDENTITY, CUT, LOG_RATIO, POWER = 0, 1, 2, 3
+
+
+class CodedStatistic(NamedTuple):
+    """A statistic as the kernels read it."""
+
+    code: int = IDENTITY
+    first: float = 0.0
+    second: float = 0.0
+
+
+@kernel
+def statistic_of(statistic: CodedStatistic, reward: float) -> float:
+    """What the policy adds up for this reward."""
+    if statistic.code == IDENTITY:
+        return reward
+    if statistic.code == CUT:
+        return min(max(reward, statistic.first), statistic.second)
+    if statistic.code == LOG_RATIO:
+        return math.log1p((reward - statistic.first) / statistic.first)
+    if statistic.code == POWER:
+        return max(reward**statistic.first, SMALLEST_POSITIVE)
+    return math.nan
+
+
+@kernel
+def reward_of(statistic: CodedStatistic, value: float) -> float:
+    """The reward that has this statistic; a cut reward is its own."""
+    if statistic.code in (IDENTITY, CUT):
+        return value
+    if statistic.code == LOG_RATIO:
+        return statistic.first * math.exp(value)
+    if statistic.code == POWER:
+        return value ** (1.0 / statistic.first)
+    return math.nan
+
+
+@kernel
+def _rewards_of(statistic: CodedStatistic, values: FloatArray, out: FloatArray) -> None:
+    for i in range(values.size):
+        out[i] = reward_of(statistic, values[i])
+
+
+@kernel
+def _statistics_of(statistic: CodedStatistic, rewards: FloatArray, out: FloatArray) -> None:
+    for i in range(rewards.size):
+        out[i] = statistic_of(statistic, rewards[i])
+
+
+@kernel
+def survivals(law: Law, statistic: CodedStatistic, mean: float, rewards: FloatArray, out: FloatArray) -> None:
+    """Fill `out` [M] with P(X > x) for each reward x of a continuous law, whose statistic has that mean."""
+    for i in range(rewards.size):
+        out[i] = math.exp(log_survival(law, mean, statistic_of(statistic, rewards[i])))
+
+
+@dataclass(frozen=True)
+class Statistic(ABC):
+    """A statistic and how the mean of the rewards translates into its mean; the fields are the numbers of its kernels."""
+
+    code: ClassVar[int]
+
+    @property
+    def coded(self) -> CodedStatistic:
+        """As the kernels read it."""
+        return CodedStatistic(self.code, *(float(number) for number in astuple(self)))
+
+    @property
+    def is_reward(self) -> bool:
+        """Whether it is the reward itself, so that a total of rewards is a total of statistics."""
+        return False
+
+    @abstractmethod
+    def range(self, low: float, high: float) -> tuple[float, float]:
+        """The interval of the statistic, if rewards lie between low and high."""
+
+    @abstractmethod
+    def of_mean(self, mean: float) -> float:
+        """The mean of the statistic when rewards have this mean: how thresholds enter the kernels."""
+
+    @abstractmethod
+    def mean_of(self, value: float) -> float:
+        """The mean of the rewards when the statistic has this mean: how means and indices leave the kernels."""
+
+    def difference(self, x: float, y: float) -> float:
+        """of_mean(x) - of_mean(y); a statistic can do better where the two means are close."""
+        return self.of_mean(x) - self.of_mean(y)
+
+    def of_rewards(self, rewards: FloatArray) -> FloatArray:
+        """The statistics of these rewards, [M]."""
+        out = np.empty(rewards.size)
+        _statistics_of(self.coded, rewards, out)
+        return out
+
+    def rewards_of(self, values: FloatArray) -> FloatArray:
+        """The rewards that have these statistics, [M]."""
+        out = np.empty(values.size)
+        _rewards_of(self.coded, values, out)
+        return out
+
+
+@dataclass(frozen=True)
+class Identity(Statistic):
+    """The reward itself."""
+
+    code = IDENTITY
+
+    @property
+    def is_reward(self) -> bool:
+        return True
+
+    def range(self, low: float, high: float) -> tuple[float, float]:
+        return low, high
+
+    def of_mean(self, mean: float) -> float:
+        return float(mean)
+
+    def mean_of(self, value: float) -> float:
+        return value
+
+
+@dataclass(frozen=True)
+class Cut(Identity):
+    """The reward, cut into [low, high]."""
+
+    low: float
+    high: float
+    code = CUT
+
+    def range(self, low: float, high: float) -> tuple[float, float]:
+        return self.low, self.high
+
+    @property
+    def is_reward(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class LogRatio(Statistic):
+    """log(x / scale) of Pareto rewards: E log(X/scale) = 1 - scale/mean."""
+
+    scale: float
+    code = LOG_RATIO
+
+    def range(self, low: float, high: float) -> tuple[float, float]:
+        return 0.0, math.inf
+
+    def of_mean(self, mean: float) -> float:
+        return 1.0 if mean == math.inf else (mean - self.scale) / mean
+
+    def mean_of(self, value: float) -> float:
+        return math.inf if value >= 1.0 else self.scale / (1.0 - value)
+
+    def difference(self, x: float, y: float) -> float:
+        return self.scale * (x - y) / (x * y)
+
+
+@dataclass(frozen=True)
+class Power(Statistic):
+    """x ** shape of Weibull rewards: E X^shape = (mean / Gamma(1 + 1/shape))^shape."""
+
+    shape: float
+    code = POWER
+
+    def range(self, low: float, high: float) -> tuple[float, float]:
+        return 0.0, math.inf
+
+    def of_mean(self, mean: float) -> float:
+        with contextlib.suppress(OverflowError):
+            return (mean / math.gamma(1.0 + 1.0 / self.shape)) ** self.shape
+        return math.inf
+
+    def mean_of(self, value: float) -> float:
+        return math.inf if value == math.inf else value ** (1.0 / self.shape) * math.gamma(1.0 + 1.0 / self.shape)
+
+    def difference(self, x: float, y: float) -> float:
+        exponent = self.shape * (math.log1p((x - y) / y) if x < 2.0 * y else math.log(x / y))
+        return self.of_mean(y) * math.expm1(exponent)

@@ -1,0 +1,97 @@
+"""The worst that can still come: how many clients cannot change a decision, whatever their rewards.
+
+The worst reward is the smallest one.  Where there is one, no evidence after n more clients exceeds
+
+- for a monotone rule, the evidence after n clients with the smallest statistic;
+- for EMPIRICAL, the evidence now plus log((high - low)/(high - tau)) per client that falls below the threshold;
+- for VARIANCE, which is not monotone, ((N + n) tau - S)/(3B).
+
+For any other rule nothing is known, and no number of clients is certain.
+
+Example: kl-UCB after 60 of 100 Bernoulli clients, tau = 0.5, patience log 100 = 4.6.  Even 41 failures in a row bring
+evidence no further than 141 d(60/141, 0.5) = 1.6 nats, so 41 clients are certain.
+"""
+
+import math
+
+from profitable.kernels.compile import kernel, step
+from profitable.kernels.evidence import DIVERGENCE_PLUS, EMPIRICAL, VARIANCE, evidence_of_sums
+from profitable.kernels.law import variance
+from profitable.kernels.run_record import Problem, Record
+
+MOST = 1e19  # clients; no run has more
+WITH_CEILING = (EMPIRICAL, VARIANCE)  # rules that are not monotone, but whose growth is known
+MARGIN = 1e-6  # a certainty leaves more room than evidence can be rounded by
+
+
+@kernel
+def parabola(clients: float, gap: float, step: float, spread: float, nats: float, below: bool) -> float:
+    """n that solves (gap + n step)^2 = 2 nats spread (N + n), beyond the threshold (`below`) or on the safe side of it.
+
+    The normal approximation of "so many more of the worst clients": a guess, which others verify.
+    """
+    half = spread * nats - gap * step
+    inner = half * half - step * step * (gap * gap - 2.0 * spread * nats * clients)
+    root = math.sqrt(max(inner, 0.0))
+    n = (half + root if below else half - root) / (step * step)
+    return n if n < MOST else MOST  # where a square overflowed or vanished, too: then n is not a number
+
+
+@step
+def worst_evidence(problem: Problem, run: Record, n: float) -> float:
+    """The evidence of a monotone rule after n more clients with the smallest statistic."""
+    view = problem.sight
+    clients, total = run.clients + view.prior_clients, run.total + view.prior_total
+    return evidence_of_sums(view.rule, view.law, clients + n, total + n * problem.smallest, problem.threshold)
+
+
+@step
+def certain_clients(problem: Problem, run: Record, now: float, limit: float, least: float) -> float:
+    """Clients that may come, whatever their rewards, while evidence stays at most `limit`; 0 if fewer than `least`.
+
+    `now` is the evidence so far.  Not the largest such number, but a large one found cheaply.
+    """
+    view, low, threshold = problem.sight, problem.smallest, problem.threshold
+    if threshold <= low:
+        return math.inf
+    step = threshold - low
+    clients = run.clients + view.prior_clients
+    gap = clients * threshold - (run.total + view.prior_total)
+    limit -= MARGIN * (1.0 + limit)
+    if view.rule.code == VARIANCE.code:
+        return max(0.0, (3.0 * (view.law.high - view.law.low) * limit - gap) / step * (1.0 - MARGIN))
+    if view.rule.code == EMPIRICAL.code:
+        high = view.law.high
+        growth = math.log((high - low) / (high - threshold)) if threshold < high else math.inf
+        free = math.floor(-gap / step * (1.0 - MARGIN)) if gap < 0.0 else 0.0
+        return free + max(0.0, limit - now) / growth
+    if not view.rule.is_monotone:
+        return 0.0
+    nats = limit
+    if view.rule.code == DIVERGENCE_PLUS.code:
+        nats -= math.log(clients)
+    elif view.rule.is_posterior:
+        nats -= 1.5  # -log P(Z > z) is z^2/2 and a little more
+    n = 0.9 * parabola(clients, gap, step, variance(view.law, threshold), max(nats, 0.0), True)
+    while n >= least:
+        if worst_evidence(problem, run, n) <= limit:
+            return n
+        n *= 0.5
+    return 0.0
+
+
+@step
+def safe_clients(problem: Problem, run: Record, average: float) -> float:
+    """Clients that leave a rejection by a policy that draws unlikely: a guess by the normal approximation."""
+    view = problem.sight
+    if not view.rule.is_monotone:
+        return 0.0
+    if problem.threshold <= problem.smallest:
+        return math.inf
+    step = problem.threshold - problem.smallest
+    clients = run.clients + view.prior_clients
+    gap = clients * problem.threshold - (run.total + view.prior_total)
+    if gap >= 0.0:
+        return 0.0
+    nats = math.log(1.0 - gap / step / average)  # the more rounds, the less likely each rejection should be
+    return parabola(clients, gap, step, variance(view.law, problem.threshold), nats, False)

@@ -1,0 +1,187 @@
+"""The eleven families that the paper's policies are written for.
+
+A new family is a class below and a row in `tests/matrix.py` (docs/design.md shows one).
+
+Table of the paper's section 3.1 in the mean parametrisation:
+
+>>> Bernoulli().divergence(0.5, 0.75)
+0.14384103622589045
+>>> Poisson().divergence(0.0, 2.0)  # the limit at the edge
+2.0
+>>> Gaussian(sigma=2.0).divergence(1.0, 3.0)
+0.5
+"""
+
+from dataclasses import dataclass
+
+from profitable.common import check
+from profitable.errors import ParameterError
+from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, POISSON, SMALLEST_PARAMETER, Law
+from profitable.kernels.statistic import LogRatio, Power
+from profitable.kernels.view import Support
+from profitable.model.family import FAMILIES as FAMILIES
+from profitable.model.family import Family
+from profitable.model.view import View, gaussian_law
+
+COUNTS = Support(low=0.0, whole=True)
+POSITIVE = Support(low=0.0, open=True)
+SMALLEST_WEIBULL_SHAPE = 0.01
+
+
+def _parameter(field: str, value: float) -> float:
+    """A number of failures or a shape: not so small that a posterior would have no digits."""
+    if check.positive(field, value) < SMALLEST_PARAMETER:
+        raise ParameterError(field, value, f"is below {SMALLEST_PARAMETER:g}", "give a larger one")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Family):
+    """Rewards 0 or 1: bought or not, repaid or not."""
+
+    name = "bernoulli"
+
+    def make_view(self) -> View:
+        return View(Law(BINOMIAL, 0.0, 1.0, 1.0), support=Support(0.0, 1.0, whole=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binomial(Family):
+    """Successes among a known number of trials per client: 12 instalments, how many paid."""
+
+    trials: int
+    name = "binomial"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trials", check.whole("trials", self.trials, most=10**6))
+
+    def make_view(self) -> View:
+        trials = float(self.trials)
+        return View(Law(BINOMIAL, 0.0, trials, trials), support=Support(0.0, trials, whole=True))
+
+
+@dataclass(frozen=True)
+class Poisson(Family):
+    """Counts without a limit: claims, orders, visits."""
+
+    name = "poisson"
+
+    def make_view(self) -> View:
+        return View(Law(POISSON), support=COUNTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NegativeBinomial(Family):
+    """Successes before a known number of failures: counts with more spread than Poisson's."""
+
+    failures: float
+    name = "negative-binomial"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "failures", _parameter("failures", self.failures))
+
+    def make_view(self) -> View:
+        return View(Law(NEGATIVE_BINOMIAL, size=self.failures), support=COUNTS)
+
+
+@dataclass(frozen=True)
+class Geometric(Family):
+    """Successes before the first failure, on {0, 1, ...}: renewals before a client leaves."""
+
+    name = "geometric"
+
+    def make_view(self) -> View:
+        return View(Law(NEGATIVE_BINOMIAL, size=1.0), support=COUNTS)
+
+
+@dataclass(frozen=True)
+class Exponential(Family):
+    """Positive rewards whose spread equals their mean: amounts, times."""
+
+    name = "exponential"
+
+    def make_view(self) -> View:
+        return View(Law(GAMMA, size=1.0), support=POSITIVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gamma(Family):
+    """Positive rewards with a known shape: less spread than exponential for shape > 1, more below."""
+
+    shape: float
+    name = "gamma"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", _parameter("shape", self.shape))
+
+    def make_view(self) -> View:
+        return View(Law(GAMMA, size=self.shape), support=POSITIVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Family):
+    """Normal rewards with a known standard deviation; they may be negative."""
+
+    sigma: float
+    name = "gaussian"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", check.positive("sigma", self.sigma))
+
+    def make_view(self) -> View:
+        return View(gaussian_law(self.sigma))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pareto(Family):
+    """Heavy-tailed rewards above a known scale; its statistic is log(x / scale), exponential."""
+
+    scale: float
+    name = "pareto"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", check.positive("scale", self.scale))
+
+    def make_view(self) -> View:
+        return View(Law(GAMMA, size=1.0), LogRatio(self.scale), Support(self.scale, open=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weibull(Family):
+    """Positive rewards with a known shape k; its statistic is x^k, exponential."""
+
+    shape: float
+    name = "weibull"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", check.positive("shape", self.shape))
+        if not SMALLEST_WEIBULL_SHAPE <= self.shape <= 1.0 / SMALLEST_WEIBULL_SHAPE:
+            raise ParameterError(
+                "shape", self.shape, "makes means that floating point cannot hold", "give a shape from 0.01 to 100"
+            )
+
+    def make_view(self) -> View:
+        return View(Law(GAMMA, size=1.0), Power(self.shape), POSITIVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounded(Family):
+    """Rewards in [low, high] that follow no parametric law, as real repayments do (section 4.3).
+
+    Seen as Bernoulli on the interval: a sound kl-Bernoulli-UCB-4P, since no law on the interval has heavier tails for
+    its mean.  For Bayes-UCB-4P and TS-4P, whose posterior is a Bernoulli one with fractional successes, a heuristic.
+    """
+
+    low: float
+    high: float
+    name = "bounded"
+    has_law = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", check.finite("low", self.low))
+        object.__setattr__(self, "high", check.finite("high", self.high))
+        if self.high <= self.low:
+            raise ParameterError("high", self.high, f"is not above low = {self.low:g}", "give high > low")
+
+    def make_view(self) -> View:
+        return View(Law(BINOMIAL, self.low, self.high, 1.0), support=Support(self.low, self.high))

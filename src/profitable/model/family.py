@@ -1,0 +1,140 @@
+"""Family: a law of rewards with its known parameters.  `model/families.py` has the eleven of the package.
+
+A family is a value: it knows its law and statistic (its view), its mean domain and its legal rewards.  Divergence,
+posterior and draws follow from the view and are the same code for all.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from profitable.common import check
+from profitable.common.registry import register
+from profitable.common.types import FloatArray
+from profitable.errors import ParameterError, ThresholdError
+from profitable.kernels.draw import draw_totals
+from profitable.kernels.view import Support
+from profitable.model.posterior import Posterior
+from profitable.model.view import View
+
+MOST_DRAWN = 1e18  # sums of counts are drawn as 64-bit integers
+FAMILIES: dict[str, type["Family"]] = {}  # by name; filled by the classes themselves
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """A one-dimensional exponential family (or, for `Bounded`, no parametric law at all).
+
+    A subclass has a `name`, its known parameters as fields, and `make_view`.  It registers itself under its name.
+    """
+
+    name: ClassVar[str]
+    has_law: ClassVar[bool] = True  # whether a simulation can draw rewards from it
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        register(FAMILIES, cls, needed=("name", "make_view"))
+
+    @abstractmethod
+    def make_view(self) -> View:
+        """The family's own law, statistic and support."""
+
+    def view(self) -> View:
+        """The same, made once for all equal families."""
+        return _view_of(self)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The known parameters by name."""
+        return asdict(self)
+
+    @property
+    def support(self) -> Support:
+        """The legal rewards.
+
+        >>> from profitable import Poisson
+        >>> print(Poisson().support)
+        0, 1, 2, ...
+        """
+        return self.view().support
+
+    @property
+    def mean_domain(self) -> tuple[float, float]:
+        """The edges between which a mean can lie; a threshold on an edge is legal.
+
+        >>> from profitable import Pareto
+        >>> Pareto(scale=2.0).mean_domain
+        (2.0, inf)
+        """
+        return self.support.low, self.support.high
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The interval of rewards that are bounded by nature, else None."""
+        support = self.support
+        return (support.low, support.high) if support.high < math.inf else None
+
+    def check_mean(self, field: str, value: object, *, of: str | None = None) -> float:
+        """`value` as a float, if it is a finite number of the mean domain; `of` names the category in the error."""
+        low, high = self.mean_domain
+        plain = check.number(value)
+        if check.fits(plain, low, high):
+            return float(plain)
+        remedy = f"give a finite number from {max(low, -check.LARGEST):g} to {min(high, check.LARGEST):g}"
+        raise ThresholdError(
+            field if of is None else f"{field} of {of!r}", value, f"is not in the mean domain of {self}", remedy
+        )
+
+    def divergence(self, x: float, y: float) -> float:
+        """d(x, y): the Kullback-Leibler divergence from the law of mean x to the law of mean y (eq. 3)."""
+        return self.view().divergence(self.check_mean("x", x), self.check_mean("y", y))
+
+    def posterior(self, *, clients: float, total: float) -> Posterior:
+        """The Jeffreys posterior of the mean after `clients` clients whose statistics sum to `total`.
+
+        >>> from profitable import Bernoulli
+        >>> round(Bernoulli().posterior(clients=4, total=2).survival(0.5), 12)
+        0.5
+        """
+        seen = check.not_negative("clients", clients), check.finite("total", total)
+        if not self.view().can_sum_to(*seen):
+            raise ParameterError("total", total, f"cannot be the sum over {clients:g} clients", "give a possible sum")
+        return Posterior(self.view().with_prior(*seen))
+
+    def draw_total(self, rng: np.random.Generator, *, mean: float, clients: int, size: int = 1) -> FloatArray:
+        """`size` independent sums [size], each of the statistics of `clients` rewards, drawn at once."""
+        view = self.view()
+        value = view.statistic.of_mean(self.check_mean("mean", mean))
+        number = float(check.whole("clients", clients))
+        if self.support.open and mean == self.mean_domain[0]:
+            raise ParameterError("mean", mean, f"is no mean that {self} rewards can have", "give a larger one")
+        if not abs(number * value) <= MOST_DRAWN:
+            raise ParameterError("mean", mean, "makes sums too large to be drawn exactly", "give fewer clients")
+        out = np.empty(check.whole("size", size, least=0))
+        draw_totals(rng, view.law, value, number, out)
+        return out
+
+    def draw(self, rng: np.random.Generator, *, mean: float, size: int = 1) -> FloatArray:
+        """`size` independent rewards, [size].
+
+        >>> from profitable import Exponential
+        >>> Exponential().draw(np.random.default_rng(7), mean=2.0, size=2).round(3)
+        array([1.415, 2.05 ])
+        """
+        rewards = self.view().statistic.rewards_of(self.draw_total(rng, mean=mean, clients=1, size=size))
+        low = self.support.low
+        return np.maximum(rewards, math.nextafter(low, math.inf)) if self.support.open else rewards
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{key}={value:g}" for key, value in self.parameters.items())
+        return f"{type(self).__name__}({values})"
+
+
+@lru_cache(maxsize=1024)
+def _view_of(family: Family) -> View:
+    """Views are asked for a million times where a million categories share a family."""
+    return family.make_view()

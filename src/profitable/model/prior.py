@@ -1,0 +1,132 @@
+"""Priors, all of them as imaginary clients on top of the Jeffreys prior.
+
+Every conjugate prior is the Jeffreys posterior after some (possibly fractional) number of clients with some total,
+so that a prior costs the kernels nothing: they add two numbers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from profitable.common import check
+from profitable.errors import ParameterError
+from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, SMALLEST_PARAMETER
+from profitable.model.families import Family
+
+Kind = Literal["clients", "beta", "gamma", "inverse-gamma", "normal"]
+
+# The two parameters of each kind, and what they must be.
+_NAMES: dict[str, tuple[tuple[str, Callable[[str, object], float]], ...]] = {
+    "clients": (("clients", check.positive), ("mean", check.finite)),
+    "beta": (("a", check.positive), ("b", check.positive)),
+    "gamma": (("shape", check.positive), ("rate", check.positive)),
+    "inverse-gamma": (("shape", check.positive), ("scale", check.positive)),
+    "normal": (("mean", check.finite), ("sd", check.positive)),
+}
+
+LARGEST_RATIO = 1e6  # a prior of 10^12 imaginary Gaussian clients is as good as certainty
+
+_KIND_OF_LAW: dict[int, Kind] = {
+    BINOMIAL: "beta",
+    NEGATIVE_BINOMIAL: "beta",
+    POISSON: "gamma",
+    GAMMA: "inverse-gamma",
+    GAUSSIAN: "normal",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is believed before the first outcome; for Bayes-UCB-4P and TS-4P.
+
+    In a practitioner's words, "like 200 past clients with mean 0.91":
+
+    >>> Prior.like(clients=200, mean=0.91)
+    Prior(kind='clients', first=200.0, second=0.91)
+
+    Or as a conjugate law of the family's parameter:
+
+    >>> from profitable import Bernoulli
+    >>> Prior.beta(1.0, 1.0).imaginary_clients(Bernoulli())  # uniform: one client more than Jeffreys, half a success
+    (1.0, 0.5)
+    """
+
+    kind: Kind
+    first: float
+    second: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str) or self.kind not in _NAMES:
+            raise ParameterError("prior", self.kind, "is of no known kind", f"choose from {', '.join(_NAMES)}")
+        for place, (name, needed) in enumerate(_NAMES[self.kind]):
+            field = ("first", "second")[place]
+            object.__setattr__(self, field, needed(name, getattr(self, field)))
+
+    @classmethod
+    def like(cls, *, clients: float, mean: float) -> Self:
+        """As if `clients` clients with that mean reward had been seen."""
+        return cls("clients", clients, mean)
+
+    @classmethod
+    def beta(cls, a: float, b: float) -> Self:
+        """Beta(a, b): for the success probability of Bernoulli, Binomial, Bounded (the mean scaled to [0, 1]), and for
+        failures / (failures + mean) of Geometric and NegativeBinomial."""
+        return cls("beta", a, b)
+
+    @classmethod
+    def gamma(cls, *, shape: float, rate: float) -> Self:
+        """Gamma: for a Poisson mean."""
+        return cls("gamma", shape, rate)
+
+    @classmethod
+    def inverse_gamma(cls, *, shape: float, scale: float) -> Self:
+        """Inverse gamma: for the mean of Exponential and Gamma rewards, and of the statistic of Pareto and Weibull."""
+        return cls("inverse-gamma", shape, scale)
+
+    @classmethod
+    def normal(cls, *, mean: float, sd: float) -> Self:
+        """Normal: for a Gaussian mean."""
+        return cls("normal", mean, sd)
+
+    def __str__(self) -> str:
+        if self.kind == "clients":
+            return f"like {self.first:g} clients with mean {self.second:g}"
+        names = [name for name, _ in _NAMES[self.kind]]
+        return f"{self.kind} prior with {names[0]} {self.first:g} and {names[1]} {self.second:g}"
+
+    def imaginary_clients(self, family: Family) -> tuple[float, float]:
+        """(clients, sum of their statistics) that turn the Jeffreys prior of `family` into this one."""
+        clients, total = self._imaginary_clients(family)
+        view = family.view()
+        vague = self.kind in ("beta", "gamma") and min(self.first, self.second) < SMALLEST_PARAMETER
+        if vague or (view.law.code in (GAMMA, NEGATIVE_BINOMIAL) and clients * view.law.size < SMALLEST_PARAMETER):
+            remedy = f"give parameters from {SMALLEST_PARAMETER:g} on, or more clients"
+            raise ParameterError("prior", (self.kind, self.first, self.second), "is too vague to be told apart", remedy)
+        return clients, total
+
+    def _imaginary_clients(self, family: Family) -> tuple[float, float]:
+        view = family.view()
+        if self.kind == "clients":
+            mean = family.check_mean("prior mean", self.second)
+            total = self.first * view.statistic.of_mean(mean)
+            if view.law.code == GAMMA and total <= 0.0:
+                remedy = f"give a mean above {family.mean_domain[0]:g}"
+                raise ParameterError("prior mean", mean, f"is no mean that {family} rewards can have", remedy)
+            return self.first, total
+        if self.kind != _KIND_OF_LAW[view.law.code]:
+            remedy = f"use Prior.like or Prior.{_KIND_OF_LAW[view.law.code].replace('-', '_')}"
+            raise ParameterError("prior", self.kind, f"is not conjugate to {family}", remedy)
+        if view.law.code == BINOMIAL:
+            unit = (view.law.high - view.law.low) / view.law.size
+            clients = (self.first + self.second - 1.0) / view.law.size
+            return clients, (self.first - 0.5) * unit + clients * view.law.low
+        if view.law.code == NEGATIVE_BINOMIAL:
+            return self.first / view.law.size, self.second - 0.5
+        if view.law.code == POISSON:
+            return self.second, self.first - 0.5
+        if view.law.code == GAMMA:
+            return self.first / view.law.size, self.second / view.law.size
+        ratio = view.law.size / self.second
+        if ratio > LARGEST_RATIO:
+            raise ParameterError("prior sd", self.second, f"is nothing beside sigma = {view.law.size:g}", "give a larger one")
+        return ratio**2, ratio**2 * self.first

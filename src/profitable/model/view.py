@@ -1,0 +1,81 @@
+"""View: what a policy sees of a category.
+
+A policy that knows the family sees the family's own law through its sufficient statistic.  A policy for bounded rewards sees
+rewards cut into an interval, and a law of that interval.  Nothing else differs between the two.
+
+>>> from profitable import Exponential
+>>> view = Exponential().view()
+>>> view.law.size, view.statistic, str(view.support)
+(1.0, Identity(), 'a finite number above 0')
+"""
+
+from dataclasses import dataclass, replace
+
+from profitable.kernels.evidence import Rule
+from profitable.kernels.law import BINOMIAL, GAUSSIAN, Law, deviance_by_gap
+from profitable.kernels.statistic import Cut, Identity, Statistic
+from profitable.kernels.view import CodedView, Support
+
+TINY = 1e-100
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A law, a statistic, the legal rewards, and imaginary clients (the prior)."""
+
+    law: Law
+    statistic: Statistic = Identity()
+    support: Support = Support()
+    prior_clients: float = 0.0
+    prior_total: float = 0.0
+
+    def coded(self, rule: Rule) -> CodedView:
+        """The view of a policy with that rule, as the kernels read it."""
+        return CodedView(rule, self.law, self.statistic.coded, self.support, self.prior_clients, self.prior_total)
+
+    @property
+    def statistic_range(self) -> tuple[float, float]:
+        """The interval in which a client's statistic lies."""
+        return self.statistic.range(self.support.low, self.support.high)
+
+    def can_sum_to(self, clients: float, total: float, scale: float = 0.0) -> bool:
+        """Whether the statistics of that many clients can have that sum, up to the rounding of sums of size `scale`."""
+        low, high = self.statistic_range
+        slack = 1e-9 * (abs(total) + scale)
+        return total == 0.0 if clients == 0.0 else clients * low - slack <= total <= clients * high + slack
+
+    def holds_mean(self, mean: float) -> bool:
+        """Whether the statistic of a mean inside the domain is an ordinary double."""
+        if isinstance(self.statistic, Identity) or mean == self.support.low:
+            return True
+        value = self.statistic.of_mean(mean)
+        return abs(value) < 1.0 / TINY and (value > TINY or self.statistic_range[0] < 0.0)
+
+    def divergence(self, x: float, y: float) -> float:
+        """d(x, y) between the laws with mean rewards x and y (eq. 3)."""
+        if x == y:
+            return 0.0
+        statistic, inside = self.statistic, min(x, y) > self.support.low
+        means = statistic.of_mean(x), statistic.of_mean(y)
+        # Means that are close would lose their distance in the transformation.
+        distance = statistic.difference(x, y) if inside else means[0] - means[1]
+        return deviance_by_gap(self.law, 1.0, *means, -distance)
+
+    def with_prior(self, clients: float, total: float) -> "View":
+        """The same view after imaginary clients, `total` being the sum of their statistics."""
+        return replace(self, prior_clients=clients, prior_total=total)
+
+
+def bounded_view(low: float, high: float, support: Support, *, gaussian: bool = False) -> View:
+    """Rewards cut into [low, high], under the Bernoulli law of that interval or under d_Gauss (section 4.3).
+
+    d_Gauss(x, y) = 2 ((x - y) / B)^2 is the divergence of normal laws with standard deviation B/2.
+    """
+    statistic = Cut(low, high) if support.low < low or support.high > high else Identity()
+    law = gaussian_law((high - low) / 2.0) if gaussian else Law(BINOMIAL, low, high, 1.0)
+    return View(law, statistic, support)
+
+
+def gaussian_law(sigma: float) -> Law:
+    """The normal law with a known standard deviation."""
+    return Law(GAUSSIAN, -float("inf"), float("inf"), sigma)

@@ -1,0 +1,193 @@
+"""The paper's credit example (section 1.3), played: five borrower segments, a lender who learns by lending.
+
+Three lenders see the same applicants: one who learns with a policy, a clairvoyant one who knows the repayment
+probabilities, and one who accepts everybody.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from profitable.agent.agent import Agent
+from profitable.agent.explanation import Standing
+from profitable.common import check
+from profitable.common.text_tables import money, number, text_table
+from profitable.common.types import FloatArray, IntArray
+from profitable.model.category import Category
+from profitable.policy.policies import Policy
+from profitable.version import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Borrowers: loan amount (mean), interest rate, the hidden repayment probability, mean applicants per round."""
+
+    name: str
+    amount: float
+    rate: float
+    repayment: float
+    applicants: float
+
+    def category(self) -> Category:
+        """What the lender knows of it."""
+        return Category.loan(self.name, amount=self.amount, rate=self.rate)
+
+    @property
+    def margin(self) -> float:
+        """Expected profit per loan: amount * ((1 + rate) * repayment - 1)."""
+        return self.amount * ((1.0 + self.rate) * self.repayment - 1.0)
+
+
+SEGMENTS = (
+    Segment("homeowners", amount=9_000.0, rate=0.06, repayment=0.975, applicants=4.0),
+    Segment("car buyers", amount=7_000.0, rate=0.08, repayment=0.950, applicants=5.0),
+    Segment("students", amount=2_000.0, rate=0.12, repayment=0.860, applicants=6.0),
+    Segment("self-employed", amount=5_000.0, rate=0.15, repayment=0.895, applicants=3.0),
+    Segment("payday", amount=800.0, rate=0.35, repayment=0.690, applicants=7.0),
+)
+AMOUNT_SPREAD = 0.25  # standard deviation of a loan's amount, as a share of its mean
+LENDERS = ("accepts everybody", "learns", "clairvoyant")
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One history: cumulative profit of the three lenders [3, rounds], what was accepted [segments, rounds]."""
+
+    profit: FloatArray
+    accepted: FloatArray
+    standings: tuple[Standing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreditResult:
+    """Several plays of the example: profit [plays, 3, rounds], share of plays that accept [segments, rounds]."""
+
+    policy: str
+    seed: int
+    rounds: int
+    segments: tuple[Segment, ...]
+    profit: FloatArray
+    acceptance: FloatArray
+    first: Play
+
+    def earned(self) -> list[tuple[str, float, float, float]]:
+        """(lender, profit in the first play, mean over plays, its standard error), for each lender."""
+        final = self.profit[:, :, -1]
+        error = final.std(axis=0, ddof=1) / np.sqrt(len(final)) if len(final) > 1 else np.full(3, np.nan)
+        rows = zip(LENDERS, final[0], final.mean(axis=0), error, strict=True)
+        return [(name, float(one), float(mean), float(bar)) for name, one, mean, bar in rows]
+
+    def learned_table(self) -> str:
+        """What the first play's lender found out about each segment."""
+        headers = ("segment", "rate", "break-even", "truth", "worth it", "learned", "loans", "accepted", "profit")
+        rows: list[list[str]] = []
+        for i, (segment, standing) in enumerate(zip(self.segments, self.first.standings, strict=True)):
+            rows.append(
+                [
+                    segment.name,
+                    f"{segment.rate:.0%}",
+                    f"{standing.threshold:.3f}",
+                    f"{segment.repayment:.3f}",
+                    "yes" if segment.margin > 0 else "no",
+                    "-" if standing.mean is None else f"{standing.mean:.3f}",
+                    number(standing.clients),
+                    f"{self.first.accepted[i].mean():.0%} of rounds",
+                    money(standing.profit),
+                ]
+            )
+        return text_table(headers, rows)
+
+    def earned_table(self) -> str:
+        """What each lender earned."""
+        plays = len(self.profit)
+        rows = [
+            [name, money(one), money(mean), "-" if np.isnan(error) else money(error)]
+            for name, one, mean, error in self.earned()
+        ]
+        return text_table(("lender", "this play", f"mean of {plays}", "std. error"), rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings and outcome as JSON-ready values."""
+        lenders = [
+            {"lender": name, "first_play": one, "mean": mean, "stderr": None if np.isnan(error) else error}
+            for name, one, mean, error in self.earned()
+        ]
+        return {
+            "version": VERSION,
+            "policy": self.policy,
+            "seed": self.seed,
+            "rounds": self.rounds,
+            "plays": len(self.profit),
+            "segments": [asdict(segment) for segment in self.segments],
+            "amount_spread": AMOUNT_SPREAD,
+            "lenders": lenders,
+            "learned": [asdict(standing) for standing in self.first.standings],
+        }
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write credit.json and credit.png into a folder."""
+        from profitable.simulation.plots import save_credit
+
+        folder.mkdir(parents=True, exist_ok=True)
+        numbers = folder / "credit.json"
+        numbers.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+        picture = folder / "credit.png"
+        labels = [f"{each.name}\n{each.margin:+,.0f} per loan".replace(",", " ") for each in self.segments]
+        save_credit(picture, self.profit, self.acceptance, labels, self.policy)
+        return [picture, numbers]
+
+
+def play(policy: Policy, rounds: int, seed: np.random.SeedSequence, segments: tuple[Segment, ...] = SEGMENTS) -> Play:
+    """One history of `rounds` rounds."""
+    world, own = seed.spawn(2)
+    rng = np.random.default_rng(world)
+    applicants: IntArray = np.array([1 + rng.poisson(s.applicants - 1.0, rounds) for s in segments])
+    loans = [_loans(rng, segment, int(count.sum())) for segment, count in zip(segments, applicants, strict=True)]
+    ends = applicants.cumsum(axis=1)
+    agent = Agent([s.category() for s in segments], policy=policy, seed=int(own.generate_state(1)[0]))
+    accepted = np.zeros((len(segments), rounds))
+    gains = np.zeros((len(segments), rounds))
+    for t in range(rounds):
+        chosen = agent.decide().accepted_mask
+        for i, (repaid, amounts) in enumerate(loans):
+            batch = slice(ends[i, t] - applicants[i, t], ends[i, t])
+            gains[i, t] = (amounts[batch] * ((1.0 + segments[i].rate) * repaid[batch] - 1.0)).sum()
+            if chosen[i]:
+                agent.observe(segments[i].name, repaid[batch], costs=amounts[batch])
+        accepted[:, t] = chosen
+    good = np.array([[segment.margin > 0.0] for segment in segments])
+    profit = np.array([(gains * mask).sum(axis=0).cumsum() for mask in (1.0, accepted, good)])
+    return Play(profit, accepted, tuple(agent[segment.name] for segment in segments))
+
+
+def _loans(rng: np.random.Generator, segment: Segment, size: int) -> tuple[FloatArray, FloatArray]:
+    """Repayments (0 or 1) and amounts of a segment's applicants, in order of arrival."""
+    shape = AMOUNT_SPREAD**-2
+    repaid = (rng.random(size) < segment.repayment).astype(np.float64)
+    return repaid, rng.gamma(shape, segment.amount / shape, size)
+
+
+def run(
+    policy: Policy, *, rounds: int, plays: int, seed: int, advance: Callable[[], object] = lambda: None
+) -> CreditResult:
+    """Play the example `plays` times; `advance` is called after each.
+
+    >>> from profitable import ThompsonSampling
+    >>> result = run(ThompsonSampling(), rounds=50, plays=2, seed=1)
+    >>> result.profit.shape
+    (2, 3, 50)
+    """
+    check.whole("rounds", rounds, most=10**5)
+    check.whole("plays", plays, most=10**5)
+    check.whole("seed", seed, least=0, most=2**63 - 1)
+    histories: list[Play] = []
+    for child in np.random.SeedSequence(seed).spawn(plays):
+        histories.append(play(policy, rounds, child))
+        advance()
+    profit = np.array([history.profit for history in histories])
+    acceptance = np.mean([history.accepted for history in histories], axis=0)
+    return CreditResult(str(policy), seed, rounds, SEGMENTS, profit, acceptance, histories[0])

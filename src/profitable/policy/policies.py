@@ -1,0 +1,98 @@
+"""The policies of the paper.  A new one is a class below and a row in `tests/matrix.py` (docs/design.md shows one)."""
+
+from dataclasses import dataclass
+
+from profitable.kernels.evidence import DIVERGENCE, DIVERGENCE_PLUS, EMPIRICAL, POSTERIOR, VARIANCE
+from profitable.policy.policy import POLICIES as POLICIES
+from profitable.policy.policy import Bayesian, BoundedPolicy, Deterministic
+from profitable.policy.policy import Policy as Policy
+
+
+@dataclass(frozen=True)
+class KLUCB(Deterministic):
+    """kl-UCB-4P (section 4): evidence N d(mean, threshold)."""
+
+    name = "kl-ucb"
+    rule = DIVERGENCE
+
+
+@dataclass(frozen=True)
+class KLUCBPlus(Deterministic):
+    """kl-UCB+-4P (section 8): evidence N d(mean, threshold) + log N."""
+
+    name = "kl-ucb+"
+    rule = DIVERGENCE_PLUS
+
+
+@dataclass(frozen=True)
+class BayesUCB(Bayesian, Deterministic):
+    """Bayes-UCB-4P (section 5): evidence -log P(mean >= threshold given the data)."""
+
+    name = "bayes-ucb"
+    rule = POSTERIOR
+
+    def __post_init__(self) -> None:
+        Bayesian.__post_init__(self)
+        Deterministic.__post_init__(self)
+
+
+@dataclass(frozen=True)
+class ThompsonSampling(Bayesian):
+    """TS-4P (section 6): the evidence of Bayes-UCB-4P, and a patience drawn anew from Exp(1) for each decision.
+
+    A draw from the posterior is at least the threshold exactly as often as an exponential draw is at least
+    -log P(mean >= threshold): the probability of acceptance is known, not estimated.
+    """
+
+    name = "ts"
+    rule = POSTERIOR
+    draws = True
+
+    def next_round(self, evidence: float, now: int) -> int | None:
+        return None if evidence == float("inf") else now + 1
+
+
+@dataclass(frozen=True)
+class KLBernoulliUCB(BoundedPolicy):
+    """kl-Bernoulli-UCB-4P (section 4.3): kl-UCB-4P with d_Bern on rewards scaled to [0, 1]."""
+
+    name = "kl-bernoulli-ucb"
+    rule = DIVERGENCE
+
+
+@dataclass(frozen=True)
+class KLBernoulliUCBPlus(BoundedPolicy):
+    """kl-Bernoulli-UCB+-4P: kl-UCB+-4P with d_Bern on rewards scaled to [0, 1]."""
+
+    name = "kl-bernoulli-ucb+"
+    rule = DIVERGENCE_PLUS
+
+
+@dataclass(frozen=True)
+class KLGaussianUCB(BoundedPolicy):
+    """kl-Gaussian-UCB-4P (section 4.3): evidence 2 N ((threshold - mean) / B)^2."""
+
+    name = "kl-gaussian-ucb"
+    rule = DIVERGENCE
+    gaussian = True
+
+
+@dataclass(frozen=True)
+class KLEmpUCB(BoundedPolicy):
+    """KL-Emp-UCB-4P (section 8): evidence N K_inf(empirical law, threshold).
+
+    It keeps the distinct rewards of each category and how often each came: 16 bytes per distinct value.  That is a
+    handful for whole-number rewards; for continuous ones it is every reward ever seen, and a renewal takes time in
+    proportion.  `Agent.memory` says how much it is.
+    """
+
+    name = "kl-emp-ucb"
+    rule = EMPIRICAL
+
+
+@dataclass(frozen=True)
+class UCBV(BoundedPolicy):
+    """UCB-V-4P: evidence x that solves mean + sqrt(2 v x / N) + 3 B x / N = threshold."""
+
+    name = "ucb-v"
+    rule = VARIANCE

@@ -1,0 +1,173 @@
+"""Policy: a value that says which evidence to compute and how patient to be.  `policy/policies.py` has the nine.
+
+All of them are the same sentence: accept while evidence <= patience.  A policy is a rule (`kernels/evidence.py`), what it
+sees of a category (`model/view.py`) and the constants of its patience,
+
+    patience(t) = log(inflate t) + c log log t,
+
+or, for Thompson sampling, one exponential draw per category and round.
+"""
+
+from abc import ABC
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
+
+from profitable.common import check
+from profitable.common.registry import register
+from profitable.errors import MissingBoundError, ParameterError
+from profitable.kernels.evidence import Rule
+from profitable.kernels.patience import Patience, first_time, patience_of
+from profitable.model.category import Category
+from profitable.model.prior import Prior
+from profitable.model.view import View, bounded_view
+
+POLICIES: dict[str, type["Policy"]] = {}  # by name; filled by the classes themselves
+
+
+@dataclass(frozen=True)
+class Policy(ABC):
+    """Base class; `str(policy)` is its name on the command line, parameters included.
+
+    A subclass has a `name` and a `rule`, and registers itself under its name.
+
+    >>> from profitable import KLUCB
+    >>> print(KLUCB(c=3))
+    kl-ucb:c=3
+    >>> Policy.parse("kl-ucb+:c=3,inflate=10")
+    KLUCBPlus(c=3.0, inflate=10.0)
+    """
+
+    name: ClassVar[str]
+    rule: ClassVar[Rule]  # which evidence; `kernels/evidence.py` says what each rule needs and is
+    draws: ClassVar[bool] = False  # Thompson sampling: patience is drawn, not computed
+
+    def __init_subclass__(cls, *, abstract: bool = False) -> None:
+        super().__init_subclass__()
+        if not abstract:
+            register(POLICIES, cls, needed=("name", "rule"))
+
+    @property
+    def stream_name(self) -> str:
+        """What its random streams are named after: the canonical string, and the prior if it has one of its own.
+
+        It does not change when a class is renamed or gets a further parameter, and so a seed keeps its numbers.
+
+        >>> from profitable import KLUCB, Prior, ThompsonSampling
+        >>> KLUCB(c=3).stream_name, ThompsonSampling(prior=Prior.beta(1, 1)).stream_name
+        ('kl-ucb:c=3', 'ts, prior beta(1.0, 1.0)')
+        """
+        prior = getattr(self, "prior", None)
+        return str(self) if prior is None else f"{self}, prior {prior.kind}({prior.first!r}, {prior.second!r})"
+
+    def prior_of(self, category: Category) -> Prior | None:
+        """The prior that this policy has of a category; None is Jeffreys'."""
+        if category.prior is not None:
+            raise ParameterError(
+                f"prior of {category.name!r}",
+                category.prior,
+                f"is of no use to {self}",
+                "leave it out, or use BayesUCB or ThompsonSampling",
+            )
+        return None
+
+    def view(self, category: Category) -> View:
+        """What this policy sees of a category."""
+        view = category.family.view()
+        prior = self.prior_of(category)
+        return view if prior is None else view.with_prior(*prior.imaginary_clients(category.family))
+
+    @classmethod
+    def constants(cls) -> list[str]:
+        """The names of its numeric parameters: those that can be given on the command line."""
+        return [each.name for each in fields(cls) if each.name != "prior"]
+
+    def patience(self, t: float) -> float:
+        """Nats of evidence tolerated in round t + 1."""
+        raise NotImplementedError
+
+    def next_round(self, evidence: float, now: int) -> int | None:
+        """The first round after `now` that tolerates this much evidence; None if that is never (or past 10^18)."""
+        raise NotImplementedError
+
+    @classmethod
+    def parse(cls, text: str) -> "Policy":
+        """The policy of a name such as `ts` or `kl-ucb:c=3`."""
+        name, _, rest = text.strip().partition(":")
+        if name not in POLICIES:
+            raise ParameterError("policy", text, "is unknown", f"choose from {', '.join(POLICIES)}")
+        kind = POLICIES[name]
+        known = kind.constants()
+        values: dict[str, float] = {}
+        for part in filter(None, rest.split(",")):
+            key, _, value = part.partition("=")
+            remedy = f"{name} takes {' and '.join(known)}, as {name}:c=3" if known else f"{name} takes none"
+            if key not in known or key in values:
+                problem = "is given twice" if key in values else "is not a parameter of this policy"
+                raise ParameterError(f"{key} in policy {text!r}", value, problem, remedy)
+            try:
+                values[key] = float(value)
+            except ValueError:
+                raise ParameterError(f"{key} in policy {text!r}", value, "is not a number", remedy) from None
+        return kind(**values)
+
+    def __str__(self) -> str:
+        defaults = {each.name: each.default for each in fields(self)}
+        changed = [key for key in self.constants() if getattr(self, key) != defaults[key]]
+        text = ",".join(f"{key}={repr(getattr(self, key)).removesuffix('.0')}" for key in changed)
+        return f"{self.name}:{text}" if text else self.name
+
+
+@dataclass(frozen=True)
+class Deterministic(Policy, abstract=True):
+    """A policy whose patience is log(inflate t) + c log log t."""
+
+    c: float = field(default=0.0, kw_only=True)
+    inflate: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "c", check.not_negative("c", self.c))
+        object.__setattr__(self, "inflate", check.positive("inflate", self.inflate))
+        if self.inflate < 1.0:
+            raise ParameterError(
+                "inflate", self.inflate, "is below 1", "give 1 or more, so that patience is never negative"
+            )
+
+    def patience(self, t: float) -> float:
+        return patience_of(self.c, self.inflate, float(t))
+
+    def next_round(self, evidence: float, now: int) -> int | None:
+        time = first_time(Patience(self.c, self.inflate), evidence)
+        return None if time == 0 else max(time, now) + 1
+
+
+@dataclass(frozen=True)
+class Bayesian(Policy, abstract=True):
+    """A policy with a prior: a category's own, else `prior`, else Jeffreys'."""
+
+    prior: Prior | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.prior is not None and not isinstance(self.prior, Prior):
+            raise ParameterError("prior", self.prior, "is not a prior", "give for example Prior.beta(1, 1)")
+
+    def prior_of(self, category: Category) -> Prior | None:
+        return self.prior if category.prior is None else category.prior
+
+
+@dataclass(frozen=True)
+class BoundedPolicy(Deterministic, abstract=True):
+    """A policy for bounded rewards: it sees rewards cut into the category's interval."""
+
+    gaussian: ClassVar[bool] = False
+
+    def view(self, category: Category) -> View:
+        view = super().view(category)
+        bounds = category.bounds()
+        if bounds is None:
+            raise MissingBoundError(
+                f"bound of {category.name!r}",
+                None,
+                f"is missing, and {self} is for bounded rewards",
+                f"give Category({category.name!r}, ..., bound=...), rewards above it are cut",
+            )
+        return bounded_view(*bounds, view.support, gaussian=self.gaussian)

@@ -1,0 +1,213 @@
+"""How many clients of a category come in each round: C_a(t), at least one.
+
+>>> OnePlusPoisson(rate=3).average, UniformClients(low=1, high=9).average
+(4.0, 5.0)
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from profitable.common import check
+from profitable.common.types import IntArray
+from profitable.errors import ParameterError
+from profitable.kernels.arrivals import CONSTANT, LISTED, ONE_PLUS_POISSON, UNIFORM, Arrivals
+from profitable.theory import bounds
+
+MOST_PER_ROUND = 10**9
+MANY_CLIENTS = 1000  # in the first round: they are never all unlucky together
+EMPTY: IntArray = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Clients(ABC):
+    """A law of C_a(t), the same in every round, or a list of counts."""
+
+    @property
+    @abstractmethod
+    def average(self) -> float:
+        """E[C_a(t)]."""
+
+    @property
+    @abstractmethod
+    def smallest(self) -> int:
+        """The smallest number that can come."""
+
+    @property
+    def largest(self) -> float:
+        """The largest number that can come in one round."""
+        return float("inf")
+
+    @abstractmethod
+    def coded(self) -> Arrivals:
+        """The law as the kernels read it."""
+
+    @abstractmethod
+    def first_round(self) -> tuple[tuple[int, float], ...]:
+        """How many clients come in round 1, and how likely that is; empty if they are too many to matter one by one."""
+
+    @abstractmethod
+    def to_plain(self) -> Any:
+        """As it stands in a scenario file."""
+
+    @property
+    def listed(self) -> IntArray:
+        """For a list of counts, the clients of the first 0, 1, 2, ... rounds; empty for every other law."""
+        return EMPTY
+
+    def bounds(self) -> bounds.Arrivals:
+        """What the theorems know of it."""
+        return bounds.Arrivals(smallest=self.smallest, average=self.average, largest=self.largest)
+
+    @staticmethod
+    def of(value: object) -> "Clients":
+        """A law from what people write: a number, a list of numbers, or a law."""
+        if isinstance(value, Clients):
+            return value
+        if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+            return ListedClients(tuple(value))  # pyright: ignore[reportUnknownArgumentType]
+        return ConstantClients(value)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class ConstantClients(Clients):
+    """The same number in every round."""
+
+    number: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "number", check.whole("clients", self.number, most=MOST_PER_ROUND))
+
+    @property
+    def average(self) -> float:
+        return float(self.number)
+
+    @property
+    def smallest(self) -> int:
+        return self.number
+
+    @property
+    def largest(self) -> float:
+        return float(self.number)
+
+    def coded(self) -> Arrivals:
+        return Arrivals(CONSTANT, float(self.number), 0.0)
+
+    def to_plain(self) -> Any:
+        return self.number
+
+    def first_round(self) -> tuple[tuple[int, float], ...]:
+        return ((self.number, 1.0),)
+
+
+@dataclass(frozen=True)
+class OnePlusPoisson(Clients):
+    """C - 1 ~ Poisson(rate), as in the paper's experiments."""
+
+    rate: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", check.not_negative("rate", self.rate))
+        if self.rate > MOST_PER_ROUND:
+            raise ParameterError("rate", self.rate, f"is more than {MOST_PER_ROUND}", "give fewer clients per round")
+
+    @property
+    def average(self) -> float:
+        return 1.0 + self.rate
+
+    @property
+    def smallest(self) -> int:
+        return 1
+
+    def coded(self) -> Arrivals:
+        return Arrivals(ONE_PLUS_POISSON, self.rate, 0.0)
+
+    def to_plain(self) -> Any:
+        return {"law": "one-plus-poisson", "rate": self.rate}
+
+    def first_round(self) -> tuple[tuple[int, float], ...]:
+        rate = self.rate
+        terms = range(int(rate + 10.0 * math.sqrt(rate) + 20.0) if rate < MANY_CLIENTS else 0)
+        if rate == 0.0:
+            return ((1, 1.0),)
+        return tuple((1 + n, math.exp(n * math.log(rate) - rate - math.lgamma(n + 1.0))) for n in terms)
+
+
+@dataclass(frozen=True)
+class UniformClients(Clients):
+    """Every whole number from low to high is as likely as any other."""
+
+    low: int = field(kw_only=True)
+    high: int = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", check.whole("low", self.low, most=MOST_PER_ROUND))
+        object.__setattr__(self, "high", check.whole("high", self.high, most=MOST_PER_ROUND))
+        if self.high < self.low:
+            raise ParameterError("high", self.high, f"is below low = {self.low}", "give high >= low")
+
+    @property
+    def average(self) -> float:
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def smallest(self) -> int:
+        return self.low
+
+    @property
+    def largest(self) -> float:
+        return float(self.high)
+
+    def coded(self) -> Arrivals:
+        return Arrivals(UNIFORM, float(self.low), float(self.high))
+
+    def to_plain(self) -> Any:
+        return {"law": "uniform", "low": self.low, "high": self.high}
+
+    def first_round(self) -> tuple[tuple[int, float], ...]:
+        width = self.high - self.low + 1
+        return tuple((self.low + n, 1.0 / width) for n in range(min(width, MANY_CLIENTS)))
+
+
+@dataclass(frozen=True)
+class ListedClients(Clients):
+    """A count for each round, known beforehand; regret then sums the actual counts."""
+
+    counts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.counts) == 0:
+            raise ParameterError("clients", [], "is an empty list", "give one count for each round")
+        whole = [
+            check.whole(f"clients in round {t}", count, most=MOST_PER_ROUND) for t, count in enumerate(self.counts, 1)
+        ]
+        object.__setattr__(self, "counts", tuple(whole))
+
+    @property
+    def average(self) -> float:
+        return sum(self.counts) / len(self.counts)
+
+    @property
+    def smallest(self) -> int:
+        return min(self.counts)
+
+    @property
+    def largest(self) -> float:
+        return float(max(self.counts))
+
+    def coded(self) -> Arrivals:
+        return Arrivals(LISTED, 0.0, 0.0)
+
+    def to_plain(self) -> Any:
+        return list(self.counts)
+
+    def first_round(self) -> tuple[tuple[int, float], ...]:
+        return ((self.counts[0], 1.0),)
+
+    @property
+    def listed(self) -> IntArray:
+        return np.concatenate([[0], np.cumsum(np.array(self.counts, dtype=np.int64))])

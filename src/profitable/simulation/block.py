@@ -1,0 +1,120 @@
+"""A block: some runs of one policy in all categories, with random streams of their own, and the numbers of each run."""
+
+import hashlib
+
+import numpy as np
+
+from profitable.common.types import FloatArray, IntArray
+from profitable.kernels.draw import draw_total
+from profitable.kernels.law import GAMMA, Law
+from profitable.kernels.rounds import run_rounds
+from profitable.kernels.run_record import RUN, Problem, RunArray, Tables
+from profitable.kernels.skip_ahead import run_events
+from profitable.policy.policy import Policy
+from profitable.simulation.curve import PARTS, Layout
+from profitable.simulation.custom_policy import run_custom
+from profitable.simulation.kernel_input import KernelInput, knows_revenue
+from profitable.simulation.scenario import Truth
+from profitable.simulation.settings import Settings, stream_name
+
+
+def stream(seed: int, *names: str | int) -> np.random.Generator:
+    """The random numbers of that name: independent of all others, the same on every machine."""
+    digests = [int.from_bytes(hashlib.sha256(repr(name).encode()).digest()[:16], "big") for name in names]
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *digests])))
+
+
+def compile_kernels(settings: Settings) -> None:
+    """Play no runs at all: kernels are then compiled here and now, where Ctrl-C can stop it, and not by a worker."""
+    flags = np.zeros(2, dtype=np.int64)
+    for which, inputs in enumerate(settings.inputs):
+        if isinstance(settings.policies[which], Policy):
+            _play(settings, which, 0, settings.scenario.truths[0], inputs[0], flags, 0)
+
+
+def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> FloatArray | None:
+    """The numbers of one block of runs of one policy, [runs, columns]; None if told to stop."""
+    number = settings.runs_in(block)
+    layout = Layout(settings.checkpoints.size, len(settings.scenario.truths))
+    rows = np.zeros((number, layout.size))
+    right = np.ones(number, dtype=np.bool_)
+    accepted_columns: list[FloatArray] = []
+    for k, (truth, given) in enumerate(zip(settings.scenario.truths, settings.inputs[which], strict=True)):
+        played = _play(settings, which, block, truth, given, flags, number)
+        if played is None:
+            return None
+        tables, runs = played
+        accepted_columns.append(tables.accepted.astype(np.float64))
+        rows[:, layout.place("profitable" if truth.profitable else "unprofitable")] += _regret(truth, tables)
+        if truth.loss > 0.0:
+            right &= (runs["accepted_last"] != 0) == truth.profitable
+        rows[:, layout.place("clients")][:, k] = runs["arrived"]
+        profit = _profit(settings, which, block, truth, given.problem, runs)
+        rows[:, layout.place("profit")][:, k] = profit
+        rows[:, layout.place("total_profit")] += profit[:, None]
+    rows[:, layout.place("regret")] = rows[:, layout.place("profitable")] + rows[:, layout.place("unprofitable")]
+    for part in PARTS:
+        values = rows[:, layout.place(part)]
+        rows[:, layout.place(f"{part}_rise")] = values[:, -1:] - values
+    rows[:, layout.place("accepted")] = np.concatenate(accepted_columns, axis=1)
+    rows[:, layout.place("right_set")] = right[:, None]
+    return rows
+
+
+def _play(
+    settings: Settings, which: int, block: int, truth: Truth, given: KernelInput, flags: IntArray, number: int
+) -> tuple[Tables, RunArray] | None:
+    """Play that many runs in one category; None if told to stop."""
+    policy, key, name = settings.policies[which], stream_name(settings.policies[which]), truth.category.name
+    points = settings.checkpoints.size
+    accepted = np.zeros((number, points), dtype=np.int64)
+    counted = np.zeros((number, points if given.listed.size else 1), dtype=np.int64)
+    tables, runs = given.tables(settings.checkpoints, accepted, counted), np.zeros(number, dtype=RUN)
+    if not settings.common or number == 0:
+        parts = [slice(0, number)]
+        worlds = [stream(settings.seed, "world", key, name, block)]
+        owns = [stream(settings.seed, "own", key, name, block)]
+    else:
+        parts = [slice(i, i + 1) for i in range(number)]
+        worlds = [stream(settings.seed, "world", name, block, i) for i in range(number)]
+        owns = [stream(settings.seed, "own", key, name, block, i) for i in range(number)]
+    if not isinstance(policy, Policy):
+        done = run_custom(policy, truth.category, worlds, flags, given.problem, tables, runs)
+        return (tables, runs) if done == number else None
+    run = run_rounds if settings.kernels[which] == "rounds" else run_events
+    for part, world, own in zip(parts, worlds, owns, strict=True):
+        some = tables._replace(accepted=accepted[part], counted=counted[part])
+        if run(world, own, flags, given.problem, some, runs[part]) < len(runs[part]):
+            return None
+    return tables, runs
+
+
+def _regret(truth: Truth, tables: Tables) -> FloatArray:
+    """What the wrong decisions about a category cost up to each checkpoint, [runs, n]."""
+    # Rounds are subtracted as integers: at T = 10^15 products of rounds and clients are no longer exact.
+    if tables.listed.size:
+        return truth.loss * (tables.listed[tables.times] - tables.counted if truth.profitable else tables.counted)
+    wrong = tables.times - tables.accepted if truth.profitable else tables.accepted
+    return truth.loss * truth.clients.average * wrong
+
+
+def _profit(
+    settings: Settings, which: int, block: int, truth: Truth, problem: Problem, runs: RunArray
+) -> FloatArray:
+    """Realised profit in money, [runs]; NaN where the rewards are known through another statistic only."""
+    category = truth.category
+    if not knows_revenue(problem, truth):
+        return np.full(len(runs), np.nan)
+    if truth.amount_sd == 0.0:
+        return runs["revenue"] * category.worth - runs["arrived"] * category.price
+    # Amounts do not influence decisions: those of the repaid and of the lost loans are drawn at the end, as sums.
+    rng = stream(settings.seed, "amounts", stream_name(settings.policies[which]), category.name, block)
+    law = Law(GAMMA, size=(category.price / truth.amount_sd) ** 2)
+    repaid, growth = runs["total"], 1.0 / category.threshold
+
+    def lent(loans: float) -> float:
+        return draw_total(rng, law, category.price, loans) if loans > 0.0 else 0.0
+
+    back = np.array([lent(number) for number in repaid])
+    lost = np.array([lent(number) for number in runs["arrived"] - repaid])
+    return (growth - 1.0) * back - lost

@@ -1,0 +1,224 @@
+"""Curve: what one policy did in a scenario, over many runs."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from profitable.common import check
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.errors import InputError, ParameterError
+from profitable.simulation.running_stats import Moments, count_into, new_histogram, quantile
+from profitable.simulation.scenario import Scenario
+from profitable.theory.unlucky_start import unlucky_rate
+
+FEW_RUNS = 50  # below this, one run is always a large part of the whole
+LARGE_PART = 0.25  # of the squared deviations: light tails give one run in a thousand about 1 %
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+PARTS = ("regret", "profitable", "unprofitable")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the numbers of a run stand in its row: checkpoints n, categories K."""
+
+    points: int
+    categories: int
+
+    def place(self, name: str) -> slice:
+        """The columns of a quantity.
+
+        `regret`, `profitable`, `unprofitable` (the regret and its two parts at each checkpoint, [n]); the same with
+        `_rise`: from that checkpoint to the last one, [n]; `accepted`: accepted rounds, [K n]; `clients` and `profit`
+        [K], `total_profit` [1] and `right_set` [1] at the horizon.
+        """
+        n, k = self.points, self.categories
+        sizes = {part + suffix: n for suffix in ("", "_rise") for part in PARTS}
+        sizes |= {"accepted": k * n, "clients": k, "profit": k, "total_profit": 1, "right_set": 1}
+        start = 0
+        for key, size in sizes.items():
+            if key == name:
+                return slice(start, start + size)
+            start += size
+        raise InputError("name", name, "is no quantity", f"choose from {', '.join(sizes)}")
+
+    @property
+    def size(self) -> int:
+        """Columns in all."""
+        return self.place("right_set").stop
+
+
+@dataclass
+class Curve:
+    """One policy: regret and what lies behind it, at the checkpoints `t` [n].
+
+    Arrays over categories are [K, n] or, at the horizon, [K].  Everything is a mean over runs; `stderr` and the like
+    are standard errors (NaN for one run).
+    """
+
+    policy: str
+    kernel: str
+    scenario: Scenario
+    t: IntArray
+    moments: Moments
+    counts: IntArray
+    seconds: float = 0.0
+    key: str = ""  # the policy with all its parameters; random streams are named after it
+    tail: str = ""  # see `theory/unlucky_start.py`
+    layout: Layout = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.layout = Layout(self.t.size, len(self.scenario.truths))
+
+    @classmethod
+    def empty(cls, policy: str, kernel: str, scenario: Scenario, t: IntArray, *, key: str, tail: str) -> "Curve":
+        """Before the first run."""
+        layout = Layout(t.size, len(scenario.truths))
+        moments, counts = Moments.empty(layout.size), new_histogram(t.size)
+        return cls(policy, kernel, scenario, t, moments, counts, key=key, tail=tail)
+
+    def add(self, rows: FloatArray, seconds: float) -> None:
+        """Take in a block of runs, [runs, columns]."""
+        self.moments.add(Moments.of(rows))
+        count_into(self.counts, rows[:, self.layout.place("regret")] / self._unit)
+        self.seconds += seconds
+
+    def mean(self, name: str) -> FloatArray:
+        """The mean over runs of a quantity of `Layout.place`."""
+        return self._shaped(name, self.moments.mean)
+
+    def error(self, name: str) -> FloatArray:
+        """Its standard error."""
+        return self._shaped(name, self.moments.stderr())
+
+    def _shaped(self, name: str, values: FloatArray) -> FloatArray:
+        found = values[self.layout.place(name)]
+        return found.reshape(self.layout.categories, -1) if name == "accepted" else found
+
+    @property
+    def runs(self) -> int:
+        """Finished runs."""
+        return self.moments.runs
+
+    @property
+    def regret(self) -> FloatArray:
+        """Mean pseudo-regret, [n]."""
+        return self.mean("regret")
+
+    @property
+    def stderr(self) -> FloatArray:
+        """Its standard error, [n]; see `carried_by_few` before trusting it."""
+        return self.error("regret")
+
+    @property
+    def accepted_rounds(self) -> FloatArray:
+        """Mean accepted rounds of each category, [K, n]."""
+        return self.mean("accepted")
+
+    @property
+    def largest_share(self) -> FloatArray:
+        """The part of the summed regret that the largest run holds, [n]."""
+        largest = self.moments.high[self.layout.place("regret")]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.regret > 0.0, largest / (self.regret * self.runs), 0.0)
+
+    @property
+    def carried_by_few(self) -> BoolArray:
+        """Where a few runs carry the mean, so that its standard error says too little, [n].
+
+        Either one run holds a large part of the squared deviations, or runs too rare to be among these may add more to
+        the mean than the standard error (Exponential-type rewards that start close to 0).
+        """
+        place = self.layout.place("regret")
+        largest, squares = self.moments.high[place], self.moments.squares[place]
+        if self.runs < 2:
+            return np.zeros(self.t.size, dtype=np.bool_)
+        one_run = (largest - self.regret) ** 2 > LARGE_PART * squares
+        one_run &= (squares > 0.0) & (self.runs >= FEW_RUNS)
+        missing = np.array([self._missing(float(t)) for t in self.t])
+        return one_run | (missing > self.stderr)
+
+    def _missing(self, t: float) -> float:
+        """What runs too unlucky to be among those simulated may add to the mean regret at time t: an estimate."""
+        missing = 0.0
+        for truth in self.scenario.truths:
+            rate = unlucky_rate(truth.category, truth.mean, self.tail, truth.clients.first_round())
+            if t > self.runs * rate > 0.0:
+                rare = math.log(t / max(self.runs * rate, 1.0))
+                missing += rate * rare * truth.loss * truth.clients.average
+        return missing
+
+    def quantile(self, share: float) -> FloatArray:
+        """The regret that this share of the runs does not exceed, to within half a per cent, [n]; 0.5 is the median."""
+        if not check.fits(check.number(share), 0.0, 1.0):
+            raise ParameterError("share", share, "is no share of the runs", "give a number from 0 to 1")
+        place = self.layout.place("regret")
+        low, high = self.moments.low[place], self.moments.high[place]
+        return np.clip(quantile(self.counts, low / self._unit, high / self._unit, share) * self._unit, low, high)
+
+    @property
+    def _unit(self) -> float:
+        """What one wrong round costs in the most expensive category: the histogram counts regret in it."""
+        return max(truth.loss * truth.clients.average for truth in self.scenario.truths) or 1.0
+
+    def slope(self, start: float, part: str = "regret") -> tuple[float, float]:
+        """Regret per log t from the checkpoint `start` to the last one, and its standard error.
+
+        `part` may be "profitable" or "unprofitable": the regret of those categories alone.
+        """
+        found = np.flatnonzero(self.t == start)
+        if part not in PARTS:
+            raise InputError("part", part, "is no part of the regret", f"choose from {', '.join(PARTS)}")
+        if found.size != 1 or start == self.t[-1]:
+            raise InputError("start", start, "is no checkpoint before the last", f"choose from {self.t[:-1]}")
+        place = int(found[0])
+        width = float(np.log(self.t[-1]) - np.log(self.t[place]))
+        return float(self.mean(f"{part}_rise")[place]) / width, float(self.error(f"{part}_rise")[place]) / width
+
+    def warning(self) -> str | None:
+        """What to know before trusting the error bars; None if there is nothing to say."""
+        if not self.carried_by_few[-1]:
+            return None
+        share = self.largest_share[-1]
+        missing = self._missing(float(self.t[-1]))
+        rare = f"; rarer ones may add about {missing:.2g}" if missing > 0.0 else ""
+        return (
+            f"{self.policy}: a few unlucky runs carry the mean regret (the largest holds {share:.1%} of it{rare}), so "
+            f"that its standard error {self.stderr[-1]:.3g} is too small; look at the quantiles, or give more runs"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: the contract's fields first."""
+        names = self.scenario.names
+        accepted = self.accepted_rounds
+        profit, errors = self.mean("profit"), self.error("profit")
+        return {
+            "policy": self.policy,
+            "kernel": self.kernel,
+            "t": self.t.tolist(),
+            "regret": _plain(self.regret),
+            "stderr": _plain(self.stderr),
+            "accepted_rounds": {name: _plain(row) for name, row in zip(names, accepted, strict=True)},
+            "seconds": round(self.seconds, 3),
+            "runs": self.runs,
+            "regret_profitable": _plain(self.mean("profitable")),
+            "regret_unprofitable": _plain(self.mean("unprofitable")),
+            "quantiles": {f"{share:g}": _plain(self.quantile(share)) for share in QUANTILES},
+            "largest_run_share": _plain(self.largest_share),
+            "carried_by_few_runs": self.carried_by_few.tolist(),
+            "at_horizon": {
+                "clients": dict(zip(names, _plain(self.mean("clients")), strict=True)),
+                "profit": dict(zip(names, _plain(profit), strict=True)),
+                "profit_stderr": dict(zip(names, _plain(errors), strict=True)),
+                "total_profit": _plain(self.mean("total_profit"))[0],
+                "total_profit_stderr": _plain(self.error("total_profit"))[0],
+                "right_set_share": _plain(self.mean("right_set"))[0],
+            },
+            "warning": self.warning(),
+        }
+
+
+def _plain(values: FloatArray) -> list[float | None]:
+    """A JSON list; NaN, which JSON does not have, is null."""
+    return [float(value) if np.isfinite(value) else None for value in values]

@@ -1,0 +1,109 @@
+"""Your own policy: a small class with an index, or with evidence and patience.
+
+    class Cautious:
+        name = "cautious"
+
+        def index(self, category, seen, t):
+            return seen.mean + np.sqrt(np.log(t) / (2 * seen.clients))
+
+It runs beside the policies of this package, round by round.  `seen` holds arrays over runs, so that plain NumPy
+expressions decide for many runs at once; with evidence and patience, `evidence(category, seen) <= patience(t)` accepts.
+Round 1 accepts everybody, and round t + 1 asks for time t.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.errors import InputError, ParameterError
+from profitable.kernels.rounds import accept_round
+from profitable.kernels.run_record import Problem, RunArray, Signal, Tables
+from profitable.model.category import Category
+from profitable.policy.policies import POLICIES
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What has been observed of a category, run by run: arrays [runs]."""
+
+    clients: FloatArray
+    total: FloatArray
+    squares: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean reward."""
+        return self.total / self.clients
+
+    @property
+    def variance(self) -> FloatArray:
+        """The variance of the rewards (with 1/N)."""
+        return np.maximum(self.squares / self.clients - self.mean**2, 0.0)
+
+
+def check_custom(policy: Any) -> str:
+    """The name of a policy that is not one of this package's, if it is one at all."""
+    name = getattr(policy, "name", None)
+    if isinstance(policy, type) or not isinstance(name, str) or not name.strip():
+        remedy = "give a name such as 'kl-ucb', a policy, or an object with a name and an index"
+        raise ParameterError("policy", policy, "is no policy", remedy)
+    if name.partition(":")[0] in POLICIES:
+        raise ParameterError("name of the policy", name, "belongs to a policy of this package", "choose another")
+    if not hasattr(policy, "index") and not (hasattr(policy, "evidence") and hasattr(policy, "patience")):
+        remedy = "give it index(category, seen, t), or evidence(category, seen) and patience(t)"
+        raise ParameterError("policy", name, "has no way to decide", remedy)
+    return name
+
+
+def run_custom(
+    policy: Any,
+    category: Category,
+    worlds: Sequence[np.random.Generator],
+    signal: IntArray,
+    problem: Problem,
+    tables: Tables,
+    runs: RunArray,
+) -> int:
+    """`run_rounds` for a policy written in Python: all runs of a block advance together, round by round.
+
+    There is one world for all runs, or one for each (common random numbers).
+    """
+    place = 0
+    accepts: BoolArray = np.ones(runs.size, dtype=np.bool_)
+    for t in range(problem.horizon):
+        if signal[Signal.STOP] != 0:
+            return 0
+        if t > 0:
+            # Copies: what a policy does to them stays with the policy.
+            accepts = _decide(policy, category, Seen(*(runs[name].copy() for name in ("clients", "total", "squares"))), t)
+        for k, generator in enumerate(worlds):
+            part = slice(None) if len(worlds) == 1 else slice(k, k + 1)
+            accept_round(generator, problem, tables, t, accepts[part], runs[part])
+        runs["rounds"] += accepts
+        if place < tables.times.size and tables.times[place] == t + 1:
+            tables.accepted[:, place] = runs["rounds"]
+            if tables.listed.size:
+                tables.counted[:, place] = runs["arrived"]
+            place += 1
+    signal[Signal.DONE] += runs.size
+    runs["accepted_last"] = accepts
+    return runs.size
+
+
+def _decide(policy: Any, category: Category, seen: Seen, t: int) -> BoolArray:
+    if hasattr(policy, "index"):
+        left, right = np.float64(category.threshold), np.asarray(policy.index(category, seen, t), dtype=np.float64)
+    else:
+        left = np.asarray(policy.evidence(category, seen), dtype=np.float64)
+        right = np.asarray(policy.patience(t), dtype=np.float64)
+    if np.isnan(left).any() or np.isnan(right).any():
+        problem = f"gives NaN for category {category.name!r} at t = {t}"
+        raise InputError("policy", policy.name, problem, "mend its index, or its evidence and patience")
+    verdict = left <= right
+    if verdict.shape not in ((), seen.clients.shape):
+        problem = f"gives numbers of shape {verdict.shape} for {seen.clients.size} runs"
+        raise InputError("policy", policy.name, problem, "give one number, or one for each run")
+    return np.broadcast_to(verdict, seen.clients.shape).copy()

@@ -1,0 +1,141 @@
+"""Rewards that a policy for bounded rewards sees cut: their mean, and whole-number rewards as cells of a table."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from profitable.common.types import FloatArray
+from profitable.errors import ParameterError
+from profitable.kernels.law import Law, log_mass
+from profitable.kernels.statistic import survivals
+from profitable.model.family import Family
+
+NEGLIGIBLE = 1e-18  # rewards less likely than this, all together, are drawn one by one instead of told apart
+UNSEEN = 1e-30  # what happens in a run less likely than this cannot come out of random numbers of 53 bits
+MOST_CELLS = 10**6
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
+PRECISION, DEEPEST = 1e-13, 60  # of the quadrature
+
+
+def cut_mean(family: Family, mean: float, low: float, high: float) -> float:
+    """E[min(max(X, low), high)] for rewards of that mean.
+
+    >>> from profitable import Exponential
+    >>> round(cut_mean(Exponential(), 2.0, 0.0, 2.0), 6)  # 2 (1 - 1/e)
+    1.264241
+    """
+    support = family.support
+    if low <= support.low and support.high <= high:
+        return mean
+    if support.whole:
+        cells = reward_cells(family, mean)
+        return float(np.clip(cells[0], low, high) @ _probabilities(cells))
+    # E = low + the integral of P(X > x) from low to high; below the support that is certain.
+    start = min(max(low, support.low), high)
+    return start + _integral(lambda x: _survival(family, mean, x), start, high)
+
+
+def _survival(family: Family, mean: float, rewards: FloatArray) -> FloatArray:
+    """P(X > x) of a continuous family, [M]."""
+    view, out = family.view(), np.empty(rewards.size)
+    survivals(view.law, view.statistic.coded, view.statistic.of_mean(mean), rewards, out)
+    return out
+
+
+def _integral(function: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
+    """The integral of a monotone function: panels are halved until that changes nothing."""
+
+    def panel(left: float, right: float) -> float:
+        half = 0.5 * (right - left)
+        return half * float(WEIGHTS @ function(left + half * (1.0 + NODES)))
+
+    def refined(left: float, right: float, coarse: float, depth: int) -> float:
+        middle = 0.5 * (left + right)
+        halves = panel(left, middle), panel(middle, right)
+        if depth == 0 or abs(sum(halves) - coarse) <= PRECISION * (high - low):
+            return sum(halves)
+        return refined(left, middle, halves[0], depth - 1) + refined(middle, right, halves[1], depth - 1)
+
+    return refined(low, high, panel(low, high), DEEPEST) if high > low else 0.0
+
+
+def _probabilities(cells: FloatArray) -> FloatArray:
+    """The probability of each cell from those given that it is none of the earlier ones."""
+    odds = np.append(cells[2, :-1], 1.0)
+    return odds * np.concatenate([[1.0], np.cumprod(1.0 - odds[:-1])])
+
+
+def reward_cells(family: Family, mean: float) -> FloatArray:
+    """Whole-number rewards as the kernels draw them many at a time, [4, D + 1]; see `kernels/rewards.py`.
+
+    The most likely reward comes first, so that a draw seldom gets to the end of the table.
+    """
+    view = family.view()
+    numbers = view.law, view.statistic.of_mean(mean)
+    if mean in (view.support.low, view.support.high):  # no chance involved
+        only = int(mean)
+        order = np.array([only, *[v for v in range(only) if v != only]])
+        table = np.zeros((4, only + 2))
+        table[0, : only + 1], table[2, 0] = order, 1.0
+        table[3, order] = np.arange(only + 1)
+        table[0, -1] = only + 1
+        return table
+    top = view.support.high if view.support.high < math.inf else _last_value(numbers)
+    masses = np.array([math.exp(log_mass(*numbers, float(value))) for value in range(int(top) + 1)])
+    beyond = _beyond(numbers, top, view.support.high)
+    order = np.argsort(-masses, kind="stable")
+    likely = masses[order]
+    left = np.cumsum(np.append(likely, beyond)[::-1])[::-1]  # summed from the smallest
+    with np.errstate(invalid="ignore", divide="ignore"):
+        odds = np.where(left[:-1] > 0.0, likely / left[:-1], 1.0)
+    table = np.zeros((4, order.size + 1))
+    table[0, :-1], table[0, -1] = order, top + 1.0
+    table[2, :-1], table[2, -1] = odds, beyond
+    table[3, order] = np.arange(order.size)
+    return table
+
+
+def never_cut(family: Family, mean: float, low: float, high: float, clients: float) -> bool:
+    """Whether no whole-number reward of that many clients, on average, will ever lie outside [low, high].
+
+    The probability that one does is at most clients x P(X > high): below `UNSEEN`, no sum of rewards shows it.
+
+    >>> from profitable import Poisson
+    >>> never_cut(Poisson(), 5.0, 0.0, 100.0, 1e6), never_cut(Poisson(), 5.0, 0.0, 20.0, 1e6)
+    (True, False)
+    """
+    view = family.view()
+    if view.support.low < low or high < mean:
+        return False
+    numbers = view.law, view.statistic.of_mean(mean)
+    top = math.floor(high)
+    first = math.exp(log_mass(*numbers, top + 1.0)) if top < view.support.high else 0.0
+    return clients * first < UNSEEN and clients * _beyond(numbers, top, view.support.high) < UNSEEN
+
+
+def _beyond(numbers: tuple[Law, float], top: float, highest: float) -> float:
+    """P(X > top), from where on masses fall at least geometrically."""
+    beyond = 0.0
+    value = top + 1.0
+    while value <= highest:
+        term = math.exp(log_mass(*numbers, value))
+        beyond += term
+        value += 1.0
+        if term <= 1e-17 * beyond:
+            break
+    return beyond
+
+
+def _last_value(numbers: tuple[Law, float]) -> int:
+    """A value beyond which rewards have a probability of less than `NEGLIGIBLE`."""
+    mean = numbers[-1]
+    high = 16
+    while high < MOST_CELLS:
+        here = log_mass(*numbers, float(high))
+        ratio = math.exp(log_mass(*numbers, float(high) + 1.0) - here)
+        if high > mean and ratio < 1.0 and here - math.log1p(-ratio) < math.log(NEGLIGIBLE):
+            return high
+        high = high * 5 // 4
+    remedy = "leave out the bound, or give rewards in a larger unit"
+    raise ParameterError("mean", mean, f"has more than {MOST_CELLS} likely values around it to be told apart", remedy)

@@ -1,0 +1,170 @@
+"""Kernel input: a policy meets a category of a scenario.  `make_input` says it in the numbers that the kernels read."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from profitable.common.types import FloatArray, IntArray
+from profitable.errors import InputError
+from profitable.kernels.evidence import DIVERGENCE, ON_ZERO_AND_ONE, Rule
+from profitable.kernels.law import BINOMIAL, GAMMA
+from profitable.kernels.patience import Patience
+from profitable.kernels.rewards import Feed, draws_per_client
+from profitable.kernels.rewards import Truth as CodedTruth
+from profitable.kernels.run_record import Problem, Tables
+from profitable.kernels.statistic import Cut
+from profitable.kernels.worst_case import WITH_CEILING
+from profitable.model.families import Bernoulli
+from profitable.model.family import Family
+from profitable.model.view import View
+from profitable.policy.policy import Bayesian, Deterministic, Policy
+from profitable.simulation.cut_rewards import never_cut, reward_cells
+from profitable.simulation.scenario import Truth
+
+MOST_KEPT = 10**7  # rewards that a policy may keep one by one in a run, at up to 50 bytes each
+SELDOM = 0.05  # Exponential rewards that are cut more often than this are drawn singly
+MOST_CLIENTS = 10**18  # 64-bit integers count them, and whole-number rewards
+NO_CELLS = np.zeros((4, 1))
+
+
+@dataclass(frozen=True)
+class KernelInput:
+    """What the run kernels read: the problem, and its arrays (see `Tables` in `kernels/run_record.py`)."""
+
+    problem: Problem
+    cells: FloatArray
+    listed: IntArray
+
+    def tables(self, times: IntArray, accepted: IntArray, counted: IntArray) -> Tables:
+        """With the arrays that are written."""
+        return Tables(self.cells, self.listed, times, accepted, counted)
+
+
+def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool) -> KernelInput:
+    """A policy in one category; `every_reward` draws rewards singly even where their sum would do."""
+    category = truth.category
+    if not isinstance(policy, Bayesian):  # a prior in the scenario is for those that have one
+        category = replace(category, prior=None)
+    view = policy.view(category)
+    rule = policy.rule
+    if isinstance(category.family, Bernoulli):
+        rule = ON_ZERO_AND_ONE.get(rule, rule)
+    check_size(truth, horizon)
+    feed = _feed(rule, view, truth, horizon, every_reward)
+    if rule.needs_values and feed in (Feed.SINGLES, Feed.PIECES):
+        _check_memory(policy, truth, horizon)
+    patience = Patience(policy.c, policy.inflate) if isinstance(policy, Deterministic) else Patience()
+    smallest = view.statistic_range[0]
+    cut = view.statistic if isinstance(view.statistic, Cut) else None
+    problem = Problem(
+        sight=view.coded(rule),
+        patience=patience._replace(draws=policy.draws),
+        threshold=view.statistic.of_mean(category.threshold),
+        smallest=smallest,
+        blocks=smallest > -math.inf and (rule.is_monotone or rule in WITH_CEILING),
+        truth=_code_truth(truth, feed, cut),
+        arrivals=truth.clients.coded(),
+        horizon=horizon,
+    )
+    return KernelInput(problem, _cells_for(truth, feed, problem.truth.cut_high), truth.clients.listed)
+
+
+def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
+    """For a policy that decides elsewhere and sees the rewards themselves: each is drawn, so that squares are known, too."""
+    check_size(truth, horizon)
+    feed = Feed.SUM if isinstance(truth.category.family, Bernoulli) else Feed.SINGLES
+    coded = _code_truth(truth, feed, Cut(-math.inf, math.inf))
+    view = truth.category.family.view().coded(DIVERGENCE)  # nobody looks at it
+    problem = Problem(view, Patience(), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon)
+    return KernelInput(problem, NO_CELLS, truth.clients.listed)
+
+
+def _code_truth(truth: Truth, feed: Feed, cut: Cut | None) -> CodedTruth:
+    """The truth as the kernels read it, for a policy that sees the statistic, or the reward cut into an interval."""
+    family = truth.category.family
+    own = family.view()
+    low, high = (cut.low, cut.high) if cut else (-math.inf, math.inf)
+    mean = own.statistic.of_mean(truth.mean)
+    return CodedTruth(own.law, mean, own.statistic.coded, int(feed), cut is not None, low, high)
+
+
+def _cells_for(truth: Truth, feed: Feed, high: float) -> FloatArray:
+    """The rewards that are told apart."""
+    if feed == Feed.PIECES:
+        return np.full((4, 2), high)  # the one value that many rewards have
+    if feed != Feed.CELLS:
+        return NO_CELLS
+    cells = _cells(truth.category.family, truth.mean).copy()
+    cells[1] = np.minimum(cells[0], high)
+    return cells
+
+
+@lru_cache(maxsize=64)
+def _cells(family: Family, mean: float) -> FloatArray:
+    return reward_cells(family, mean)
+
+
+def _feed(rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool) -> Feed:
+    """How rewards are drawn: at once where that is exact and tells the rule all it needs."""
+    family = truth.category.family
+    zero_or_one = isinstance(family, Bernoulli)
+    needs_more = rule.needs_values or (rule.needs_spread and not zero_or_one)
+    cut = isinstance(view.statistic, Cut)
+    if (cut or needs_more) and family.support.whole and not every_reward:
+        clients = horizon * truth.clients.average
+        # A sum of whole-number rewards that is never really cut is the plain sum.
+        plain = isinstance(view.statistic, Cut) and not needs_more
+        plain = plain and never_cut(family, truth.mean, view.statistic.low, view.statistic.high, clients)
+        return Feed.SUM if plain else Feed.CELLS
+    if not every_reward and _in_pieces(rule, view, truth):
+        return Feed.PIECES
+    if cut or needs_more or (every_reward and not zero_or_one):
+        return Feed.SINGLES
+    return Feed.SUM
+
+
+def _in_pieces(rule: Rule, view: View, truth: Truth) -> bool:
+    """Whether rewards are Exponential and seldom cut, and the rule has no use for single ones above the threshold."""
+    own, cut = truth.category.family.view(), view.statistic
+    exponential = own.law.code == GAMMA and own.law.size == 1.0 and own.statistic.is_reward
+    if not exponential or not isinstance(cut, Cut) or (rule.needs_rewards and not rule.is_zero_above):
+        return False
+    return cut.low <= 0.0 and math.exp(-cut.high / truth.mean) < SELDOM
+
+
+def knows_revenue(problem: Problem, truth: Truth) -> bool:
+    """Whether the sum of the rewards comes out of the sums that are drawn."""
+    return problem.truth.feed != Feed.SUM or truth.category.family.view().statistic.is_reward
+
+
+def work_per_client(problem: Problem) -> float:
+    """How the work grows with the number of clients, at worst."""
+    return draws_per_client(problem.truth, problem.sight.rule.needs_rewards)
+
+
+def check_size(truth: Truth, horizon: int) -> None:
+    """Whether the clients of a run can be counted, and a list of counts is long enough."""
+    name, clients = truth.category.name, truth.clients
+    if horizon * clients.average > MOST_CLIENTS:
+        problem = f"brings more than {MOST_CLIENTS:.0g} clients of {name!r}"
+        raise InputError("horizon", horizon, problem, "give a smaller horizon or fewer clients per round")
+    law = truth.category.family.view().law
+    trials = law.size if law.code == BINOMIAL else 1.0
+    largest = max(trials, truth.mean) if truth.category.family.support.whole else 1.0
+    if horizon * clients.average * largest > MOST_CLIENTS:
+        problem = f"lets the rewards of {name!r} add up to more than {MOST_CLIENTS:.0g}"
+        raise InputError("horizon", horizon, problem, "give a smaller horizon, or rewards in a larger unit")
+    if 0 < clients.listed.size <= horizon:
+        counts = clients.listed.size - 1
+        problem = f"is beyond the {counts} counts that {name!r} lists in clients"
+        raise InputError("horizon", horizon, problem, f"give at most {counts}, or a longer list")
+
+
+def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
+    """Whether continuous rewards that are kept one by one will fit."""
+    expected = horizon * truth.clients.average
+    if expected > MOST_KEPT:
+        problem = f"lets {policy} keep about {expected:.1g} rewards of {truth.category.name!r} one by one"
+        raise InputError("horizon", horizon, problem, f"give at most {int(MOST_KEPT / truth.clients.average)}")

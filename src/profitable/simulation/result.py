@@ -1,0 +1,186 @@
+"""Result: what a simulation found.  It prints itself, draws itself, is saved to a folder and joined with others."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from profitable.common.text_tables import money, number, text_table
+from profitable.common.types import FloatArray, IntArray
+from profitable.errors import InputError, ResultFolderError
+from profitable.simulation.curve import Curve
+from profitable.simulation.running_stats import Moments
+from profitable.simulation.scenario import Scenario
+from profitable.version import VERSION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass
+class Result:
+    """Curves of several policies in one scenario, with everything needed to make them again.
+
+    `runs` is what was asked for; `finished` what has been done (less after an interruption).  `pairs` holds the
+    differences of regret between policies run on common random numbers, [P P n].
+    """
+
+    scenario: Scenario
+    horizon: int
+    runs: int
+    seed: int
+    checkpoints: IntArray
+    curves: list[Curve]
+    pairs: Moments | None = None
+    version: str = VERSION
+    joined: bool = False
+
+    @property
+    def finished(self) -> int:
+        """Runs done for every policy."""
+        return min(curve.runs for curve in self.curves)
+
+    @property
+    def policies(self) -> list[str]:
+        """Their names, as given."""
+        return [curve.policy for curve in self.curves]
+
+    def __getitem__(self, policy: str) -> Curve:
+        for curve in self.curves:
+            if curve.policy == str(policy):
+                return curve
+        raise InputError("policy", str(policy), "is not in this result", f"choose from {', '.join(self.policies)}")
+
+    @property
+    def lower_bound(self) -> FloatArray:
+        """Theorem 1's constant times log t at the checkpoints, [n]: regret cannot stay below it for ever."""
+        return self.scenario.lower_bound().total * np.log(self.checkpoints.astype(np.float64))
+
+    def difference(self, policy: str, other: str) -> tuple[FloatArray, FloatArray]:
+        """Mean regret of one policy minus another's at the checkpoints, and its standard error, [n] each.
+
+        On common random numbers the error is that of the paired differences, otherwise of independent runs.
+        """
+        first, second = self[policy], self[other]
+        mean = first.regret - second.regret
+        if self.pairs is None:
+            return mean, np.hypot(first.stderr, second.stderr)
+        n = self.checkpoints.size
+        place = (self.policies.index(str(policy)) * len(self.curves) + self.policies.index(str(other))) * n
+        return mean, self.pairs.stderr()[place : place + n]
+
+    def join(self, *others: "Result") -> "Result":
+        """Put results of the same scenario, horizon and checkpoints side by side."""
+        curves = list(self.curves)
+        for other in others:
+            same = other.scenario == self.scenario and other.horizon == self.horizon
+            if not same or not np.array_equal(other.checkpoints, self.checkpoints):
+                remedy = "join results of the same scenario, horizon and checkpoints"
+                raise InputError("result", other.scenario.name, "does not fit the other", remedy)
+            for curve in other.curves:
+                if any(curve.policy == mine.policy for mine in curves):
+                    remedy = "leave it out of one of them"
+                    raise InputError("policy", curve.policy, "is in both results", remedy)
+                curves.append(curve)
+        runs = max(self.runs, *(other.runs for other in others)) if others else self.runs
+        settings = (self.scenario, self.horizon, runs, self.seed, self.checkpoints)
+        return Result(*settings, curves, None, self.version, joined=True)
+
+    def table(self) -> str:
+        """Final regret and its parts, policy by policy, and accepted rounds by category."""
+        headers = ["policy", "regret", "± error", "profitable", "unprofitable", "median", "95 %", "right set", "profit"]
+        rows: list[list[str]] = []
+        for curve in self.curves:
+            error = "few runs" if curve.carried_by_few[-1] else _short(float(curve.stderr[-1]))
+            profit, spread = float(curve.mean("total_profit")[0]), float(curve.error("total_profit")[0])
+            rows.append(
+                [
+                    curve.policy,
+                    _short(float(curve.regret[-1])),
+                    error,
+                    _short(float(curve.mean("profitable")[-1])),
+                    _short(float(curve.mean("unprofitable")[-1])),
+                    _short(float(curve.quantile(0.5)[-1])),
+                    _short(float(curve.quantile(0.95)[-1])),
+                    f"{float(curve.mean('right_set')[0]):.1%}",
+                    "-" if np.isnan(profit) else money(profit) + ("" if np.isnan(spread) else f" ± {money(spread)}"),
+                ]
+            )
+        bound = self.lower_bound[-1]
+        rows.append(["(lower bound)", _short(float(bound)), "", "", "", "", "", "", ""])
+        accepted = [
+            [curve.policy, *(number(float(f"{value:.4g}")) for value in curve.accepted_rounds[:, -1])]
+            for curve in self.curves
+        ]
+        marks = [f"{each.category.name} {'(+)' if each.profitable else '(-)'}" for each in self.scenario.truths]
+        return (
+            f"{self.scenario.name}: horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}\n\n"
+            f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable "
+            f"categories, quantiles over runs,\n"
+            f"share of runs that accept exactly the profitable set in the last round, realised profit by then:\n"
+            f"{text_table(headers, rows)}\n\n"
+            f"Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable):\n"
+            f"{text_table(['policy', *marks], accepted)}"
+        )
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def notes(self) -> list[str]:
+        """What to know before trusting the numbers."""
+        return [note for curve in self.curves if (note := curve.warning())]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object of the command line."""
+        return {
+            "scenario": self.scenario.name,
+            "horizon": self.horizon,
+            "runs": self.runs,
+            "seed": self.seed,
+            "version": self.version,
+            "lower_bound_per_log_t": self.scenario.lower_bound().total,
+            "policies": [curve.to_dict() for curve in self.curves],
+        }
+
+    def plot(self, path: Path | str | None = None, *, categories: bool = False) -> "Figure":
+        """Regret curves over a logarithmic time axis with error bands and the lower bound; written to `path` if given.
+
+        With `categories`, one panel per category: its accepted (if unprofitable) or rejected rounds.
+        """
+        from profitable.simulation.plots import draw_result
+
+        figure = draw_result(self, categories=categories)
+        if path is not None:
+            try:
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", "Glyph")  # a name in letters that the font does not have
+                    cast(Any, figure).savefig(path, dpi=150)  # its stub is partly untyped
+            except OSError as error:
+                problem = f"cannot be written ({error.strerror or error})"
+                raise ResultFolderError("path", str(path), problem, "choose another file") from None
+        return figure
+
+    def save(self, folder: Path | str) -> list[Path]:
+        """Write `result.json` (the manifest) and `statistics.parquet` (the numbers) into a folder."""
+        from profitable.simulation.result_folder import save
+
+        return save(self, Path(folder))
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "Result":
+        """Read what `save` wrote."""
+        from profitable.simulation.result_folder import load
+
+        return load(Path(folder))
+
+
+def _short(value: float) -> str:
+    return "-" if np.isnan(value) else number(float(f"{value:.4g}"))
+
+
+def paired(rows: Sequence[FloatArray]) -> Moments:
+    """Moments of all differences between the policies' regrets [runs, n] on the same random numbers."""
+    return Moments.of(np.concatenate([first - second for first in rows for second in rows], axis=1))

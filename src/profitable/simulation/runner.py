@@ -1,0 +1,241 @@
+"""simulate: policies in a scenario, many runs, on all cores; the numbers depend on the seed alone.
+
+Runs come in fixed blocks.  Each block of each policy and category has its own random streams, named by (seed, policy,
+category, block).  Blocks are added up in their order.  So the numbers depend neither on the workers nor on which other
+policies are simulated beside.
+"""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from profitable.common import check
+from profitable.common.progress import Progress
+from profitable.common.types import FloatArray, IntArray
+from profitable.errors import Interrupted
+from profitable.kernels.run_record import Signal
+from profitable.policy.policy import Policy
+from profitable.simulation.block import compile_kernels, play_block
+from profitable.simulation.curve import Curve
+from profitable.simulation.result import Result, paired
+from profitable.simulation.running_stats import Moments
+from profitable.simulation.scenario import Scenario
+from profitable.simulation.settings import BLOCK, Settings, prepare, slow_parts, stream_name
+from profitable.theory.unlucky_start import tail_of
+
+logger = logging.getLogger("profitable")
+SAVE_EVERY = 10.0  # seconds between two savings of what is finished
+
+
+def simulate(
+    scenario: Scenario,
+    policies: Sequence[Any],
+    *,
+    horizon: int,
+    runs: int,
+    seed: int = 1,
+    checkpoints: Sequence[int] | None = None,
+    kernel: str = "events",
+    workers: int | None = None,
+    common_random_numbers: bool = False,
+    progress: bool | Callable[[float], object] | None = None,
+    out: Path | str | None = None,
+    resume: bool = False,
+) -> Result:
+    """Play `policies` (policies, their names, or your own: see `profitable.simulation.custom_policy`) in a scenario, `runs` times each.
+
+    - `kernel`: "events" skips time, "rounds" is the definition; they have the same law.  Your own policies and
+      `common_random_numbers` go round by round.
+    - `common_random_numbers`: the k-th accepted batch of a category is the same for all policies, so that their
+      differences (`Result.difference`) have smaller errors.
+    - `checkpoints`: the rounds at which results are kept; spaced evenly in log t unless given.
+    - `workers`: threads; as many as there are cores unless given.  The numbers do not depend on it.
+    - `progress`: a bar on standard error, shown on a terminal unless told otherwise; or a function that is called with
+      the share that is done.
+    - `out`: a folder that receives the result, and what is finished every few seconds; with `resume` a run that was
+      interrupted is continued from there.
+
+    Ctrl-C raises `Interrupted`, whose `result` holds the finished runs.
+
+    >>> from profitable import Bernoulli, Category, Scenario, Truth
+    >>> coin = Truth(Category("coin", Bernoulli(), threshold=0.6), mean=0.5, clients=4)
+    >>> result = simulate(Scenario("one coin", [coin]), ["kl-ucb", "ts"], horizon=10**9, runs=200, seed=1)
+    >>> bool(abs(result["kl-ucb"].regret[-1] / result.lower_bound[-1] - 1) < 0.5)
+    True
+    """
+    settings = prepare(
+        scenario,
+        policies,
+        horizon=horizon,
+        runs=runs,
+        seed=seed,
+        checkpoints=checkpoints,
+        kernel=kernel,
+        common_random_numbers=common_random_numbers,
+    )
+    return run(settings, workers=workers, progress=progress, out=out, resume=resume)
+
+
+def run(
+    settings: Settings,
+    *,
+    workers: int | None = None,
+    progress: bool | Callable[[float], object] | None = None,
+    out: Path | str | None = None,
+    resume: bool = False,
+) -> Result:
+    """Play settings that are prepared; the options are those of `simulate`."""
+    threads = check.whole("workers", workers if workers is not None else _cores(), most=1024)
+    result = new_result(settings)
+    keeper = None
+    if out is not None:
+        from profitable.simulation.result_folder import Keeper
+
+        keeper = Keeper(Path(out))
+        if resume and (earlier := keeper.earlier(result, BLOCK)) is not None:
+            result = earlier
+    for note in slow_parts(settings):
+        logger.warning(note)
+    compile_kernels(settings)
+    with Progress(total=settings.blocks, done=result.finished // BLOCK, shown=progress) as bar, Patient() as patient:
+        _work(settings, result, threads, bar, patient, keeper.save if keeper else None)
+    if keeper:
+        keeper.save(result)
+    if result.finished < settings.runs:
+        problem, remedy = f"of {settings.runs} are finished", "run it again with resume to go on"
+        error = Interrupted("runs", result.finished, problem, remedy)
+        error.result = result if result.finished else None
+        raise error
+    return result
+
+
+def new_result(settings: Settings) -> Result:
+    """The result before the first run."""
+    scenario, points = settings.scenario, settings.checkpoints
+    curves = [
+        Curve.empty(name, kernel, scenario, points, key=stream_name(policy), tail=_tail(policy))
+        for name, kernel, policy in zip(settings.names, settings.kernels, settings.policies, strict=True)
+    ]
+    pairs = Moments.empty(len(curves) ** 2 * points.size) if settings.common else None
+    return Result(scenario, settings.horizon, settings.runs, settings.seed, points, curves, pairs)
+
+
+def _tail(policy: Any) -> str:
+    return tail_of(policy) if isinstance(policy, Policy) else ""
+
+
+class Patient:
+    """Ctrl-C while this is on: remembered, so that nothing is left half done; a second one raises at once."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number: int, frame: object) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+
+def _cores() -> int:
+    with suppress(AttributeError):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+Task = tuple[int, int, IntArray, "Future[tuple[FloatArray | None, float]]"]
+
+
+def _work(
+    settings: Settings,
+    result: Result,
+    workers: int,
+    bar: Progress,
+    patient: Patient,
+    save: Callable[[Result], object] | None,
+) -> None:
+    """Play all blocks that are missing and add them to the result in order, until done or interrupted."""
+    first = -(-result.finished // BLOCK)
+    tasks = ((block, which) for block in range(first, settings.blocks) for which in range(len(settings.names)))
+    active: deque[Task] = deque()
+    staged: list[tuple[FloatArray, float]] = []
+    saved = time.monotonic()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="simulate")
+
+    def timed(which: int, block: int, flags: IntArray) -> tuple[FloatArray | None, float]:
+        start = time.perf_counter()
+        rows = play_block(settings, which, block, flags)
+        return rows, (time.perf_counter() - start) / workers
+
+    try:
+        _submit(tasks, active, pool, timed, 3 * workers)
+        while active and not patient.interrupted:
+            block, which, _, future = active[0]
+            wait((future,), timeout=0.1)
+            bar.update(_blocks_done(settings, block, which, active))
+            if not future.done():
+                continue
+            rows, seconds = future.result()
+            active.popleft()
+            assert rows is not None
+            staged.append((rows, seconds))
+            if which == len(settings.names) - 1:
+                _merge(result, staged)
+                staged.clear()
+                if save and time.monotonic() - saved > SAVE_EVERY:
+                    save(result)
+                    saved = time.monotonic()
+            _submit(tasks, active, pool, timed, 3 * workers)
+    finally:
+        for _, _, flags, _ in active:
+            flags[Signal.STOP] = 1  # the kernels look at it in every round
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _blocks_done(settings: Settings, block: int, which: int, active: "deque[Task]") -> float:
+    """Blocks behind us, with the part of those under way that is done."""
+    policies, categories = len(settings.names), len(settings.scenario.truths)
+    under_way = sum(float(task[2][Signal.DONE]) / (settings.runs_in(task[0]) * categories) for task in active)
+    return block + (which + under_way) / policies
+
+
+def _submit(
+    tasks: Iterator[tuple[int, int]],
+    active: "deque[Task]",
+    pool: ThreadPoolExecutor,
+    play: Callable[[int, int, IntArray], tuple[FloatArray | None, float]],
+    most: int,
+) -> None:
+    """Keep the workers busy, and not more than that: finished blocks wait for their turn in memory."""
+    while len(active) < most and (task := next(tasks, None)) is not None:
+        block, which = task
+        flags = np.zeros(2, dtype=np.int64)
+        active.append((block, which, flags, pool.submit(play, which, block, flags)))
+
+
+def _merge(result: Result, staged: Sequence[tuple[FloatArray, float]]) -> None:
+    """Add one block of every policy."""
+    if result.pairs is not None:
+        place = result.curves[0].layout.place("regret")
+        result.pairs.add(paired([rows[:, place] for rows, _ in staged]))
+    for curve, (rows, seconds) in zip(result.curves, staged, strict=True):
+        curve.add(rows, seconds)

@@ -1,0 +1,161 @@
+"""Scenario: categories and the hidden truth about them.  A simulation needs it, an agent must never see it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from profitable.common import check
+from profitable.errors import DuplicateNameError, InputError, ParameterError
+from profitable.model.category import Category, is_text
+from profitable.simulation.arrivals import Clients
+from profitable.simulation.cut_rewards import cut_mean
+from profitable.theory import bounds
+
+NEXT_TO_NOTHING = 1e-6
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A category, the mean of its rewards, and how many of its clients come in a round.
+
+    - `clients`: a number, a law of `profitable.simulation.arrivals`, or a list with one count for each round.
+    - `amount_sd`: standard deviation of a loan's amount.  Amounts are gamma distributed and independent of repayment,
+      so that they change the realised profit and nothing else.
+
+    >>> from profitable import Bernoulli
+    >>> students = Truth(Category("students", Bernoulli(), threshold=0.2), mean=0.3, clients=5)
+    >>> students.profitable, round(students.loss, 3)
+    (True, 0.1)
+    """
+
+    category: Category
+    mean: float = field(kw_only=True)
+    clients: Clients = field(kw_only=True, default=Clients.of(1))
+    amount_sd: float = field(kw_only=True, default=0.0)
+
+    def __post_init__(self) -> None:
+        category = self.category
+        if not isinstance(category, Category):
+            raise ParameterError("category", category, "is not a category", "give Category(name, family, threshold=)")
+        family, name = category.family, category.name
+        if not family.has_law:
+            remedy = "choose a family with a law, such as Bernoulli, and give its bound"
+            raise InputError(f"family of {name!r}", str(family), "has no law to draw rewards from", remedy)
+        mean = family.check_mean("mean", self.mean, of=name)
+        object.__setattr__(self, "mean", mean)
+        if (family.support.open and mean == family.support.low) or not family.view().holds_mean(mean):
+            raise ParameterError(f"mean of {name!r}", mean, f"is no mean that {family} can have", "give a larger one")
+        try:
+            object.__setattr__(self, "clients", Clients.of(self.clients))
+            object.__setattr__(self, "amount_sd", check.not_negative("amount_sd", self.amount_sd))
+        except ParameterError as error:
+            field_name = f"{error.field} of {name!r}"
+            raise ParameterError(field_name, error.value, error.problem, error.remedy) from None
+        if self.amount_sd > 0.0 and category.amount is None:
+            raise ParameterError(
+                f"amount_sd of {name!r}", self.amount_sd, "belongs to a loan, and this is none", "use Category.loan"
+            )
+        if 0.0 < self.amount_sd < NEXT_TO_NOTHING * category.price:
+            problem = f"is next to nothing beside an amount of {category.price:g}"
+            raise ParameterError(
+                f"amount_sd of {name!r}", self.amount_sd, problem, "leave it out, or give a larger one"
+            )
+        self._check_cut()
+
+    def _check_cut(self) -> None:
+        """Cutting rewards must not turn a profitable category into an unprofitable one, or the other way round."""
+        category = self.category
+        edges = category.bounds()
+        if edges is None or category.family.bounds is not None:
+            return
+        cut = cut_mean(category.family, self.mean, *edges)
+        if (cut > category.threshold) != self.profitable and self.mean != category.threshold:
+            problem = f"cuts the mean {self.mean:g} to {cut:g}, on the other side of the threshold"
+            remedy = f"give a larger bound, or another threshold than {category.threshold:g}"
+            raise ParameterError(f"bound of {category.name!r}", category.bound, problem, remedy)
+
+    @property
+    def profitable(self) -> bool:
+        """Whether accepting its clients pays: mean > threshold."""
+        return self.mean > self.category.threshold
+
+    @property
+    def loss(self) -> float:
+        """|Delta_a|: what the wrong decision about one client costs on average, in money."""
+        return bounds.loss(self.category, self.mean)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What a simulation needs to know: a name and the truth about each category.
+
+    >>> from profitable import Bernoulli
+    >>> students = Truth(Category("students", Bernoulli(), threshold=0.2), mean=0.3, clients=5)
+    >>> shops = Truth(Category("shops", Bernoulli(), threshold=0.5), mean=0.4)
+    >>> scenario = Scenario("two segments", [students, shops])
+    >>> Scenario.from_toml(scenario.to_toml()) == scenario
+    True
+    """
+
+    name: str
+    truths: tuple[Truth, ...]
+
+    def __init__(self, name: str, truths: Iterable[Truth]) -> None:
+        if not isinstance(name, str) or not name.strip() or not is_text(name):
+            raise ParameterError("name", name, "is not a name", "give the scenario a text that is not empty")
+        if not isinstance(truths, Iterable):
+            raise ParameterError("truths", truths, "is no list", "give a list of Truth(category, mean=, clients=)")
+        truths = tuple(truths)
+        if not truths:
+            raise InputError("category", [], "is empty", "give at least one category")
+        seen: set[str] = set()
+        for truth in truths:
+            if not isinstance(truth, Truth):
+                raise ParameterError("truths", truth, "is not a Truth", "give Truth(category, mean=..., clients=...)")
+            if truth.category.name in seen:
+                raise DuplicateNameError("name", truth.category.name, "is given twice", "give each category its own")
+            seen.add(truth.category.name)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "truths", truths)
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        """What an agent would know."""
+        return tuple(truth.category for truth in self.truths)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the categories."""
+        return tuple(truth.category.name for truth in self.truths)
+
+    def lower_bound(self) -> bounds.LowerBound:
+        """Theorem 1 for this scenario."""
+        return bounds.lower_bound(self.categories, [truth.mean for truth in self.truths])
+
+    @classmethod
+    def from_toml(cls, text: str, *, source: str = "scenario") -> Self:
+        """A scenario from the text of a file; `source` names the file in errors."""
+        from profitable.simulation.scenario_file import read
+
+        return cls(*read(text, source))
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """A scenario from a TOML file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise InputError("scenario", str(path), f"cannot be read ({reason})", "give a TOML file") from None
+        return cls.from_toml(text, source=str(path))
+
+    def to_toml(self) -> str:
+        """The text of a scenario file; read back, it gives the same scenario."""
+        from profitable.simulation.scenario_file import write
+
+        return write(self.name, self.truths)
+
+    def save(self, path: Path | str) -> None:
+        """Write a scenario file."""
+        Path(path).write_text(self.to_toml(), encoding="utf-8")

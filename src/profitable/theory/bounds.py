@@ -1,0 +1,394 @@
+"""The paper's theorems as functions: what any good policy must lose, and what these are proved not to exceed.
+
+All clients and regrets are expectations.  Regrets are in money (`Category.worth`).  The number of clients per round
+enters through `Arrivals`: at least `smallest` (c-), at most `largest` (c+), on average at most `average` (c~+).
+
+Some constants of the paper come out larger when the proofs are followed to the end (see docs/mathematics.md).  The
+functions return the value that the proof supports; `as_printed=True` returns the theorem as it is printed.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from profitable.common import check
+from profitable.errors import InputError, ParameterError
+from profitable.kernels.empirical import empirical_evidence
+from profitable.kernels.patience import patience_of
+from profitable.model.category import Category
+from profitable.model.families import Family
+
+# sup over T of sum_{t=3}^{T-1} 1/(t log t) - log log T, which increases to its limit.
+LOG_LOG_CONSTANT = 0.07333113
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """Clients per round: bounds on C_a(t) and on its mean (section 1.2)."""
+
+    smallest: float = 1.0
+    average: float = 1.0
+    largest: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= self.smallest <= self.average <= self.largest or math.isinf(self.average):
+            raise ParameterError(
+                "arrivals",
+                (self.smallest, self.average, self.largest),
+                "are not ordered",
+                "give 1 <= smallest <= average <= largest, average finite",
+            )
+
+    @classmethod
+    def constant(cls, clients: int) -> "Arrivals":
+        """The same number in every round: the case in which the policies are asymptotically optimal (section 7)."""
+        number = float(check.whole("clients", clients))
+        return cls(smallest=number, average=number, largest=number)
+
+
+def information(family: Family, mean: float, threshold: float) -> float:
+    """K_inf(nu, tau) of Theorem 1 for a one-dimensional family: d(mean, threshold), and 0 for a profitable mean.
+
+    >>> from profitable import Bernoulli
+    >>> round(information(Bernoulli(), 0.5, 0.6), 6)
+    0.020411
+    """
+    if not family.has_law:
+        raise InputError(
+            "family", str(family), "has a K_inf that depends on the whole law", "use information_of_law(values, ...)"
+        )
+    return family.divergence(mean, threshold) if mean < threshold else 0.0
+
+
+def information_of_law(
+    values: Sequence[float], probabilities: Sequence[float], *, threshold: float, high: float
+) -> float:
+    """K_inf(nu, tau) of Theorem 1 when the model is all laws bounded above by `high`: the dual of KL-Emp-UCB.
+
+    >>> round(information_of_law([0.0, 1.0], [0.5, 0.5], threshold=0.6, high=1.0), 6)  # two points: Bernoulli
+    0.020411
+    """
+    points, weights = np.array(values, dtype=np.float64), np.array(probabilities, dtype=np.float64)
+    high, threshold = check.finite("high", high), check.finite("threshold", threshold)
+    if points.ndim != 1 or points.shape != weights.shape or not (points <= high).all():
+        raise InputError("values", values, "are no law below the bound", "give values up to high, with probabilities")
+    if not (weights >= 0.0).all() or not abs(weights.sum() - 1.0) < 1e-9:
+        raise InputError("probabilities", probabilities, "do not sum to 1", "give one probability for each value")
+    return empirical_evidence(points, weights, high, threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBound:
+    """Theorem 1: what every uniformly efficient policy loses per log T, in the limit.
+
+    `clients_per_log_t` and `regret_per_log_t` are tuples over the categories (0 for those not worth rejecting),
+    `total` the sum of the regrets.
+    """
+
+    clients_per_log_t: tuple[float, ...]
+    regret_per_log_t: tuple[float, ...]
+    total: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", math.fsum(self.regret_per_log_t))
+
+
+def lower_bound(categories: Sequence[Category], means: Sequence[float]) -> LowerBound:
+    """Theorem 1 for known means: liminf E[N_a(T)] / log T >= 1 / K_inf(nu_a, tau_a).
+
+    >>> from profitable import Bernoulli
+    >>> thresholds, means = (0.2, 0.2, 0.4, 0.6, 0.8), (0.1, 0.3, 0.5, 0.5, 0.7)  # the paper's scenario 1
+    >>> categories = [Category(f"arm {i}", Bernoulli(), threshold=tau) for i, tau in enumerate(thresholds)]
+    >>> round(lower_bound(categories, means).total, 3)
+    11.175
+    """
+    if len(categories) != len(means):
+        raise InputError("means", means, f"are not {len(categories)}", "give one mean for each category")
+    clients: list[float] = []
+    regrets: list[float] = []
+    for category, mean in zip(categories, means, strict=True):
+        nats = information(category.family, mean, category.threshold)
+        clients.append(1.0 / nats if nats > 0.0 else 0.0)
+        regrets.append(clients[-1] * loss(category, mean))
+    return LowerBound(tuple(clients), tuple(regrets))
+
+
+def loss(category: Category, mean: float) -> float:
+    """|Delta_a|: the expected loss, in money, of the wrong decision about one client."""
+    return abs(mean - category.threshold) * category.worth
+
+
+def asymptotic_upper_bound(
+    categories: Sequence[Category], means: Sequence[float], arrivals: Sequence[Arrivals]
+) -> float:
+    """Section 7: limsup R_T / log T of kl-UCB-4P (c >= 3), Bayes-UCB-4P (c >= 5) and TS-4P.
+
+    The lower bound with a factor average/smallest for each unprofitable category.  The theorems assume a finite largest
+    number of clients per round.  For TS-4P it does not hold as it stands when a *profitable* category has Exponential,
+    Gamma, Pareto or Weibull rewards: its rejected rounds then grow like log T, too (docs/mathematics.md).
+    """
+    if len(arrivals) != len(categories):
+        raise InputError("arrivals", arrivals, f"are not {len(categories)}", "give one Arrivals for each category")
+    below = lower_bound(categories, means).regret_per_log_t
+    return math.fsum(each.average / each.smallest * regret for each, regret in zip(arrivals, below, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class UpperBound:
+    """An upper bound on the clients of an unprofitable category: `leading` (the log T part) + `constant`.
+
+    `vacuous` when it is no less than accepting everybody for `horizon` rounds.
+    """
+
+    epsilon: float
+    leading: float
+    constant: float
+    constants: dict[str, float]
+    vacuous: bool
+
+    @property
+    def clients(self) -> float:
+        """The bound itself."""
+        return self.leading + self.constant
+
+
+def _chernoff_sums(nats: float, smallest: float) -> float:
+    """1 / [(1 - e^-d)(1 - e^-(c- d))], from summing e^-(k d) over k >= c- s and then over s."""
+    product = math.expm1(-nats) * math.expm1(-smallest * nats)
+    return 1.0 / product if product > 0.0 else math.inf
+
+
+@lru_cache(maxsize=4096)  # the search for the best epsilon asks for the same ones at every horizon
+def deviation_constants(
+    family: Family, mean: float, threshold: float, *, factor: float, smallest: float, rounds_factor: float | None = None
+) -> tuple[float, float]:
+    """H(epsilon) and beta(epsilon) of the lemma behind Theorems 2 (i) and 3 (i).
+
+    With f = `factor` > 1, r in ]mean, threshold[ solves d(r, tau) = d(mu, tau)/f; then, with d = d(r, mu),
+    H = 1/[(1 - e^-d)(1 - e^-(c- d))] and beta = g d / d(mu, tau), where K_T = g (log T + ...) / (c- d(mu, tau)) and g
+    is `rounds_factor`; in the lemma g = f.
+    """
+    whole = family.divergence(mean, threshold)
+    divergence = family.view().divergence  # unchecked: every x lies between the two
+    r = _root(lambda x: whole / factor - divergence(x, threshold), mean, threshold)
+    nats = family.divergence(r, mean)
+    return _chernoff_sums(nats, smallest), (factor if rounds_factor is None else rounds_factor) * nats / whole
+
+
+def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
+    """Bisection to the last bit."""
+    while low < (middle := 0.5 * (low + high)) < high:
+        if increasing(middle) > 0.0:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def kl_ucb_unprofitable(
+    family: Family,
+    mean: float,
+    threshold: float,
+    *,
+    horizon: float,
+    arrivals: Arrivals,
+    c: float = 3.0,
+    epsilon: float | None = None,
+    largest_epsilon: float = 1000.0,
+) -> UpperBound:
+    """Theorem 2 (i): clients of an unprofitable category under kl-UCB-4P (for Bounded, kl-Bernoulli-UCB-4P).
+
+    (1 + eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_1(eps) / T^beta_1(eps)}, for any eps > 0; the
+    best one up to `largest_epsilon` unless `epsilon` is given.  (The proof takes eps < 1, but uses 1 + eps > 1 only.)
+    """
+    whole = _separation(family, mean, threshold)
+    late = patience_of(check.not_negative("c", c), 1.0, _horizon(horizon))
+
+    def bound(eps: float) -> UpperBound:
+        h, beta = deviation_constants(family, mean, threshold, factor=1.0 + eps, smallest=arrivals.smallest)
+        leading = (1.0 + eps) * arrivals.average * late / (arrivals.smallest * whole)
+        constant = arrivals.average * (1.0 + h * horizon**-beta)
+        return _upper_bound(eps, leading, constant, {"H_1": h, "beta_1": beta}, arrivals, horizon)
+
+    return _best(bound, epsilon, largest=largest_epsilon)
+
+
+def bayes_ucb_unprofitable(
+    family: Family,
+    mean: float,
+    threshold: float,
+    *,
+    horizon: float,
+    arrivals: Arrivals,
+    prior_constant: float,
+    prior_low: float,
+    c: float = 5.0,
+    epsilon: float | None = None,
+    as_printed: bool = False,
+) -> UpperBound:
+    """Theorem 3 (i): clients of an unprofitable category under Bayes-UCB-4P.
+
+    (1 + eps)/(1 - eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_2 + H_3(eps) / T^beta_2(eps)}.
+    `prior_constant` is B, `prior_low` is mu_0^- < mean, the lower edge of the means the prior allows; both depend on
+    the prior and are left open by the paper.  The theorem starts at T >= N_a(eps): with a given `epsilon` an earlier
+    horizon is an error, otherwise the best eps that is allowed is taken.
+
+    The two conditions of the proof give d(mean of k, tau) <= d(mu, tau)/(1 + eps), not (1 - eps)/(1 + eps) d(mu, tau)
+    as printed: r solves the former, and H_3 is much larger; `as_printed=True` takes the latter.
+    """
+    whole = _separation(family, mean, threshold)
+    late = patience_of(check.not_negative("c", c), 1.0, _horizon(horizon))
+    log_b = math.log(max(check.positive("prior_constant", prior_constant), 1.0))  # the proof needs B >= 1
+    if not family.check_mean("prior_low", prior_low) < mean:
+        raise InputError("prior_low", prior_low, "is not below the mean", "give the lower edge mu_0^- of the prior")
+    low, up = family.divergence(prior_low, mean), family.divergence(threshold, mean)
+    sums = [math.exp(-arrivals.smallest * nats) * _chernoff_sums(nats, arrivals.smallest) for nats in (low, up)]
+    h_2 = math.fsum(sums)
+
+    def bound(eps: float) -> UpperBound:
+        factor = (1.0 + eps) / (1.0 - eps)
+        h, beta = deviation_constants(
+            family,
+            mean,
+            threshold,
+            factor=factor if as_printed else 1.0 + eps,
+            smallest=arrivals.smallest,
+            rounds_factor=factor,
+        )
+        leading = factor * arrivals.average * late / (arrivals.smallest * whole)
+        constant = arrivals.average * (1.0 + h_2 + h * horizon**-beta)
+        rounds = math.ceil(factor * late / (arrivals.smallest * whole))
+        clients = arrivals.smallest * rounds
+        enough = (0.5 * math.log(clients) + log_b) / clients <= eps / (1.0 + eps) * whole
+        if rounds < math.ceil(3.0 / arrivals.smallest) or not enough:
+            if epsilon is not None:
+                remedy = "give a larger horizon or epsilon"
+                raise InputError("horizon", horizon, f"is below N_a({eps:g}) of Theorem 3", remedy)
+            constant = math.inf
+        return _upper_bound(eps, leading, constant, {"H_2": h_2, "H_3": h, "beta_2": beta}, arrivals, horizon)
+
+    return _best(bound, epsilon, largest=1.0)
+
+
+def thompson_unprofitable(
+    family: Family, mean: float, threshold: float, *, horizon: float, arrivals: Arrivals, epsilon: float = 0.0
+) -> float:
+    """Theorem 4 (i), the leading term: (1 + eps)/(1 - eps) c~+ log T / (c- d(mu, tau)); H_4 is not explicit.
+
+    The theorem holds for each eps in ]0, 1[; 0 gives the limit.
+    """
+    if not 0.0 <= epsilon < 1.0:
+        raise ParameterError("epsilon", epsilon, "is not in [0, 1[", "give a number in between")
+    factor = (1.0 + epsilon) / (1.0 - epsilon)
+    whole = _separation(family, mean, threshold)
+    return factor * arrivals.average * math.log(_horizon(horizon)) / (arrivals.smallest * whole)
+
+
+def kl_ucb_profitable(*, horizon: float, arrivals: Arrivals, c: float = 3.0, as_printed: bool = False) -> float:
+    """Theorem 2 (ii): clients of a profitable category that kl-UCB-4P (c >= 3) turns away by T >= max(3, c+).
+
+    c~+ {e(2c + 3) log log T + c+ + 3}.  Following the proof, the last constant is 2 + e(2c + 3) 0.0733 (3.79 at c = 3).
+    """
+    if not c >= 3.0:
+        raise InputError("c", c, "is below 3", "Theorem 2 (ii) needs c >= 3")
+    if _horizon(horizon) < max(3.0, arrivals.largest):
+        raise InputError("horizon", horizon, "is too early", "Theorem 2 (ii) needs T >= max(3, c+), c+ finite")
+    slope = math.e * (2.0 * c + 3.0)
+    last = 3.0 if as_printed else 2.0 + slope * LOG_LOG_CONSTANT
+    return arrivals.average * (slope * math.log(math.log(horizon)) + arrivals.largest + last)
+
+
+def bayes_ucb_profitable(
+    family: Family,
+    mean: float,
+    threshold: float,
+    *,
+    horizon: float,
+    arrivals: Arrivals,
+    prior_a: float,
+    prior_c: float,
+    c: float = 5.0,
+    as_printed: bool = False,
+) -> float:
+    """Theorem 3 (ii): clients of a profitable category that Bayes-UCB-4P (c >= 5) turns away by T >= t_a.
+
+    c~+ {e(2(c - 2) + 4)/A log log T + t_a + 1} with t_a = max(e/A, 3, A, c+, A c+).  Following the proof, the last 1 is
+    e(2(c - 2) + 4)/A 0.0733, and two terms are added: t_0 - 1, the rounds before the posterior quantile exceeds the
+    mean (C^2 t (log t)^(2c) >= 1) and before d (log t)^2 >= 2 log t (exp(2/d), astronomical for close means); and
+    the first sum, pi^2/6 / (1 - e^-d).  `prior_a` is A and `prior_c` is C; both depend on the prior.
+    """
+    if not c >= 5.0:
+        raise InputError("c", c, "is below 5", "Theorem 3 (ii) needs c >= 5")
+    _separation(family, threshold, mean)
+    prior_a, prior_c = check.positive("prior_a", prior_a), check.positive("prior_c", prior_c)
+    largest = arrivals.largest
+    t_a = max(math.e / prior_a, 3.0, prior_a, largest, prior_a * largest)
+    if _horizon(horizon) < t_a:
+        raise InputError("horizon", horizon, "is too early", f"Theorem 3 (ii) needs T >= t_a = {t_a:g}")
+    slope = math.e * (2.0 * (c - 2.0) + 4.0) / prior_a
+    log_log = math.log(math.log(horizon))
+    if as_printed:
+        return arrivals.average * (slope * log_log + t_a + 1.0)
+    nats = family.divergence(threshold, mean)
+    t_1 = _first_time(lambda t: 2.0 * math.log(prior_c) + math.log(t) + 2.0 * c * math.log(math.log(t)) >= 0.0)
+    t_2 = math.ceil(math.exp(2.0 / nats)) if 2.0 / nats < 700.0 else math.inf
+    first_sum = math.pi**2 / 6.0 / -math.expm1(-nats)
+    return arrivals.average * (max(t_1, t_2) - 1.0 + first_sum + t_a + slope * (log_log + LOG_LOG_CONSTANT))
+
+
+def _first_time(reached: Callable[[int], bool]) -> int:
+    """The smallest integer t >= 2 from which on something increasing is reached."""
+    high = 2
+    while not reached(high):
+        high *= 2
+    low = max(2, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle + 1, high)
+    return low
+
+
+def _separation(family: Family, mean: float, threshold: float) -> float:
+    """d(mean, threshold) > 0 of an unprofitable category."""
+    nats = family.divergence(mean, threshold)
+    if not mean < threshold or not 0.0 < nats < math.inf:
+        remedy = f"give means of {family} that lie apart, on the side of the threshold that the theorem is about"
+        raise InputError("mean and threshold", (mean, threshold), "do not fit the theorem", remedy)
+    return nats
+
+
+def _horizon(horizon: float) -> float:
+    if not check.fits(check.number(horizon), 2.0):
+        raise ParameterError("horizon", horizon, "is no number of rounds", "give 2 or more")
+    return float(horizon)
+
+
+def _upper_bound(
+    epsilon: float, leading: float, constant: float, constants: dict[str, float], arrivals: Arrivals, horizon: float
+) -> UpperBound:
+    vacuous = leading + constant >= arrivals.average * horizon
+    return UpperBound(epsilon, leading, constant, constants, vacuous)
+
+
+def _best(bound: Callable[[float], UpperBound], epsilon: float | None, *, largest: float) -> UpperBound:
+    """The bound at `epsilon`, or at the best in ]0, `largest`[: a grid, then golden-section steps around its best."""
+    if epsilon is not None:
+        if not 0.0 < epsilon < largest:
+            raise ParameterError("epsilon", epsilon, f"is not in ]0, {largest:g}[", "give a number in between")
+        return bound(epsilon)
+    points = 100
+    last = math.log(largest * (1.0 - 1e-9))
+    grid = [math.exp(math.log(1e-3) + (last - math.log(1e-3)) * i / (points - 1)) for i in range(points)]
+    place = min(range(points), key=lambda i: bound(grid[i]).clients)
+    low, high = grid[max(place - 1, 0)], grid[min(place + 1, points - 1)]
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(30):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if bound(left).clients <= bound(right).clients:
+            high = right
+        else:
+            low = left
+    return min((bound(eps) for eps in (low, grid[place], high)), key=lambda each: each.clients)

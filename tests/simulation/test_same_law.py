@@ -1,0 +1,185 @@
+"""`run_events` has the law of `run_rounds`: every policy, every family, all kinds of arrivals, and hard cases.
+
+Deterministic policies with blocks switched off follow the very path of `run_rounds`.  With blocks on, and for Thompson
+sampling, independent samples of both kernels are compared:
+
+- accepted rounds at the checkpoints, capped (heavy tails: see the Exponential families), by their means;
+- accepted rounds and clients at the horizon, by two-sample Kolmogorov-Smirnov tests;
+- the reward sum at the horizon and the share of runs that accept the last round.
+
+Each comparison has a false-alarm rate of ALARM = 1e-7; with about 5 100 of them a false alarm would be seen for
+one seed in 1 900.  `make soak` runs the same with longer horizons and more runs.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import profitable as pb
+from tests.matrix import POLICIES
+from tests.simulation.worlds import Played, play, single
+
+pytestmark = pytest.mark.statistical
+ALARM = 1e-7
+SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
+HORIZON = 1_000 if SOAK else 400
+RUNS = 2_500 if SOAK else 1_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A category, near enough to its threshold that 400 rounds hold many acceptances and rejections."""
+
+    label: str
+    truth: pb.Truth
+    horizon: int = HORIZON
+    runs: int = RUNS
+
+    def __str__(self) -> str:
+        return self.label
+
+
+CONSTANT, RANDOM = ("2 clients", 2), ("1 + Poisson(3)", pb.OnePlusPoisson(rate=3))
+FOUR = [
+    ("bernoulli", pb.Bernoulli(), 0.3, (0.4, 0.25), None),
+    ("poisson", pb.Poisson(), 2.0, (2.5, 1.8), 8.0),
+    ("exponential", pb.Exponential(), 2.0, (2.6, 1.6), 20.0),
+    ("gaussian", pb.Gaussian(sigma=1.0), 0.0, (0.4, -0.2), 4.0),
+]
+CASES = [
+    Case(f"{name}, tau = {threshold}, {law_name}", single(family, mean, threshold, law, bound))
+    for name, family, mean, thresholds, bound in FOUR
+    for threshold in thresholds
+    for law_name, law in (CONSTANT, RANDOM)
+]
+HARD = [
+    Case("tau next to mu, above", single(pb.Bernoulli(), 0.5, 0.505, 3)),
+    Case("tau next to mu, below", single(pb.Poisson(), 2.0, 1.99, pb.OnePlusPoisson(rate=1), bound=9.0)),
+    Case("tau = mu", single(pb.Bernoulli(), 0.5, 0.5, 2)),
+    Case("tau at the lower edge", single(pb.Bernoulli(), 0.3, 0.0, 2)),
+    Case("tau at the upper edge", single(pb.Bernoulli(), 0.9, 1.0, 1)),
+    Case("rewards always 0", single(pb.Poisson(), 0.0, 0.5, 2, bound=3.0)),
+    Case("one client", single(pb.Exponential(), 2.0, 1.5, 1, bound=20.0)),
+    Case("hundreds of clients", single(pb.Poisson(), 2.0, 2.1, pb.OnePlusPoisson(rate=300), bound=12.0), 200, 500),
+    Case("uniform arrivals", single(pb.Bernoulli(), 0.3, 0.28, pb.UniformClients(low=1, high=9))),
+    Case("listed arrivals", single(pb.Bernoulli(), 0.3, 0.33, [1 + (7 * t) % 5 for t in range(HORIZON)])),
+    Case("cut in the middle", single(pb.Poisson(), 3.0, 2.2, pb.OnePlusPoisson(rate=2), bound=4.0)),
+    Case("cut in theory only", single(pb.Poisson(), 3.0, 3.3, pb.OnePlusPoisson(rate=2), bound=60.0)),
+    Case("cut often", single(pb.Exponential(), 4.0, 3.2, pb.OnePlusPoisson(rate=3), bound=12.0)),
+    Case("cut often, one client", single(pb.Exponential(), 4.0, 4.3, 1, bound=12.0)),
+    Case(
+        "cut at times, many clients",
+        single(pb.Exponential(), 4.0, 3.9, pb.OnePlusPoisson(rate=200), bound=30.0),
+        200,
+        300,
+    ),
+    Case("cut and unprofitable", single(pb.Exponential(), 4.0, 5.0, pb.OnePlusPoisson(rate=5), bound=30.0)),
+    Case("gamma, clumpy", single(pb.Gamma(shape=0.3), 2.0, 1.5, 4, bound=30.0)),
+    Case("binomial", single(pb.Binomial(trials=12), 4.0, 3.8, pb.OnePlusPoisson(rate=2))),
+    Case("geometric", single(pb.Geometric(), 2.0, 2.4, 3, bound=15.0)),
+    Case("negative binomial", single(pb.NegativeBinomial(failures=2.5), 2.0, 1.7, 3, bound=15.0)),
+    Case("pareto", single(pb.Pareto(scale=2.0), 5.0, 4.0, 3, bound=60.0)),
+    Case("uniform arrivals, cut", single(pb.Poisson(), 2.0, 1.8, pb.UniformClients(low=1, high=40), bound=6.0)),
+    Case("listed arrivals, cut", single(pb.Exponential(), 2.0, 1.7, [1 + t % 4 for t in range(HORIZON)], bound=9.0)),
+    Case("weibull", single(pb.Weibull(shape=2.5), 2.0, 2.15, 3, bound=8.0)),
+]
+OTHERS = [
+    pb.KLUCB(),
+    pb.KLUCBPlus(c=3),
+    pb.BayesUCB(),
+    pb.ThompsonSampling(),
+    pb.KLBernoulliUCB(),
+    pb.KLEmpUCB(),
+    pb.UCBV(),
+]
+
+
+def compare(first: Played, second: Played, horizon: int) -> None:
+    """All comparisons of two independent samples."""
+    cap = 0.5 * horizon
+    for place in range(first.checkpoints.size):
+        # Rejected and accepted rounds, each capped: bounded quantities whose means can be compared.
+        t = first.checkpoints[place]
+        for one, two in ((first.accepted, second.accepted), (t - first.accepted, t - second.accepted)):
+            _same_mean(np.minimum(one[:, place], cap), np.minimum(two[:, place], cap))
+    _same_law(first.accepted[:, -1], second.accepted[:, -1])
+    _same_law(first.clients, second.clients)
+    _same_law(first.runs["revenue"], second.runs["revenue"])
+    last = [int(each.runs["accepted_last"].sum()) for each in (first, second)]
+    table = [[count, len(each.clients) - count] for count, each in zip(last, (first, second), strict=True)]
+    assert stats.fisher_exact(table).pvalue > ALARM
+
+
+def _same_mean(one: np.ndarray, two: np.ndarray) -> None:
+    error = np.sqrt(one.var(ddof=1) / one.size + two.var(ddof=1) / two.size)
+    if error == 0.0:
+        assert one.mean() == two.mean()
+    else:
+        assert 2.0 * stats.norm.sf(abs(one.mean() - two.mean()) / error) > ALARM
+
+
+def _same_law(one: np.ndarray, two: np.ndarray) -> None:
+    """Kolmogorov-Smirnov; with ties it is conservative, so the false-alarm rate holds."""
+    assert stats.ks_2samp(one, two, method="asymp").pvalue > ALARM
+
+
+def both(policy: pb.Policy, case: Case) -> tuple[Played, Played]:
+    options = {"horizon": case.horizon, "runs": case.runs, "checkpoints": (10, 40, 150)}
+    return (
+        play("events", policy, case.truth, seed=101, **options),
+        play("rounds", policy, case.truth, seed=202, **options),
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_four_families(policy: pb.Policy, case: Case) -> None:
+    compare(*both(policy, case), case.horizon)
+
+
+@pytest.mark.parametrize("policy", [*OTHERS, pb.KLGaussianUCB(), pb.BayesUCB(c=3)], ids=str)
+@pytest.mark.parametrize("case", HARD, ids=str)
+def test_hard_cases_and_other_families(policy: pb.Policy, case: Case) -> None:
+    compare(*both(policy, case), case.horizon)
+
+
+PRIORS = [
+    Case("beta", single(pb.Bernoulli(), 0.3, 0.27, 2, prior=pb.Prior.beta(0.01, 0.01))),
+    Case("like clients", single(pb.Bernoulli(), 0.3, 0.35, RANDOM[1], prior=pb.Prior.like(clients=7, mean=0.6))),
+    Case("gamma", single(pb.Poisson(), 2.0, 1.8, RANDOM[1], prior=pb.Prior.gamma(shape=0.01, rate=0.02))),
+    Case("inverse gamma", single(pb.Exponential(), 2.0, 1.7, 3, prior=pb.Prior.inverse_gamma(shape=0.3, scale=0.1))),
+    Case("beta of failures", single(pb.NegativeBinomial(failures=2), 2.0, 1.8, 3, prior=pb.Prior.beta(0.02, 0.02))),
+]
+
+
+@pytest.mark.parametrize("policy", [pb.BayesUCB(), pb.BayesUCB(c=3), pb.ThompsonSampling()], ids=str)
+@pytest.mark.parametrize("case", PRIORS, ids=str)
+def test_priors(policy: pb.Policy, case: Case) -> None:
+    """Imaginary clients: fractional, and with totals below 0."""
+    compare(*both(policy, case), case.horizon)
+
+
+@pytest.mark.parametrize("policy", [policy for policy in POLICIES if not policy.draws], ids=str)
+@pytest.mark.parametrize("case", [*CASES, *HARD], ids=str)
+def test_without_blocks_the_path_is_the_same(policy: pb.Policy, case: Case) -> None:
+    """Skipping rejected stretches alone changes nothing at all: the same numbers, run by run."""
+    options = {"horizon": case.horizon, "runs": 40, "seed": 7, "checkpoints": tuple(range(1, case.horizon))}
+    events = play("events", policy, case.truth, blocks=False, **options)
+    rounds = play("rounds", policy, case.truth, **options)
+    np.testing.assert_array_equal(events.accepted, rounds.accepted)
+    np.testing.assert_array_equal(events.clients, rounds.clients)
+    for name in ("accepted_last", "revenue", "total"):
+        np.testing.assert_array_equal(events.runs[name], rounds.runs[name])
+
+
+def test_the_comparison_can_fail() -> None:
+    """The power of the tests above: a threshold that differs by 2 % is told apart."""
+    case, other = single(pb.Bernoulli(), 0.3, 0.4, 2), single(pb.Bernoulli(), 0.3, 0.408, 2)
+    options: dict[str, Any] = {"horizon": HORIZON, "runs": RUNS}
+    first = play("events", pb.KLUCB(), case, seed=1, **options)
+    with pytest.raises(AssertionError):
+        compare(first, play("rounds", pb.KLUCB(), other, seed=2, **options), HORIZON)
