@@ -12,7 +12,7 @@ from profitable.common.text_tables import text_table
 from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
 from profitable.paper.report import write_report
-from profitable.paper.study import conduct
+from profitable.paper.reproduction import conduct
 from profitable.paper.summary import summarise
 from profitable.policy.policies import ThompsonSampling
 
@@ -23,16 +23,16 @@ def main(runs: int | None) -> None:
         folder = Path(name)
         conduct(choose(PAPER, variant="paper", runs=100, quick=False), folder=folder / "warm")  # compiled kernels
         start = time.perf_counter()
-        study = conduct(experiments, folder=folder / "paper")
+        reproduction = conduct(experiments, folder=folder / "paper")
         simulated = time.perf_counter() - start
         example = credit.run(ThompsonSampling(), rounds=500, plays=50, seed=1)
-        write_report(study, example, summarise(study, example), folder / "paper", command="benchmark")
+        write_report(reproduction, example, summarise(reproduction, example), folder / "paper", command="benchmark")
         reported = time.perf_counter() - start - simulated
     rows: list[list[str]] = []
-    for outcome in study.outcomes.values():
-        for curve in sorted(outcome.result.curves, key=lambda curve: -curve.seconds):
+    for trial in reproduction.trials.values():
+        for curve in sorted(trial.result.curves, key=lambda curve: -curve.seconds):
             share = curve.seconds / (simulated + reported)
-            rows.append([outcome.experiment.name, curve.policy, f"{curve.seconds:.1f} s", f"{share:.0%}"])
+            rows.append([trial.experiment.name, curve.policy, f"{curve.seconds:.1f} s", f"{share:.0%}"])
     print(text_table(("experiment", "policy", "time", "share"), rows))
     print(
         f"\nsimulations {simulated:.1f} s, report {reported:.1f} s, together {simulated + reported:.1f} s (bar: 180 s)"

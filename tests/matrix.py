@@ -1,7 +1,7 @@
-"""The test matrix: one row per family, one per policy.  Add a row and every property below it is tested."""
+"""The test matrix: one row per family, one per policy.  Add a row and every property in `test_matrix.py` is tested."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from scipy import stats
 
 import profitable as pb
 from profitable.common.types import FloatArray
+from tests import formulas
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,14 @@ class FamilyRow:
     edges: tuple[float, ...]
     smallest: float
     largest: float
+    variance: Callable[[float], float]  # of the statistic, when it has this mean
     bound: float | None = None
     illegal: tuple[float, ...] = ()
     sums: bool = True  # whether count= and total= say all that parametric policies need
-    law: Any = None  # SciPy's law with that mean; None where there is none (Bounded)
-    statistic: Callable[[float], float] = float  # the sufficient statistic, by the paper's formula
+    law: Callable[[float], Any] | None = None  # SciPy's law whose statistic has a given mean; None for Bounded
+    statistic: Callable[[float], float] = float  # the sufficient statistic of a reward, by the paper's formula
+    of_mean: Callable[[float], float] = float  # its mean, when the rewards have a given mean
+    domain: tuple[float, float] | None = None  # where that mean can lie; None if it is the mean of the rewards
 
     def category(self, threshold: float | None = None, **options: object) -> pb.Category:
         tau = self.threshold if threshold is None else threshold
@@ -35,21 +39,79 @@ class FamilyRow:
     def rewards(self, size: int, seed: int = 0, mean: float | None = None) -> FloatArray:
         return self.family.draw(np.random.default_rng(seed), mean=self.mean if mean is None else mean, size=size)
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """What policies for bounded rewards see."""
+        if self.bound is None:
+            return self.family.mean_domain
+        return (0.0 if self.family.support.low >= 0.0 else -self.bound), self.bound
+
     def __str__(self) -> str:
         return self.family.name
 
 
+@dataclass(frozen=True)
+class PolicyRow:
+    """A policy with settings worth testing, and its evidence by a formula that shares nothing with the package."""
+
+    policies: tuple[pb.Policy, ...]
+    evidence: Callable[[FamilyRow, Sequence[float], float], float]
+
+    @property
+    def name(self) -> str:
+        return self.policies[0].name
+
+    def __str__(self) -> str:
+        return self.name
+
+
 NAN, INF = math.nan, math.inf
 FAMILIES = [
-    FamilyRow(pb.Bernoulli(), 0.3, 0.4, (0.0, 1.0), 0.0, 1.0, illegal=(2.0, -1.0, 0.5, NAN), law=stats.bernoulli(0.3)),
     FamilyRow(
-        pb.Binomial(trials=12), 4.0, 5.0, (0.0, 12.0), 0.0, 12.0, illegal=(13.0, -1.0, 0.5), law=stats.binom(12, 1 / 3)
+        pb.Bernoulli(),
+        0.3,
+        0.4,
+        (0.0, 1.0),
+        0.0,
+        1.0,
+        variance=lambda m: m * (1 - m),
+        illegal=(2.0, -1.0, 0.5, NAN),
+        law=stats.bernoulli,
     ),
     FamilyRow(
-        pb.Poisson(), 2.0, 3.0, (0.0,), 0.0, 40.0, bound=100.0, illegal=(-1.0, 1.5, NAN, INF), law=stats.poisson(2.0)
+        pb.Binomial(trials=12),
+        4.0,
+        5.0,
+        (0.0, 12.0),
+        0.0,
+        12.0,
+        variance=lambda m: m * (1 - m / 12),
+        illegal=(13.0, -1.0, 0.5),
+        law=lambda m: stats.binom(12, m / 12),
     ),
     FamilyRow(
-        pb.Geometric(), 2.0, 3.0, (0.0,), 0.0, 60.0, bound=100.0, illegal=(-1.0, 1.5, NAN), law=stats.nbinom(1, 1 / 3)
+        pb.Poisson(),
+        2.0,
+        3.0,
+        (0.0,),
+        0.0,
+        40.0,
+        variance=float,
+        bound=100.0,
+        illegal=(-1.0, 1.5, NAN, INF),
+        law=stats.poisson,
+    ),
+    FamilyRow(
+        pb.Geometric(),
+        2.0,
+        3.0,
+        (0.0,),
+        0.0,
+        60.0,
+        variance=lambda m: m * (1 + m),
+        bound=100.0,
+        illegal=(-1.0, 1.5, NAN),
+        law=lambda m: stats.nbinom(1, 1 / (1 + m)),
     ),
     FamilyRow(
         pb.NegativeBinomial(failures=2.5),
@@ -58,12 +120,22 @@ FAMILIES = [
         (0.0,),
         0.0,
         60.0,
+        variance=lambda m: m * (1 + m / 2.5),
         bound=100.0,
         illegal=(-1.0, 1.5, NAN),
-        law=stats.nbinom(2.5, 2.5 / 4.5),
+        law=lambda m: stats.nbinom(2.5, 2.5 / (2.5 + m)),
     ),
     FamilyRow(
-        pb.Exponential(), 2.0, 3.0, (0.0,), 1e-9, 50.0, bound=100.0, illegal=(0.0, -1.0, NAN), law=stats.expon(scale=2)
+        pb.Exponential(),
+        2.0,
+        3.0,
+        (0.0,),
+        1e-9,
+        50.0,
+        variance=lambda m: m**2,
+        bound=100.0,
+        illegal=(0.0, -1.0, NAN),
+        law=lambda m: stats.expon(scale=m),
     ),
     FamilyRow(
         pb.Gamma(shape=0.4),
@@ -72,12 +144,22 @@ FAMILIES = [
         (0.0,),
         1e-9,
         50.0,
+        variance=lambda m: m**2 / 0.4,
         bound=100.0,
         illegal=(0.0, -1.0, NAN),
-        law=stats.gamma(0.4, scale=5.0),
+        law=lambda m: stats.gamma(0.4, scale=m / 0.4),
     ),
     FamilyRow(
-        pb.Gaussian(sigma=1.5), 1.0, 1.5, (), -9.0, 9.0, bound=8.0, illegal=(NAN, INF, 1e200), law=stats.norm(1.0, 1.5)
+        pb.Gaussian(sigma=1.5),
+        1.0,
+        1.5,
+        (),
+        -9.0,
+        9.0,
+        variance=lambda m: 2.25,
+        bound=8.0,
+        illegal=(NAN, INF, 1e200),
+        law=lambda m: stats.norm(m, 1.5),
     ),
     FamilyRow(
         pb.Pareto(scale=2.0),
@@ -86,11 +168,14 @@ FAMILIES = [
         (2.0,),
         2.0 + 1e-9,
         1e6,
+        variance=lambda s: s**2,
         bound=50.0,
         illegal=(2.0, 1.0, NAN),
         sums=False,
-        law=stats.pareto(1.0 / (1.0 - 2.0 / 5.0), scale=2.0),
+        law=lambda s: stats.pareto(1.0 / s, scale=2.0),
         statistic=lambda reward: math.log(reward / 2.0),
+        of_mean=lambda mean: 1.0 - 2.0 / mean,
+        domain=(0.0, INF),
     ),
     FamilyRow(
         pb.Weibull(shape=2.5),
@@ -99,26 +184,36 @@ FAMILIES = [
         (0.0,),
         1e-9,
         20.0,
+        variance=lambda s: s**2,
         bound=50.0,
         illegal=(0.0, -1.0, NAN),
         sums=False,
-        law=stats.weibull_min(2.5, scale=2.0 / math.gamma(1.4)),
+        law=lambda s: stats.weibull_min(2.5, scale=s**0.4),
         statistic=lambda reward: reward**2.5,
+        of_mean=lambda mean: (mean / math.gamma(1.4)) ** 2.5,
+        domain=(0.0, INF),
     ),
-    FamilyRow(pb.Bounded(low=-1.0, high=3.0), 0.5, 1.0, (-1.0, 3.0), -1.0, 3.0, illegal=(3.1, -1.1, NAN)),
+    FamilyRow(
+        pb.Bounded(low=-1.0, high=3.0),
+        0.5,
+        1.0,
+        (-1.0, 3.0),
+        -1.0,
+        3.0,
+        variance=lambda m: (m + 1) * (3 - m),
+        illegal=(3.1, -1.1, NAN),
+    ),
 ]
 
-POLICIES = [
-    pb.KLUCB(),
-    pb.KLUCB(c=3),
-    pb.KLUCBPlus(),
-    pb.KLUCBPlus(inflate=10),
-    pb.BayesUCB(),
-    pb.BayesUCB(c=5),
-    pb.ThompsonSampling(),
-    pb.KLBernoulliUCB(),
-    pb.KLBernoulliUCBPlus(),
-    pb.KLGaussianUCB(),
-    pb.KLEmpUCB(),
-    pb.UCBV(),
+POLICY_ROWS = [
+    PolicyRow((pb.KLUCB(), pb.KLUCB(c=3)), formulas.kl),
+    PolicyRow((pb.KLUCBPlus(), pb.KLUCBPlus(inflate=10)), formulas.kl_plus),
+    PolicyRow((pb.BayesUCB(), pb.BayesUCB(c=5)), formulas.posterior),
+    PolicyRow((pb.ThompsonSampling(),), formulas.posterior),
+    PolicyRow((pb.KLBernoulliUCB(),), formulas.kl_bernoulli),
+    PolicyRow((pb.KLBernoulliUCBPlus(),), formulas.kl_bernoulli_plus),
+    PolicyRow((pb.KLGaussianUCB(),), formulas.kl_gaussian),
+    PolicyRow((pb.KLEmpUCB(),), formulas.empirical),
+    PolicyRow((pb.UCBV(),), formulas.ucb_v),
 ]
+POLICIES = [policy for row in POLICY_ROWS for policy in row.policies]

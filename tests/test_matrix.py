@@ -6,16 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.optimize
 
 import profitable as pb
 from profitable.errors import RewardError, SumNotEnoughError, ThresholdError
 from profitable.kernels import empirical, law
-from profitable.kernels import evidence as rules
-from profitable.model import families
-from profitable.policy import policies
-from tests.kernels import reference
-from tests.matrix import FAMILIES, POLICIES, FamilyRow
+from profitable.model.families import FAMILIES as FAMILY_CLASSES
+from profitable.policy.policies import POLICIES as POLICY_CLASSES
+from profitable.policy.policy import BoundedPolicy
+from tests.matrix import FAMILIES, POLICIES, POLICY_ROWS, FamilyRow, PolicyRow
+from tests.simulation.worlds import play
 
 every_family = pytest.mark.parametrize("row", FAMILIES, ids=str)
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
@@ -29,10 +28,9 @@ def takes_sums(row: FamilyRow, policy: pb.Policy) -> bool:
     """Whether a count and a total always suffice, by the contract's words."""
     if isinstance(row.family, pb.Bernoulli):
         return True
-    if policy.rule in (rules.EMPIRICAL, rules.VARIANCE):
+    if policy.rule.needs_rewards:
         return False
-    bounded = policy.name in ("kl-bernoulli-ucb", "kl-bernoulli-ucb+", "kl-gaussian-ucb")
-    return row.family.bounds is not None if bounded else row.sums
+    return row.family.bounds is not None if isinstance(policy, BoundedPolicy) else row.sums
 
 
 def states(row: FamilyRow, policy: pb.Policy) -> list[pb.Agent]:
@@ -241,8 +239,7 @@ def test_divergence(row: FamilyRow) -> None:
 
 @every_family
 def test_posterior_quantile_inverts_survival(row: FamilyRow) -> None:
-    lens = row.family.lens()
-    total = 10 * lens.statistic_of_mean(row.mean)
+    total = 10 * row.family.view().statistic.of_mean(row.mean)
     posterior = row.family.posterior(clients=10, total=total)
     for order in (1e-6, 0.01, 0.5, 0.9, 0.999999):
         quantile = posterior.quantile(order)
@@ -297,48 +294,60 @@ def test_bayes_ucb_accepts_nobody_in_round_two(row: FamilyRow) -> None:
 
 
 def test_the_matrix_is_complete() -> None:
-    assert {row.family.name for row in FAMILIES} == set(families.FAMILIES)
-    assert {policy.name for policy in POLICIES} == set(policies.POLICIES)
+    assert {row.family.name for row in FAMILIES} == set(FAMILY_CLASSES)
+    assert {row.name for row in POLICY_ROWS} == set(POLICY_CLASSES)
+    assert all(row.law is not None for row in FAMILIES if row.family.has_law)
 
 
-def bernoulli_nats(clients: int, mean: float, threshold: float) -> float:
-    parts = ((mean, threshold), (1 - mean, 1 - threshold))
-    return clients * sum(x * math.log(x / y) for x, y in parts if x > 0)
+def test_no_two_rules_share_a_code() -> None:
+    rules = {policy.rule for policy in POLICIES}
+    assert len({rule.code for rule in rules}) == len(rules)
 
 
-@pytest.mark.parametrize(
-    ("category", "rewards", "scaled"),
-    [
-        (pb.Category("it", pb.Poisson(), threshold=5.0, bound=10.0), [1, 0, 4, 12], lambda x: min(x, 10.0) / 10.0),
-        (pb.Category("it", pb.Bounded(low=-1.0, high=3.0), threshold=1.5), [-1, 0.5, 2], lambda x: (x + 1.0) / 4.0),
-        (pb.Category("it", pb.Binomial(trials=8), threshold=5.0), [4, 2, 7], lambda x: x / 8.0),
-        (
-            pb.Category("it", pb.Gaussian(sigma=1.0), threshold=1.0, bound=4.0),
-            [-7, 0.5, 5],
-            lambda x: (min(max(x, -4.0), 4.0) + 4.0) / 8.0,
-        ),
-    ],
-    ids=["poisson", "bounded", "binomial", "gaussian"],
-)
-def test_evidence_of_the_bounded_policies_by_hand(category: pb.Category, rewards: list[float], scaled) -> None:
-    values = [scaled(reward) for reward in rewards]
-    n, mean, tau = len(values), sum(values) / len(values), scaled(category.threshold)
-    assert mean < tau
-    variance = sum((value - mean) ** 2 for value in values) / n
+def batches(row: FamilyRow) -> list[list[float]]:
+    """Rewards whose mean lies below the threshold, and above it; the second with values of its own."""
+    return [row.rewards(12, seed).tolist() for seed in (1, 4)] + [row.rewards(5, 7, mean=row.threshold).tolist()]
 
-    def solves_ucb_v(x: float) -> float:
-        return mean + math.sqrt(2 * variance * x / n) + 3 * x / n - tau
 
-    for policy, by_hand in (
-        (pb.KLBernoulliUCB(), bernoulli_nats(n, mean, tau)),
-        (pb.KLBernoulliUCBPlus(), bernoulli_nats(n, mean, tau) + math.log(n)),
-        (pb.KLGaussianUCB(), 2 * n * (tau - mean) ** 2),
-        (pb.KLEmpUCB(), float(reference.empirical_evidence(values, [1.0] * n, 1.0, tau))),
-        (pb.UCBV(), float(scipy.optimize.brentq(solves_ucb_v, 0.0, 100.0, xtol=1e-14))),
-    ):
-        agent = pb.Agent([category], policy=policy)
-        agent.observe("it", rewards)
-        assert agent["it"].evidence == pytest.approx(by_hand, rel=1e-9), policy
+@every_family
+@pytest.mark.parametrize("rule", POLICY_ROWS, ids=str)
+def test_evidence_is_that_of_an_independent_formula(row: FamilyRow, rule: PolicyRow) -> None:
+    """For two thresholds each, and whichever way the rewards come in."""
+    for rewards in batches(row):
+        for threshold in (row.threshold, 0.5 * (row.mean + row.threshold)):
+            expected = rule.evidence(row, rewards, threshold)
+            agent = agent_of(row, rule.policies[0], threshold)
+            for reward in rewards:
+                agent.observe("it", [reward])
+            assert agent["it"].evidence == pytest.approx(expected, rel=1e-5, abs=1e-9)
+            at_once = agent_of(row, rule.policies[0], threshold)
+            at_once.observe({"it": rewards})
+            assert at_once["it"].evidence == pytest.approx(expected, rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("row", [row for row in FAMILIES if row.family.has_law], ids=str)
+@every_policy
+def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Policy) -> None:
+    """`run_rounds`, followed round by round by an agent who sees the very same rewards."""
+    horizon, clients, seed = 40, 2, 5
+    truth = pb.Truth(row.category(), mean=row.mean, clients=clients)
+    played = play(
+        "rounds", policy, truth, horizon=horizon, runs=1, seed=seed, checkpoints=range(1, horizon), every_reward=True
+    )
+    world, own = (np.random.Generator(np.random.PCG64([seed, part])) for part in (0, 1))
+    agent = agent_of(row, policy)
+    decisions: list[bool] = []
+    for t in range(horizon):
+        limit = math.inf if t == 0 else own.standard_exponential() if policy.draws else policy.patience(t)
+        decisions.append(agent["it"].evidence <= limit)
+        if decisions[-1]:
+            if isinstance(row.family, pb.Bernoulli):  # drawn as their sum
+                ones = int(row.family.draw_total(world, mean=row.mean, clients=clients)[0])
+                agent.observe("it", [1.0] * ones + [0.0] * (clients - ones))
+            else:
+                agent.observe("it", row.family.draw(world, mean=row.mean, size=clients))
+    assert np.diff(played.accepted[0], prepend=0).tolist() == decisions
+    assert played.runs["revenue"][0] == pytest.approx(agent["it"].revenue, rel=1e-9)
 
 
 @pytest.mark.parametrize("size", [5, 1_000, 10**6])
@@ -373,5 +382,5 @@ def test_kl_emp_s_dual_is_the_bernoulli_divergence_on_two_points() -> None:
                 dual = empirical.empirical_evidence(
                     np.array([0.0, 1.0]), np.array([clients - ones, ones]), 1.0, threshold
                 )
-                closed = law.against(law.BINOMIAL, 0.0, 1.0, 1.0, float(clients), ones, threshold)
+                closed = law.against(law.Law(law.BINOMIAL, 0.0, 1.0, 1.0), float(clients), ones, threshold)
                 assert dual == pytest.approx(closed, rel=1e-10 if clients <= 10**6 else 1e-7)

@@ -1,7 +1,7 @@
 """profitable: bandits for those who learn only by saying yes.
 
-Public names are loaded on first use, so that importing the package costs nothing until something is needed.  Families and
-policies are not listed here: they register themselves (`common/registry.py`).
+Public names are loaded on first use, so that importing the package costs nothing until something is needed.  Families
+and policies are not listed here: they register themselves (`common/registry.py`).
 """
 
 from importlib import import_module

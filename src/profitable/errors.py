@@ -23,22 +23,35 @@
     │   └── BrokenResultError                   truncated, or not a saved result at all
     └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
-Each message is one sentence that names the field, the value and the remedy; they are attributes, too.
+Each message is one sentence that names the field, the value and the remedy.  They are attributes, too, and so is the
+`category` that an error is about, if it is about one.
 """
+
+from typing import Self
 
 
 class ProfitableError(Exception):
     """Base class of every error that this package raises on purpose."""
 
-    def __init__(self, field: str, value: object, problem: str, remedy: str) -> None:
+    def __init__(self, field: str, value: object, problem: str, remedy: str, category: str | None = None) -> None:
         self.field = field
         self.value = value
         self.problem = problem
         self.remedy = remedy
-        super().__init__(f"{field} = {_shorten(value)} {problem}; {remedy}.")
+        self.category = category
+        super().__init__(f"{self.where} = {_shorten(value)} {problem}; {remedy}.")
 
-    def __reduce__(self) -> tuple[type["ProfitableError"], tuple[str, object, str, str]]:
-        return type(self), (self.field, self.value, self.problem, self.remedy)
+    @property
+    def where(self) -> str:
+        """The field, and the category it is of, if it is about one."""
+        return self.field if self.category is None else f"{self.field} of {self.category!r}"
+
+    def about(self, category: str) -> Self:
+        """The same error, about a category; for checks that do not know which one they are part of."""
+        return self if self.category else type(self)(self.field, self.value, self.problem, self.remedy, category)
+
+    def __reduce__(self) -> tuple[type["ProfitableError"], tuple[str, object, str, str, str | None]]:
+        return type(self), (self.field, self.value, self.problem, self.remedy, self.category)
 
 
 def _shorten(value: object) -> str:

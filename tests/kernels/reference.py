@@ -7,21 +7,19 @@ Doubles are converted exactly.
 
 import mpmath as mp
 
-from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON
+from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, Law
 
 mp.mp.dps = 30
 
-Law = tuple[int, float, float, float]
-
 
 def variance_function(law: Law):
-    code, p0, p1, p2 = law
+    code, low, high, size = law
     return {
-        BINOMIAL: lambda u: (u - mp.mpf(p0)) * (mp.mpf(p1) - u) / p2,
-        NEGATIVE_BINOMIAL: lambda u: u + u * u / mp.mpf(p0),
+        BINOMIAL: lambda u: (u - mp.mpf(low)) * (mp.mpf(high) - u) / size,
+        NEGATIVE_BINOMIAL: lambda u: u + u * u / mp.mpf(size),
         POISSON: lambda u: u,
-        GAMMA: lambda u: u * u / mp.mpf(p0),
-        GAUSSIAN: lambda u: mp.mpf(p0) ** 2,
+        GAMMA: lambda u: u * u / mp.mpf(size),
+        GAUSSIAN: lambda u: mp.mpf(size) ** 2,
     }[code]
 
 
@@ -33,22 +31,22 @@ def divergence_by_quadrature(law: Law, x: float, y: float) -> mp.mpf:
 
 def deviance(law: Law, clients: float, total: float, mean: float) -> mp.mpf:
     """N d(S/N, mean) in closed form at 60 digits; agrees with the quadrature, and can be used where that is slow."""
-    code, p0, p1, p2 = law
+    code, low, high, size = law
     with mp.workdps(60):
         n, s, y = mp.mpf(clients), mp.mpf(total), mp.mpf(mean)
         if code == GAUSSIAN:
-            return (s - n * y) ** 2 / (2 * n * mp.mpf(p0) ** 2)
+            return (s - n * y) ** 2 / (2 * n * mp.mpf(size) ** 2)
         if code == POISSON:
             return _term(s, n * y) + n * y - s
         if code == GAMMA:
             ratio = s / (n * y)
-            return n * mp.mpf(p0) * (ratio - 1 - mp.log(ratio)) if s > 0 else mp.inf
+            return n * mp.mpf(size) * (ratio - 1 - mp.log(ratio)) if s > 0 else mp.inf
         if code == NEGATIVE_BINOMIAL:
-            r = mp.mpf(p0) * n
-            return _term(s, (s + r) * y / (y + p0)) + _term(r, (s + r) * p0 / (y + p0))
-        unit = mp.mpf(p2) / (mp.mpf(p1) - mp.mpf(p0))
-        up, down = (s - n * p0) * unit, (n * p1 - s) * unit
-        return _term(up, n * (y - p0) * unit) + _term(down, n * (p1 - y) * unit)
+            r = mp.mpf(size) * n
+            return _term(s, (s + r) * y / (y + size)) + _term(r, (s + r) * size / (y + size))
+        unit = mp.mpf(size) / (mp.mpf(high) - mp.mpf(low))
+        up, down = (s - n * low) * unit, (n * high - s) * unit
+        return _term(up, n * (y - low) * unit) + _term(down, n * (high - y) * unit)
 
 
 def _term(x: mp.mpf, expected: mp.mpf) -> mp.mpf:
@@ -59,20 +57,22 @@ def _term(x: mp.mpf, expected: mp.mpf) -> mp.mpf:
 
 def posterior_evidence(law: Law, clients: float, total: float, mean: float) -> mp.mpf:
     """-log P(mean >= threshold): minus the log of a quadrature of the posterior density."""
-    code, p0, p1, p2 = law
+    code, low, high, size = law
     n, s, y = mp.mpf(clients), mp.mpf(total), mp.mpf(mean)
     if code == GAUSSIAN:
-        z = (s - n * y) / (mp.mpf(p0) * mp.sqrt(n))
+        z = (s - n * y) / (mp.mpf(size) * mp.sqrt(n))
         return -mp.log(mp.ncdf(z)) if z < 0 else -mp.log1p(-mp.ncdf(-z))
     if code == POISSON:
         return _gamma_evidence(s + mp.mpf("0.5"), n * y, upper=True)
     if code == GAMMA:
-        return _gamma_evidence(n * mp.mpf(p0), mp.mpf(p0) * s / y, upper=False)
+        return _gamma_evidence(n * mp.mpf(size), mp.mpf(size) * s / y, upper=False)
     if code == NEGATIVE_BINOMIAL:
-        return _beta_evidence(s + mp.mpf("0.5"), n * mp.mpf(p0), y / (y + mp.mpf(p0)))
-    unit = mp.mpf(p2) / (mp.mpf(p1) - mp.mpf(p0))
+        return _beta_evidence(s + mp.mpf("0.5"), n * mp.mpf(size), y / (y + mp.mpf(size)))
+    unit = mp.mpf(size) / (mp.mpf(high) - mp.mpf(low))
     half = mp.mpf("0.5")
-    return _beta_evidence((s - n * p0) * unit + half, (n * p1 - s) * unit + half, (y - p0) / (mp.mpf(p1) - mp.mpf(p0)))
+    return _beta_evidence(
+        (s - n * low) * unit + half, (n * high - s) * unit + half, (y - low) / (mp.mpf(high) - mp.mpf(low))
+    )
 
 
 def _outward(density, scale: mp.mpf) -> mp.mpf:

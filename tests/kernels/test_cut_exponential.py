@@ -6,13 +6,16 @@ Two-sample Kolmogorov-Smirnov tests and comparisons of means, each with a false-
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy import stats
 
 import profitable as pb
 from profitable.kernels import cut_exponential as pieces
-from profitable.kernels import lazy, world
-from profitable.kernels import rounds as run
-from profitable.simulation.kernel_input import Plan, make_plan
+from profitable.kernels.rewards import Feed, draw_batch
+from profitable.kernels.rounds import accept_round
+from profitable.kernels.run_record import RUN, new_sample
+from profitable.kernels.weigh import resolve
+from profitable.simulation.kernel_input import KernelInput, make_input
 from tests.simulation.worlds import single
 
 pytestmark = pytest.mark.statistical
@@ -32,10 +35,35 @@ CASES = [
 ]
 
 
-def plan_of(policy: pb.Policy, mean: float, bound: float) -> Plan:
-    plan = make_plan(policy, single(pb.Exponential(), mean, 1.2 * mean, 1, bound), horizon=100, every_reward=False)
-    assert plan.truth[world.FEED] == world.PIECES
-    return plan
+def input_of(policy: pb.Policy, mean: float, bound: float, clients: int = 1) -> KernelInput:
+    truth = single(pb.Exponential(), mean, 1.2 * mean, clients, bound)
+    given = make_input(policy, truth, horizon=100, every_reward=False)
+    assert given.problem.truth.feed == Feed.PIECES
+    return given
+
+
+def one_round(rng: np.random.Generator, given: KernelInput, draws: int) -> np.ndarray:
+    """Many runs after one accepted round."""
+    runs, nothing = np.zeros(draws, dtype=RUN), np.zeros((draws, 1), dtype=np.int64)
+    tables = given.tables(np.array([100]), nothing, nothing)
+    accept_round(rng, given.problem, tables, 0, np.ones(draws, dtype=np.bool_), runs)
+    return runs
+
+
+@njit
+def two_batches_resolved(rng, signal, problem, cells, clients, runs, out):
+    """Single rewards that are asked for after two batches: as many as there are, [runs, 2 clients]."""
+    for place in range(runs.size):
+        run = runs[place]
+        sample = new_sample(cells, True)
+        for _ in range(2):
+            sample = draw_batch(rng, problem.truth, cells, clients, run, sample, True)
+        sample = resolve(rng, signal, problem, run, sample)
+        column = 0
+        for i in range(run.kept):
+            for _ in range(int(sample[1, i])):
+                out[place, column] = sample[0, i]
+                column += 1
 
 
 def rewards(clients: int, mean: float, draws: int = DRAWS) -> np.ndarray:
@@ -51,35 +79,23 @@ def same(drawn: np.ndarray, direct: np.ndarray) -> None:
 @pytest.mark.parametrize(("clients", "mean", "bound"), CASES)
 def test_sums(clients: int, mean: float, bound: float) -> None:
     """The sum as it is seen, the revenue, and both together."""
-    rng, plan = np.random.default_rng(5), plan_of(pb.KLBernoulliUCB(), mean, bound)
-    states = np.zeros((DRAWS, world.STATE_ROWS))
-    for state in states:
-        world.draw_batch(rng, plan.truth, plan.cells, clients, state, np.ones((2, 1)), 0, False)
+    runs = one_round(np.random.default_rng(5), input_of(pb.KLBernoulliUCB(), mean, bound, clients), DRAWS)
     direct = rewards(clients, mean)
     total, revenue = np.minimum(direct, bound).sum(axis=1), direct.sum(axis=1)
-    same(states[:, world.TOTAL], total)
-    same(states[:, world.REVENUE], revenue)
-    same(states[:, world.REVENUE] - 0.8 * states[:, world.TOTAL], revenue - 0.8 * total)
+    same(runs["total"], total)
+    same(runs["revenue"], revenue)
+    same(runs["revenue"] - 0.8 * runs["total"], revenue - 0.8 * total)
 
 
 @pytest.mark.parametrize(("clients", "mean", "bound"), CASES)
 def test_rewards_drawn_later(clients: int, mean: float, bound: float) -> None:
     """Single rewards that are asked for after two batches: they add up, and have the right law."""
-    rng, plan = np.random.default_rng(6), plan_of(pb.KLEmpUCB(), mean, bound)
-    draws = 4_000
-    seen = np.zeros((draws, 2 * clients))
-    signal = np.zeros(2, dtype=np.int64)
-    for row in seen:
-        state, diary = np.zeros(world.STATE_ROWS), np.zeros(run.DIARY_ROWS, dtype=np.int64)
-        sample = run.new_sample(plan.cells, True)
-        for _ in range(2):
-            numbers = (plan.truth, plan.cells, clients, state, sample, diary[run.SIZE], True)
-            sample, diary[run.SIZE] = world.draw_batch(rng, *numbers)
-        sample = lazy.resolve(rng, signal, plan.view, plan.truth, state, sample, diary)
-        values = sample[:, : diary[run.SIZE]]
-        row[:] = np.repeat(values[0], values[1].astype(int))
-        assert row.sum() == pytest.approx(state[world.TOTAL], rel=1e-12)
-        assert (row**2).sum() == pytest.approx(state[world.SQUARES], rel=1e-12)
+    given, draws = input_of(pb.KLEmpUCB(), mean, bound), 4_000
+    seen, runs, signal = np.zeros((draws, 2 * clients)), np.zeros(draws, dtype=RUN), np.zeros(2, dtype=np.int64)
+    problem = given.problem._replace(threshold=np.inf)  # so that the single rewards matter
+    two_batches_resolved(np.random.default_rng(6), signal, problem, given.cells, clients, runs, seen)
+    np.testing.assert_allclose(seen.sum(axis=1), runs["total"], rtol=1e-12)
+    np.testing.assert_allclose((seen**2).sum(axis=1), runs["squares"], rtol=1e-12)
     direct = np.minimum(rewards(2 * clients, mean, draws), bound)
     for summary in (np.sum, np.max, np.min, np.var):
         same(summary(seen, axis=1), summary(direct, axis=1))
@@ -96,9 +112,7 @@ def test_the_largest_spacing(number: int, total: float, bound: float) -> None:
 
 
 def test_many_rewards_take_no_time() -> None:
-    """10^15 clients at once: the mean of what is seen is that of cut rewards."""
-    rng, plan = np.random.default_rng(8), plan_of(pb.KLGaussianUCB(), 4.0, 100.0)
-    state = np.zeros(world.STATE_ROWS)
-    world.draw_batch(rng, plan.truth, plan.cells, 10**15, state, np.ones((2, 1)), 0, False)
-    assert state[world.TOTAL] / 1e15 == pytest.approx(4.0 * -np.expm1(-25.0), rel=6.0 / np.sqrt(1e15))
-    assert state[world.REVENUE] / 1e15 == pytest.approx(4.0, rel=6.0 / np.sqrt(1e15))
+    """10^9 clients at once, a thousand times: the mean of what is seen is that of cut rewards."""
+    runs = one_round(np.random.default_rng(8), input_of(pb.KLGaussianUCB(), 4.0, 100.0, 10**9), 1000)
+    assert runs["total"].sum() / 1e12 == pytest.approx(4.0 * -np.expm1(-25.0), rel=6.0 / np.sqrt(1e12))
+    assert runs["revenue"].sum() / 1e12 == pytest.approx(4.0, rel=6.0 / np.sqrt(1e12))

@@ -65,8 +65,8 @@ def test_like_past_clients_is_having_seen_them() -> None:
         (pb.Exponential(), [2.0] * 200, 2.5),
         (pb.Pareto(scale=1.0), [math.e**0.5] * 200, 3.0),
     ):
-        lens = family.lens()
-        mean = lens.mean_of_statistic(
+        view = family.view()
+        mean = view.statistic.mean_of(
             0.91 if isinstance(family, pb.Bernoulli) else (2.0 if isinstance(family, pb.Exponential) else 0.5)
         )
         told = pb.Category("it", family, threshold=threshold, prior=pb.Prior.like(clients=200, mean=mean))

@@ -1,11 +1,12 @@
-"""Studies with made-up regrets, to see what the claims make of them."""
+"""Reproductions with made-up regrets, to see what the claims make of them."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from profitable.paper.experiment import load
-from profitable.paper.study import Outcome, Study
+from profitable.paper.reproduction import Reproduction, Trial
+from profitable.simulation.runner import new_result
 from profitable.simulation.settings import prepare
 
 Path = Callable[[np.ndarray], np.ndarray]
@@ -19,20 +20,11 @@ def linear(slope: float) -> Path:
     return lambda t: slope * t
 
 
-def outcome(name: str, paths: dict[str, Path], *, spread: float = 0.01, by_authors: bool = False) -> Outcome:
+def trial(name: str, paths: dict[str, Path], *, spread: float = 0.01, by_authors: bool = False) -> Trial:
     """An experiment whose policies have these mean regrets over time, with a relative spread over 200 runs."""
     experiment = load(name).as_authors_ran() if by_authors else load(name)
-    job = prepare(
-        experiment.scenario,
-        experiment.policies,
-        horizon=experiment.horizon,
-        runs=200,
-        seed=1,
-        checkpoints=None,
-        kernel="events",
-        common_random_numbers=False,
-    )
-    result = job.empty()
+    settings = prepare(experiment.scenario, experiment.policies, horizon=experiment.horizon, runs=200, seed=1)
+    result = new_result(settings)
     noise = np.exp(spread * np.random.default_rng(1).standard_normal((200, 1)))
     for curve in result.curves:
         rows = np.zeros((200, curve.layout.size))
@@ -41,8 +33,8 @@ def outcome(name: str, paths: dict[str, Path], *, spread: float = 0.01, by_autho
             rows[:, curve.layout.place(part)] = values
             rows[:, curve.layout.place(f"{part}_rise")] = values[:, -1:] - values
         curve.add(rows, 0.0)
-    return Outcome(experiment, result)
+    return Trial(experiment, result)
 
 
-def study(*outcomes: Outcome) -> Study:
-    return Study(1, {each.experiment.name: each for each in outcomes})
+def reproduction(*trials: Trial) -> Reproduction:
+    return Reproduction(1, {each.experiment.name: each for each in trials})

@@ -20,7 +20,7 @@ every_family = pytest.mark.parametrize("row", FAMILIES, ids=str)
 
 def data(row: FamilyRow) -> tuple[int, float]:
     """Seven clients whose posterior puts a middling probability above the threshold."""
-    return 7, 7 * row.family.lens().statistic_of_mean(row.mean)
+    return 7, 7 * row.family.view().statistic.of_mean(row.mean)
 
 
 @every_family
@@ -78,14 +78,14 @@ def test_sums_drawn_at_once_have_the_law_of_single_rewards(row: FamilyRow) -> No
         [math.fsum(_statistics(row, row.family.draw(rng, mean=row.mean, size=6))) for _ in range(4_000)]
     )
     assert stats.ks_2samp(at_once, one_by_one).pvalue > ALARM
-    expected = row.family.lens().statistic_of_mean(row.mean)
+    expected = row.family.view().statistic.of_mean(row.mean)
     assert stats.ttest_1samp(at_once / 6, expected).pvalue > ALARM
 
 
 @every_family
 def test_rewards_follow_scipy_s_law(row: FamilyRow) -> None:
     rewards = row.rewards(5_000, seed=43)
-    law = row.law
+    law = row.law(row.of_mean(row.mean)) if row.law else None
     if law is None:  # no law of its own: the two extreme points
         assert set(rewards.tolist()) == {-1.0, 3.0}
         assert stats.binomtest(int((rewards == 3.0).sum()), rewards.size, 1.5 / 4.0).pvalue > ALARM

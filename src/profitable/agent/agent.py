@@ -228,10 +228,13 @@ class Agent:
         if not isinstance(category, str | Mapping):
             raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to numbers")
         numbers = {category: clients} if isinstance(category, str) else category
-        told = [
-            (self._categories.position(name), check.whole(f"clients of {name!r}", number, least=0))
-            for name, number in numbers.items()
-        ]
+        told: list[tuple[int, int]] = []
+        for name, accepted in numbers.items():
+            k = self._categories.position(name)
+            try:
+                told.append((k, check.whole("clients", accepted, least=0)))
+            except ParameterError as error:
+                raise error.about(name) from None
         for k, accepted in told:
             self._table[Row.WAITING, k] += accepted
 
@@ -287,10 +290,11 @@ class Agent:
             possible = view.can_sum_to(clients, total, scale=abs(self._table[Row.TOTAL, k]) + abs(taken.total))
         if not possible:
             raise CorrectionError(
-                f"was of {name!r}",
+                "was",
                 was,
                 "cannot have been among the outcomes observed",
                 "give rewards that were reported",
+                name,
             )
 
     # ------------------------------------------------------------------------------------------ changing

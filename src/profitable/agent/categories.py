@@ -1,7 +1,7 @@
 """The categories of an agent, in order, and what its policy sees of each.
 
-Categories are added, never removed or reordered.  So a position means the same category for ever, and a decision can share
-this list with the agent that made it.
+Categories are added, never removed or reordered.  So a position means the same category for ever, and a decision can
+share this list with the agent that made it.
 """
 
 from collections.abc import Iterable

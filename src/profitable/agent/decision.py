@@ -61,7 +61,7 @@ class Decision:
     decide about many categories at once.
     """
 
-    __slots__ = ("_limits", "_mask", "_paused", "_positions", "_categories", "_round", "_values", "_table")
+    __slots__ = ("_categories", "_limits", "_mask", "_paused", "_positions", "_round", "_table", "_values")
 
     def __init__(
         self,

@@ -76,7 +76,7 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
             revenue = float(rewards @ costs) * (category.worth / category.amount)
         elif costs.size not in (1, rewards.size):
             remedy = f"give {rewards.size} costs, or their total"
-            raise ParameterError(f"costs of {category.name!r}", batch.costs, "do not fit the rewards", remedy)
+            raise ParameterError("costs", batch.costs, "do not fit the rewards", remedy, category.name)
     values = DistinctRewards.of(view.statistic.of_rewards(rewards)) if rule.needs_values else None
     return Entry(sums._replace(revenue=revenue, cost=cost), values)
 
@@ -93,13 +93,11 @@ def reward_array(values: Any, category: Category, what: str = "rewards") -> Floa
         masked, array = True, np.empty(0)
     if masked or array.dtype.kind not in "biuf" or array.ndim > 1:
         problem = "is not a list of numbers"
-        raise RewardError(f"{what} of {category.name!r}", values, problem, "give numbers, one per client")
+        raise RewardError(what, values, problem, "give numbers, one per client", category.name)
     if not array.ndim:
         array = array.reshape(1)
     if not len(array):
-        raise EmptyObservationError(
-            f"{what} of {category.name!r}", values, "is empty", "give at least one client, or do not call"
-        )
+        raise EmptyObservationError(what, values, "is empty", "give at least one client, or do not call", category.name)
     return array.astype(np.float64)
 
 
@@ -108,43 +106,46 @@ def _costs(values: Rewards, category: Category) -> FloatArray:
     bad = np.flatnonzero(~((costs >= 0.0) & (costs <= check.LARGEST)))
     if bad.size:
         remedy = "give finite amounts, 0 or more"
-        raise ParameterError(f"costs of {category.name!r}", costs[bad[0]].item(), "is no cost", remedy)
+        raise ParameterError("costs", costs[bad[0]].item(), "is no cost", remedy, category.name)
     return costs
 
 
 def _unpaired(category: Category, costs: object) -> SumNotEnoughError:
     return SumNotEnoughError(
-        f"costs of {category.name!r}",
+        "costs",
         costs,
         "cannot be matched with repayments, and what comes back depends on the amount of that very loan",
         "give the rewards and the costs one by one",
+        category.name,
     )
 
 
 def reward_error(category: Category, value: float, support: Support, field: str = "reward") -> RewardError:
     """What is wrong with a reward that `kernels/view.py` refused."""
-    where = f"{field} of {category.name!r}"
-    remedy = f"give {support}"
+    name, remedy = category.name, f"give {support}"
     if math.isnan(value) or math.isinf(value):
-        return NotFiniteRewardError(where, value, "is not a finite number", remedy)
+        return NotFiniteRewardError(field, value, "is not a finite number", remedy, name)
     if value < 0.0 <= support.low:
-        return NegativeRewardError(where, value, "is negative", remedy)
+        return NegativeRewardError(field, value, "is negative", remedy, name)
     if support.low <= value <= support.high and not support.whole and not (support.open and value == support.low):
-        return OutsideSupportError(where, value, "is too large to be added up", "give it in another unit")
-    return OutsideSupportError(where, value, "cannot happen in this family", remedy)
+        return OutsideSupportError(field, value, "is too large to be added up", "give it in another unit", name)
+    return OutsideSupportError(field, value, "cannot happen in this family", remedy, name)
 
 
 def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry:
-    where = f"of {category.name!r}"
+    name = category.name
     if batch.count is None or batch.total is None:
         missing = "count" if batch.count is None else "total"
-        raise ParameterError(f"{missing} {where}", None, "is missing", "give rewards, or both count and total")
-    count = float(check.whole(f"count {where}", batch.count, least=0))
+        raise ParameterError(missing, None, "is missing", "give rewards, or both count and total", name)
+    try:
+        count = float(check.whole("count", batch.count, least=0))
+    except ParameterError as error:
+        raise error.about(name) from None
     if count == 0.0:
-        raise EmptyObservationError(f"count {where}", 0, "is nobody", "give at least one client, or do not call")
+        raise EmptyObservationError("count", 0, "is nobody", "give at least one client, or do not call", name)
     plain = check.number(batch.total)
     if plain is None:
-        raise RewardError(f"total {where}", batch.total, "is no sum of rewards", "give a finite number")
+        raise RewardError("total", batch.total, "is no sum of rewards", "give a finite number", name)
     total = float(plain) if check.fits(plain) else math.nan
     support = view.support
     _refuse_sum(total, category, view, rule)
@@ -159,7 +160,7 @@ def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry
             else f"each is {support}, so the total is {low:g} to {high:g}"
         )
         error = reward_error(category, total, support, "total")
-        raise type(error)(error.field, batch.total, f"cannot be the sum of {count:g} rewards", each)
+        raise type(error)("total", batch.total, f"cannot be the sum of {count:g} rewards", each, name)
     if batch.costs is None:
         cost = count * category.price
     elif category.amount is not None:
@@ -185,4 +186,4 @@ def _refuse_sum(total: float, category: Category, view: View, rule: Rule) -> Non
         why = f"may hide rewards that this policy cuts into [{cut.low:g}, {cut.high:g}] one by one"
     else:
         return
-    raise SumNotEnoughError(f"total of {category.name!r}", total, why, "give the rewards as a list")
+    raise SumNotEnoughError("total", total, why, "give the rewards as a list", category.name)

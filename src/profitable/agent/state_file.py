@@ -256,7 +256,8 @@ def restore(state: StateRecord) -> Agent:
     for k, record in enumerate(state.categories):
         if not agent._categories.view_of(k).can_sum_to(record.clients, record.total):
             problem = f"cannot be the sum over {record.clients} clients"
-            raise BrokenStateError(f"total of {record.name!r}", record.total, problem, "restore the file from a backup")
+            remedy = "restore the file from a backup"
+            raise BrokenStateError("total", record.total, problem, remedy, record.name)
     if agent._values is not None:
         agent._values = [_sample(record, agent._categories.view_of(k)) for k, record in enumerate(state.categories)]
     agent._renew(np.arange(len(agent)))

@@ -1,30 +1,18 @@
-"""The command line.  Thin: it reads arguments, calls the library and prints.  Heavy imports wait until needed."""
+"""The command line: which commands there are, and how it ends.  Heavy imports wait until a command needs them."""
 
-import json
 import os
 import signal
 import sys
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
+from profitable.cli import bounds, credit, lists, paper, simulate
+from profitable.cli.shared import DONE, INTERRUPTED, WRONG_INPUT, Stopped
 from profitable.version import VERSION
 
-if TYPE_CHECKING:
-    from profitable.errors import Interrupted
-
-DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
-
-POLICY_HELP = (
-    "kl-ucb, bayes-ucb, ts, kl-ucb+, kl-bernoulli-ucb, kl-bernoulli-ucb+, kl-gaussian-ucb, kl-emp-ucb or ucb-v; "
-    "parameters as kl-ucb:c=3."
-)
 NOTHING_KEPT = "profitable: interrupted; nothing was written. Run the same command to start again."
-FOUR_POLICIES = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
 
 app = typer.Typer(
     name="profitable",
@@ -53,225 +41,16 @@ def options(
         typer.echo(context.get_help())
 
 
-@app.command(epilog="Example: profitable paper --quick --experiment poisson --out results/poisson")
-def paper(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A look in about ten seconds: the paper's four experiments with few runs.")
-    ] = False,
-    experiment: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="May be given several times; all unless given: bernoulli, poisson, sharp-poisson, exponential; "
-            "long-bernoulli, long-poisson, long-exponential, arrivals, unlucky, bounds."
-        ),
-    ] = None,
-    variant: Annotated[
-        str | None,
-        typer.Option(
-            help="paper, authors (C - 1 ~ Poisson(rate - 1) and log(10 t/N) in the + policies) or both, the authors' "
-            "with fewer runs (default: both; paper with --quick)"
-        ),
-    ] = None,
-    runs: Annotated[int | None, typer.Option(help="Runs of every experiment, instead of its own number.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
-    workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for report, pictures and results (default: results/paper, with -quick and -NAME)"),
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Run everything anew, also what the folder holds already.")
-    ] = False,
-) -> None:
-    """Run the paper's experiments and write the report: curves, tables, the paper's claims put to the test.
-
-    What the folder holds already is taken over; after an interruption the same command goes on.
-    """
-    from profitable.paper.command import reproduce
-
-    # A part of the experiments has a folder of its own, so that it does not replace the whole report.
-    folder = out or Path("results") / "-".join(["paper", *(["quick"] if quick else []), *(experiment or [])])
-    size: dict[str, Any] = {"quick": quick, "variant": variant, "runs": runs, "seed": seed}
-    try:
-        typer.echo(reproduce(folder, experiments=experiment or [], **size, workers=workers, fresh=fresh))
-    except KeyboardInterrupt:
-        kept = f"what is finished is kept in {folder}, the report is not renewed"
-        kept = kept if folder.exists() else "nothing was written"
-        raise Stopped(f"interrupted; {kept}. Run the same command to go on.") from None
-
-
-@app.command(epilog="Example: profitable credit --policy kl-ucb --plays 20 --out results/credit")
-def credit(
-    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "ts",
-    rounds: Annotated[int, typer.Option(help="Rounds of lending in one play.")] = 500,
-    plays: Annotated[int, typer.Option(help="Independent plays; the table shows the first one and the mean.")] = 100,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for credit.png and credit.json.")] = Path("results/credit"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")] = False,
-) -> None:
-    """Play the paper's credit example: five borrower segments, and a lender who learns by lending."""
-    from rich.console import Console
-    from rich.progress import track
-
-    from profitable.paper import credit as example
-    from profitable.policy.policies import Policy
-
-    chosen = Policy.parse(policy)
-    console = Console(stderr=True)
-    with _output_folder(out):
-        steps = iter(track(range(plays), "playing", console=console, transient=True, disable=not console.is_terminal))
-        result = example.run(chosen, rounds=rounds, plays=plays, seed=seed, advance=lambda: next(steps, None))
-        next(steps, None)
-        files = result.save(out)
-    if as_json:
-        typer.echo(json.dumps(result.to_dict()))
-        return
-    typer.echo(f"The credit example of the paper: {rounds} rounds, policy {chosen}, seed {seed}.\n")
-    typer.echo("What the lender who learns found out (first play):")
-    typer.echo(result.learned_table())
-    typer.echo("\nWhat was earned, in money:")
-    typer.echo(result.earned_table())
-    typer.echo(f"\nPicture: {files[0]}   Numbers: {files[1]}")
-
-
-@app.command(
-    epilog="Example: profitable simulate segments.toml --policy kl-ucb --policy ts --horizon 1000000 --out results/seg"
-)
-def simulate(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML); docs/simulation.md shows one.")],
-    policy: Annotated[list[str], typer.Option(help=f"May be given several times: {POLICY_HELP}")] = FOUR_POLICIES,
-    horizon: Annotated[int, typer.Option(help="Rounds in a run, up to 10^15.")] = 10_000,
-    runs: Annotated[int, typer.Option(help="Independent runs of each policy.")] = 1_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 1,
-    checkpoints: Annotated[
-        str | None, typer.Option(help="Rounds to report, as 10,100,1000; spaced evenly in log t unless given.")
-    ] = None,
-    kernel: Annotated[
-        str, typer.Option(help="events skips time; rounds goes through every round. They have the same law.")
-    ] = "events",
-    workers: Annotated[int | None, typer.Option(help="Threads; one per core unless given.")] = None,
-    common_random_numbers: Annotated[
-        bool, typer.Option("--common-random-numbers", help="Policies share their clients; goes round by round.")
-    ] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for the result: numbers, manifest, picture.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")] = False,
-) -> None:
-    """Simulate policies in a scenario: regret with its error, accepted rounds, profit; exact in law, to any horizon."""
-    from profitable.errors import InputError, Interrupted, MissingBoundError
-    from profitable.simulation.result_folder import MANIFEST, fingerprint, forget
-    from profitable.simulation.runner import simulate as run
-    from profitable.simulation.scenario import Scenario
-    from profitable.simulation.settings import prepare
-
-    world = Scenario.load(scenario)
-    options: dict[str, Any] = {
-        "horizon": horizon,
-        "runs": runs,
-        "seed": seed,
-        "checkpoints": None if checkpoints is None else _whole_numbers("checkpoints", checkpoints),
-        "kernel": kernel,
-        "common_random_numbers": common_random_numbers,
-    }
-    # Without --out nothing is written, unless it is interrupted: then this folder keeps what is finished.
-    try:
-        spare = Path(f"profitable-{fingerprint(prepare(world, policy, **options).empty())}")
-    except InputError as error:
-        if " of '" not in error.field:
-            raise
-        remedy = "give bound = ... in the file" if isinstance(error, MissingBoundError) else error.remedy
-        raise type(error)(f"{scenario}: {error.field}", error.value, error.problem, remedy) from None
-    goes_on = resume and out is None and spare.exists()
-    folder = spare if goes_on else out
-    if resume and not (folder and (folder / MANIFEST).exists()):
-        typer.echo(f"profitable: note: nothing to resume in {folder or spare}; this starts afresh", err=True)
-    try:
-        result = run(world, policy, **options, workers=workers, out=folder, resume=resume)
-    except Interrupted as interrupted:
-        raise Stopped(_how_to_resume(interrupted, folder, spare)) from None
-    if goes_on:
-        forget(spare)
-    for note in result.notes():
-        typer.echo(f"profitable: note: {note}", err=True)
-    if as_json:
-        typer.echo(json.dumps(result.to_dict()))
-    else:
-        typer.echo(result.table())
-    if out is not None:
-        try:
-            result.plot(out / "regret.png")
-        except KeyboardInterrupt:
-            raise Stopped(f"interrupted while drawing; the numbers are all in {out}.") from None
-        if not as_json:
-            typer.echo(
-                f"\nPicture: {out / 'regret.png'}   Numbers: {out / 'statistics.parquet'}, {out / 'result.json'}"
-            )
-
-
-class Stopped(Exception):
-    """A command was interrupted, and this is what to say."""
-
-
-def _whole_numbers(option: str, text: str) -> list[int]:
-    from profitable.errors import ParameterError
-
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError(option, text, "is no list of rounds", "give whole numbers, as 10,100,1000") from None
-
-
-def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path) -> str:
-    """One line: what is kept, and how to go on."""
-    from profitable.errors import ProfitableError
-    from profitable.simulation.result import Result
-
-    result = interrupted.result
-    if not isinstance(result, Result):
-        return "interrupted before any run was finished; run the same command to start again."
-    kept = f"{result.finished} of {result.runs} runs are finished"
-    try:
-        if folder is None:
-            result.save(spare)
-    except ProfitableError as error:
-        return f"interrupted; {kept}, but could not be kept: {error}"
-    return f"interrupted; {kept} and kept in {folder or spare}; run the same command with --resume to go on."
-
-
-@app.command(epilog="Example: profitable bounds segments.toml --horizon 1000000000")
-def bounds(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
-    horizon: Annotated[int, typer.Option(help="T in the finite-time bounds.")] = 10_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")] = False,
-) -> None:
-    """Print the theorems for a scenario: the lower bound, and what the policies are proved not to exceed."""
-    from profitable.simulation.bounds_report import BoundsReport
-    from profitable.simulation.scenario import Scenario
-
-    report = BoundsReport(Scenario.load(scenario), horizon=horizon)
-    typer.echo(json.dumps(report.to_dict()) if as_json else report.table())
-
-
-@contextmanager
-def _output_folder(folder: Path) -> Generator[None]:
-    """Make a folder before the work that fills it; take it away again if the work does not get done."""
-    from profitable.errors import InputError
-
-    made: list[Path] = []
-    try:
-        made = [path for path in (folder, *folder.parents) if not path.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-        yield
-    except BaseException as error:
-        for path in made:
-            with suppress(OSError):
-                path.rmdir()
-        if isinstance(error, OSError):
-            problem = f"cannot be written ({error.strerror or error})"
-            raise InputError("out", str(folder), problem, "choose another folder") from None
-        raise
+COMMANDS: list[tuple[Callable[..., Any], str]] = [
+    (paper.paper, paper.EXAMPLE),
+    (credit.credit, credit.EXAMPLE),
+    (simulate.simulate, simulate.EXAMPLE),
+    (bounds.bounds, bounds.EXAMPLE),
+    (lists.policies, lists.POLICIES_EXAMPLE),
+    (lists.families, lists.FAMILIES_EXAMPLE),
+]
+for command, example in COMMANDS:
+    app.command(epilog=f"Example: {example}")(command)
 
 
 def _usage_message(error: typer.TyperException) -> str:
@@ -329,7 +108,3 @@ def main() -> None:
             raise
         typer.echo(f"profitable: {error}", err=True)
         sys.exit(WRONG_INPUT)
-
-
-if __name__ == "__main__":
-    main()

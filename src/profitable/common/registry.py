@@ -1,7 +1,7 @@
 """Registry: families and policies are listed by the classes themselves, at the moment they are defined.
 
-Public names, the command line, the tables of the documentation, the look of curves and the test matrix are all made from
-these lists.
+Public names, the command line, the tables of the documentation, the look of curves and the test matrix are all made
+from these lists.
 """
 
 import inspect
@@ -32,20 +32,27 @@ def exported(registry: dict[str, type[Kind]]) -> dict[str, type[Kind]]:
     return {cls.__name__: cls for cls in registry.values() if cls.__module__.startswith("profitable.")}
 
 
-def parameters(cls: type[Any]) -> str:
-    """The parameters of a class as they are written in a call: those that must be given end in `=`.
+HEADERS = ("name", "class", "what it is")
 
-    >>> from profitable import Gaussian, KLUCB
-    >>> parameters(Gaussian), parameters(KLUCB)
-    ('sigma=', 'c=0, inflate=1')
+
+def rows(registry: dict[str, type[Any]]) -> list[tuple[str, str, str]]:
+    """A table of the registered classes: name in files and on the command line, call in Python, first sentence.
+
+    >>> from profitable.model.families import FAMILIES
+    >>> rows(FAMILIES)[0]
+    ('bernoulli', 'Bernoulli()', 'Rewards 0 or 1: bought or not, repaid or not.')
     """
+    return [(name, f"{cls.__name__}({_parameters(cls)})", _summary(cls)) for name, cls in registry.items()]
+
+
+def _parameters(cls: type[Any]) -> str:
+    """The parameters as they are written in a call; those that have to be given end in `=`."""
     texts: list[str] = []
     for each in fields(cls):
-        default = "" if each.default is MISSING else f"{each.default:g}" if isinstance(each.default, float) else str(each.default)
-        texts.append(f"{each.name}={default}")
+        number = f"{each.default:g}" if isinstance(each.default, float) else str(each.default)
+        texts.append(f"{each.name}={'' if each.default is MISSING else number}")
     return ", ".join(texts)
 
 
-def summary(cls: type[Any]) -> str:
-    """The first sentence of the docstring."""
+def _summary(cls: type[Any]) -> str:
     return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())

@@ -1,7 +1,7 @@
 """The agent's table: rewards are checked, turned into statistics and added up, and the evidence is renewed.
 
-The table is one array of floats, [rows, K], with a column for each category, so that a decision can copy it in one step.
-`Row` names its rows: `table[Row.CLIENTS, k]` is the number of clients of category k.
+The table is one array of floats, [rows, K], with a column for each category, so that a decision can copy it in one
+step. `Row` names its rows: `table[Row.CLIENTS, k]` is the number of clients of category k.
 
 Example: `absorb(table, k, view_row, np.array([1.0, 0.0]))` adds 2 to CLIENTS, 1 to TOTAL, the worth of 1 to REVENUE and
 the price of two clients to COST, computes EVIDENCE anew and returns -1: no reward was illegal.
@@ -57,7 +57,7 @@ class Sums(NamedTuple):
 
 @kernel
 def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
-    """The position of the first illegal reward (-1 if none), and the sums; `revenue` is the plain sum of the rewards."""
+    """The place of the first illegal reward (-1 if none), and the sums; `revenue` is the plain sum of the rewards."""
     raw = 0.0
     total = 0.0
     total_lost = 0.0

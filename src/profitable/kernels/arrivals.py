@@ -9,8 +9,8 @@
 
 The Poisson part ("extra") of a stretch is drawn before its rewards are, and split when the stretch is.
 
-Example: 10 rounds of 1 + Poisson(3).  `draw_extra` draws about 30; with 28 of them `clients_in` says 38.  Split after round
-4, `share_of_extra` gives the first part a Binomial(28, 0.4) number.
+Example: 10 rounds of 1 + Poisson(3).  `draw_extra` draws about 30; with 28 of them `clients_in` says 38.  Split after
+round 4, `share_of_extra` gives the first part a Binomial(28, 0.4) number.
 """
 
 import math
@@ -41,7 +41,8 @@ CONSTANT, ONE_PLUS_POISSON, UNIFORM, LISTED = (int(code) for code in ArrivalsCod
 class Arrivals(NamedTuple):
     """A law of arrivals with its numbers.
 
-    What is written down comes beside it as `listed` [T + 1], the clients of the first 0, 1, 2, ... rounds; empty if nothing is.
+    What is written down comes beside it as `listed` [T + 1], the clients of the first 0, 1, 2, ... rounds; empty if
+    nothing is.
     """
 
     code: int
@@ -50,9 +51,7 @@ class Arrivals(NamedTuple):
 
 
 @kernel
-def clients_in(
-    rng: np.random.Generator, arrivals: Arrivals, listed: IntArray, t: int, rounds: int, extra: int
-) -> int:
+def clients_in(rng: np.random.Generator, arrivals: Arrivals, listed: IntArray, t: int, rounds: int, extra: int) -> int:
     """Clients of the rounds t + 1 .. t + rounds; `extra` is what Poisson arrivals bring beyond one per round."""
     if arrivals.code == ONE_PLUS_POISSON:
         return rounds + extra

@@ -1,8 +1,8 @@
 """The decorators that compile: `kernel` for functions, `step` for parts of them.
 
 Every compiled function of the project carries one of them, so that the compile options stand in one place.  Kernels are
-cached on disk: beside the source where that is writable, otherwise in the user's own cache folder (numba's rule).  Where
-neither is writable they are compiled anew in each process.
+cached on disk: beside the source where that is writable, otherwise in the user's own cache folder (numba's
+rule).  Where neither is writable they are compiled anew in each process.
 """
 
 import hashlib
@@ -29,8 +29,9 @@ def kernel(function: Function) -> Function:
     except RuntimeError:  # numba found no writable folder at all
         compiled = njit(**_OPTIONS)(function)
     else:
-        # Kernels are compiled into each other, but numba renews a cached one only when its own file has changed.  As part
-        # of the version, the stamp is compared before anything else is read: an old cache may name structs that are gone.
+        # Kernels are compiled into each other, but numba renews a cached one only when its own file has changed.  As
+        # part of the version, the stamp is compared before anything else is read: an old cache may name structs that
+        # are gone.
         file = cast(Any, compiled)._cache._cache_file
         file._source_stamp = SOURCES
         file._version = f"{file._version} {SOURCES}"

@@ -1,6 +1,7 @@
 """Evidence: how strongly, in nats, what was seen speaks against "the mean is at least the threshold".
 
-The one inequality of the project is `evidence <= patience` (`kernels/patience.py`).  A rule is a way to compute evidence:
+The one inequality of the project is `evidence <= patience` (`kernels/patience.py`).  A rule is a way to compute
+evidence:
 
 | rule              | evidence                                            | policies                               |
 | ----------------- | --------------------------------------------------- | -------------------------------------- |
@@ -13,9 +14,9 @@ The one inequality of the project is `evidence <= patience` (`kernels/patience.p
 Example: 2 of 10 Bernoulli clients against tau = 0.5.  `DIVERGENCE` gives 10 d(0.2, 0.5) = 1.927, `DIVERGENCE_PLUS` adds
 log 10 = 2.303, `POSTERIOR` gives 3.777.
 
-A new rule is one constant below with what it needs and is, and one branch: in `evidence_of_sums` if N and S are all it needs,
-else in `evidence`.  Everything else in
-the package asks the rule; what a rule does not promise is done the slow, right way.
+A new rule is one constant below with what it needs and is, and one branch: in `evidence_of_sums` if N and S are all it
+needs, else in `evidence`.  Everything else in the package asks the rule; what a rule does not promise is done the slow,
+right way.
 """
 
 import math
@@ -36,7 +37,9 @@ class Rule(NamedTuple):
     code: int
     needs_spread: bool = False  # `Seen.spread`: the squared deviations from the mean
     needs_values: bool = False  # `Seen.values` and `Seen.counts`: every distinct reward
-    is_monotone: bool = False  # from the sums alone, growing with N and falling with S: the smallest reward is the worst
+    is_monotone: bool = (
+        False  # from the sums alone, growing with N and falling with S: the smallest reward is the worst
+    )
     is_zero_above: bool = False  # no evidence while the mean is at or above the threshold
     is_posterior: bool = False  # minus the logarithm of a posterior probability: it takes a prior
     logarithms: float = math.nan  # k, if evidence is about N d + k log N for many clients; NaN if it is not

@@ -149,9 +149,9 @@ def _tail_evidence(law: Law, clients: float, total: float, threshold: float) -> 
 def posterior_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
     """-log P(mean >= threshold) under the Jeffreys posterior after `clients` clients with sum `total`.
 
-    A conjugate prior other than Jeffreys' is a number of imaginary clients.  So `clients` and `total` may be fractional,
-    and even slightly negative.  Without any client the evidence is 0.  With one it is positive, even where it
-    underflows: the posterior quantile of order 0 (Bayes-UCB at t = 1) accepts nobody.
+    A conjugate prior other than Jeffreys' is a number of imaginary clients.  So `clients` and `total` may be
+    fractional, and even slightly negative.  Without any client the evidence is 0.  With one it is positive, even where
+    it underflows: the posterior quantile of order 0 (Bayes-UCB at t = 1) accepts nobody.
     """
     if clients == 0.0 and total == 0.0:
         return 0.0
@@ -160,7 +160,7 @@ def posterior_evidence(law: Law, clients: float, total: float, threshold: float)
     if threshold >= law.high:
         return math.inf
     nats = _tail_evidence(law, clients, total, threshold)
-    return max(nats, SMALLEST_POSITIVE) if nats == nats else nats
+    return SMALLEST_POSITIVE if nats < SMALLEST_POSITIVE else nats  # which leaves NaN alone
 
 
 @kernel

@@ -5,8 +5,8 @@
 so that patience never falls.  A policy that draws (Thompson sampling) has an Exp(1) draw instead, one for each
 category and round.
 
-Example: with c = 0 and inflate = 1, an evidence of 2 nats is tolerated from patience(8) = log 8 = 2.079 on.  The smallest
-such t is `first_time(patience, 2.0)` = 8, and round 9 accepts.
+Example: with c = 0 and inflate = 1, an evidence of 2 nats is tolerated from patience(8) = log 8 = 2.079 on.  The
+smallest such t is `first_time(patience, 2.0)` = 8, and round 9 accepts.
 """
 
 import math

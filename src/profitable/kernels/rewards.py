@@ -9,8 +9,8 @@ How a batch of n clients is drawn (its feed) depends on what the policy needs of
 | `SINGLES` | every reward                                         | continuous rewards, cut or kept one by one       |
 | `PIECES`  | how many are cut, and the sum of the others          | Exponential rewards that are seldom cut          |
 
-Example: 1 000 Bernoulli(0.3) clients under kl-UCB are one Binomial(1 000, 0.3) draw, added to `run.total`.  The same number
-of Poisson(2) clients under KL-Emp-UCB are about ten binomial draws, one for each likely value.
+Example: 1 000 Bernoulli(0.3) clients under kl-UCB are one Binomial(1 000, 0.3) draw, added to `run.total`.  The same
+number of Poisson(2) clients under KL-Emp-UCB are about ten binomial draws, one for each likely value.
 
 A policy that needs the values keeps them in a sample [2, places]: values, and how often each came.  `run.kept` of the
 places are in use.
@@ -18,19 +18,16 @@ places are in use.
 
 import math
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from profitable.common.types import FloatArray
+from profitable.common.types import FloatArray, Record
 from profitable.kernels.compile import kernel
 from profitable.kernels.cut_exponential import draw_piece, largest_piece
 from profitable.kernels.draw import draw_binomial, draw_total
 from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE, Law, log_mass
 from profitable.kernels.statistic import IDENTITY, CodedStatistic, reward_of
-
-if TYPE_CHECKING:
-    from profitable.kernels.run_record import Record
 
 
 class Feed(IntEnum):
@@ -78,7 +75,7 @@ def make_room(sample: FloatArray, size: int, needed: int) -> FloatArray:
 
 
 @kernel
-def keep(run: "Record", sample: FloatArray, value: float, count: float) -> FloatArray:
+def keep(run: Record, sample: FloatArray, value: float, count: float) -> FloatArray:
     """Write one more value into the sample, and how often it came."""
     sample = make_room(sample, run.kept, run.kept + 1)
     sample[0, run.kept] = value
@@ -89,7 +86,7 @@ def keep(run: "Record", sample: FloatArray, value: float, count: float) -> Float
 
 @kernel
 def draw_singles(
-    rng: np.random.Generator, truth: Truth, clients: int, run: "Record", sample: FloatArray, keeps: bool
+    rng: np.random.Generator, truth: Truth, clients: int, run: Record, sample: FloatArray, keeps: bool
 ) -> FloatArray:
     """Draw every reward; `draw_batch` for continuous rewards that are cut or kept."""
     plain = truth.statistic.code == IDENTITY
@@ -119,15 +116,15 @@ def draw_cells(
     truth: Truth,
     cells: FloatArray,
     clients: int,
-    run: "Record",
+    run: Record,
     sample: FloatArray,
     keeps: bool,
 ) -> FloatArray:
     """Draw how many clients have each value; `draw_batch` for whole-number rewards that are cut or kept.
 
-    `cells` [4, D + 1] are the rewards that are told apart, most likely first: the reward; what the policy sees of it; the
-    probability that a reward is this one, given that it is none before; the cell of each reward 0, 1, ..., D - 1.  The last
-    column stands for all rewards from D on.
+    `cells` [4, D + 1] are the rewards that are told apart, most likely first: the reward; what the policy sees of it;
+    the probability that a reward is this one, given that it is none before; the cell of each reward 0, 1, ..., D -
+    1.  The last column stands for all rewards from D on.
     """
     told_apart = cells.shape[1] - 1
     one_by_one = clients <= told_apart
@@ -161,11 +158,12 @@ def draw_cells(
 
 @kernel
 def draw_pieces(
-    rng: np.random.Generator, truth: Truth, clients: int, run: "Record", sample: FloatArray, keeps: bool
+    rng: np.random.Generator, truth: Truth, clients: int, run: Record, sample: FloatArray, keeps: bool
 ) -> FloatArray:
     """Draw how many rewards are cut and the sum of the others; `draw_batch` for Exponential rewards.
 
-    The sample keeps the sums of pieces and how many rewards each holds.  `kernels/weigh.py` draws these if they are needed.
+    The sample keeps the sums of pieces and how many rewards each holds.  `kernels/weigh.py` draws these if they are
+    needed.
     """
     high = truth.cut_high
     bound = high / truth.mean
@@ -205,7 +203,7 @@ def draw_batch(
     truth: Truth,
     cells: FloatArray,
     clients: int,
-    run: "Record",
+    run: Record,
     sample: FloatArray,
     keeps: bool,
 ) -> FloatArray:

@@ -11,12 +11,12 @@ d(0, 0.5) = log 2 = 0.69, patience(1) = 0: round 2 is not.  patience(2) = log 2:
 
 import numpy as np
 
-from profitable.common.types import BoolArray, IntArray
+from profitable.common.types import BoolArray, IntArray, RecordArray
 from profitable.kernels.arrivals import clients_in, draw_extra
 from profitable.kernels.compile import kernel
 from profitable.kernels.patience import patience_at
 from profitable.kernels.rewards import draw_batch
-from profitable.kernels.run_record import Problem, RunArray, Signal, Tables, new_sample, of_run, pass_rounds
+from profitable.kernels.run_record import Problem, Signal, Tables, new_sample, of_run, pass_rounds
 from profitable.kernels.weigh import is_lazy, keeps_values, resolve, weigh
 
 
@@ -27,7 +27,7 @@ def run_rounds(
     signal: IntArray,
     problem: Problem,
     tables: Tables,
-    runs: RunArray,
+    runs: RecordArray,
 ) -> int:
     """Play all `runs`, which are new records.  Returns the number of finished ones: fewer if told to stop."""
     keeps, lazy = keeps_values(problem), is_lazy(problem)
@@ -47,7 +47,9 @@ def run_rounds(
                 accepts = weigh(problem, run, sample) <= tolerated
             pass_rounds(run, t + 1, accepts, own_tables)
             if accepts:
-                arrived = clients_in(world, problem.arrivals, tables.listed, t, 1, draw_extra(world, problem.arrivals, 1))
+                arrived = clients_in(
+                    world, problem.arrivals, tables.listed, t, 1, draw_extra(world, problem.arrivals, 1)
+                )
                 sample = draw_batch(world, problem.truth, tables.cells, arrived, run, sample, keeps)
                 run.arrived += arrived
         signal[Signal.DONE] += 1
@@ -56,7 +58,7 @@ def run_rounds(
 
 @kernel
 def accept_round(
-    world: np.random.Generator, problem: Problem, tables: Tables, t: int, accepts: BoolArray, runs: RunArray
+    world: np.random.Generator, problem: Problem, tables: Tables, t: int, accepts: BoolArray, runs: RecordArray
 ) -> None:
     """Round t + 1 of many runs, for policies that decide elsewhere: draw for those that accept, [runs].
 

@@ -8,12 +8,11 @@ Example: `pass_rounds(run, 120, True, tables)` at `run.now == 100` accepts the r
 """
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from profitable.common.types import FloatArray, IntArray
+from profitable.common.types import FloatArray, IntArray, Record
 from profitable.kernels.arrivals import Arrivals
 from profitable.kernels.compile import kernel, step
 from profitable.kernels.patience import Patience
@@ -47,15 +46,12 @@ RUN = np.dtype(
 
 PENDING = np.dtype([("rounds", np.int64), ("extra", np.int64)], align=True)  # rounds ahead, their Poisson arrivals
 
-Record = Any  # one record of an array, by reference; its fields are those above
-RunArray = npt.NDArray[np.void]  # [runs] of RUN
-
 
 NEVER = np.iinfo(np.int64).max
 
 
 class Signal(IntEnum):
-    """Places in the array by which threads talk: the caller writes STOP, the kernel counts the finished runs in DONE."""
+    """Places in the array by which threads talk: the caller writes STOP, the kernel counts finished runs in DONE."""
 
     STOP = 0
     DONE = 1

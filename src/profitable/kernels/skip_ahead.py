@@ -1,22 +1,23 @@
 """`run_events`: the law of `run_rounds`, without stepping through what cannot change.
 
-It rests on two facts (docs/mathematics.md).  While a category is rejected, nothing changes but time.  While it is accepted,
-evidence can grow only so fast: `room` is how many clients may come before it can pass patience.  All rounds of a block
-that brings no more than that are accepted whatever the rewards, so these are drawn at once.
+It rests on two facts (docs/mathematics.md).  While a category is rejected, nothing changes but time.  While it is
+accepted, evidence can grow only so fast: `room` is how many clients may come before it can pass patience.  All rounds
+of a block that brings no more than that are accepted whatever the rewards, so these are drawn at once.
 
-The clients of a block are drawn before it is known whether they fit.  If they do not, the block is cut in two, and the second
-half waits on a pile of pending rounds (`pile`, the next rounds on top).  What is on the pile is never drawn again.
+The clients of a block are drawn before it is known whether they fit.  If they do not, the block is cut in two, and the
+second half waits on a pile of pending rounds (`pile`, the next rounds on top).  What is on the pile is never drawn
+again.
 
 Example: after 1 000 accepted rounds with a mean well above the threshold there is room for 600 clients.  A block of 120
-rounds with 5 clients on average is drawn: 640 clients.  That is too many.  Cut in two, the first 60 rounds have 312.  They
-fit, and their 312 rewards are one draw.
+rounds with 5 clients on average is drawn: 640 clients.  That is too many.  Cut in two, the first 60 rounds have
+312.  They fit, and their 312 rewards are one draw.
 """
 
 import math
 
 import numpy as np
 
-from profitable.common.types import FloatArray, IntArray
+from profitable.common.types import FloatArray, IntArray, Record, RecordArray
 from profitable.kernels.arrivals import (
     average_clients,
     clients_in,
@@ -31,8 +32,6 @@ from profitable.kernels.rewards import draw_batch, draws_per_client
 from profitable.kernels.run_record import (
     PENDING,
     Problem,
-    Record,
-    RunArray,
     Signal,
     Tables,
     new_sample,
@@ -52,7 +51,7 @@ CANDIDATES = 3.0  # a block with more expected candidates for rejection is cut i
 
 @step
 def look_ahead(
-    world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RunArray, room: float
+    world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RecordArray, room: float
 ) -> int:
     """The number of rounds on top of the pile; if it is empty, a block is put there for the room there is."""
     if run.pending == 0:
@@ -64,7 +63,7 @@ def look_ahead(
 
 
 @kernel
-def cut(world: np.random.Generator, run: Record, pile: RunArray, first: int) -> int:
+def cut(world: np.random.Generator, run: Record, pile: RecordArray, first: int) -> int:
     """Cut the block on top of the pile in two, so that its first rounds are on top; returns their number."""
     rest = pile[run.pending - 1]
     if first < rest.rounds:
@@ -78,7 +77,7 @@ def cut(world: np.random.Generator, run: Record, pile: RunArray, first: int) -> 
 
 
 @step
-def most_on_top(problem: Problem, listed: IntArray, run: Record, pile: RunArray) -> float:
+def most_on_top(problem: Problem, listed: IntArray, run: Record, pile: RecordArray) -> float:
     """No more clients than this come in the rounds on top of the pile."""
     top = pile[run.pending - 1]
     return most_clients(problem.arrivals, listed, run.now, top.rounds, top.extra)
@@ -86,7 +85,7 @@ def most_on_top(problem: Problem, listed: IntArray, run: Record, pile: RunArray)
 
 @step
 def accept_top(
-    world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RunArray, sample: FloatArray
+    world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RecordArray, sample: FloatArray
 ) -> FloatArray:
     """Accept all rounds on top of the pile; returns the sample."""
     run.pending -= 1
@@ -99,9 +98,7 @@ def accept_top(
 
 
 @step
-def reject(
-    world: np.random.Generator, tables: Tables, run: Record, pile: RunArray, rounds: int
-) -> None:
+def reject(world: np.random.Generator, tables: Tables, run: Record, pile: RecordArray, rounds: int) -> None:
     """Reject that many rounds: they use up their share of the pending arrivals."""
     left = rounds
     while left > 0 and run.pending > 0:
@@ -115,7 +112,7 @@ def reject(
 
 @step
 def play_patiently(
-    world: np.random.Generator, signal: IntArray, problem: Problem, tables: Tables, run: Record, pile: RunArray
+    world: np.random.Generator, signal: IntArray, problem: Problem, tables: Tables, run: Record, pile: RecordArray
 ) -> None:
     """One run of a policy whose patience is a function of time."""
     keeps, lazy = keeps_values(problem), is_lazy(problem)
@@ -154,7 +151,7 @@ def play_by_chance(
     problem: Problem,
     tables: Tables,
     run: Record,
-    pile: RunArray,
+    pile: RecordArray,
 ) -> None:
     """One run of a policy that accepts with probability exp(-evidence)."""
     sample = new_sample(tables.cells, keeps_values(problem))
@@ -189,7 +186,7 @@ def play_by_chance(
 
 @step
 def rare_rejections(
-    world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RunArray
+    world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RecordArray
 ) -> tuple[int, float]:
     """A block in which rejections are rare: its length, and a ceiling for the probability of one in any of its rounds.
 
@@ -219,7 +216,7 @@ def rejected_rounds(own: np.random.Generator, nats: float) -> float:
 
 @step
 def accept_one(
-    world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RunArray, sample: FloatArray
+    world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RecordArray, sample: FloatArray
 ) -> FloatArray:
     """Accept the next round alone; returns the sample."""
     look_ahead(world, problem, tables.listed, run, pile, 0.0)
@@ -237,12 +234,12 @@ def run_events(
     signal: IntArray,
     problem: Problem,
     tables: Tables,
-    runs: RunArray,
+    runs: RecordArray,
 ) -> int:
     """Play all `runs`, which are new records.  Returns the number of finished ones: fewer if told to stop.
 
-    Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do not draw then follow the very path
-    of `run_rounds` with the same generators.
+    Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do not draw then follow the very
+    path of `run_rounds` with the same generators.
     """
     pile = np.zeros(DEEPEST, dtype=PENDING)
     for place in range(runs.size):

@@ -7,8 +7,8 @@
 | `LogRatio` | log(x / scale)        | Pareto: exponential with mean 1 - scale/mean    |
 | `Power`    | x ** shape            | Weibull: exponential with mean (mean/Gamma)^shape |
 
-A statistic is one class here and one branch in each of the two kernels `statistic_of` and `reward_of`.  The class says how
-means translate, the kernels how single rewards do.  A code that a kernel does not know gives NaN.
+A statistic is one class here and one branch in each of the two kernels `statistic_of` and `reward_of`.  The class says
+how means translate, the kernels how single rewards do.  A code that a kernel does not know gives NaN.
 
 >>> pareto = LogRatio(2.0)
 >>> pareto.of_mean(5.0), pareto.mean_of(0.6)  # 1 - 2/5, and back
@@ -87,7 +87,7 @@ def survivals(law: Law, statistic: CodedStatistic, mean: float, rewards: FloatAr
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """A statistic and how the mean of the rewards translates into its mean; the fields are the numbers of its kernels."""
+    """A statistic, and how the mean of the rewards translates into its mean; the fields are the numbers of its code."""
 
     code: ClassVar[int]
 

@@ -1,7 +1,7 @@
 """View: what a policy sees of a category, as the kernels read it.
 
-A view is a rule (which evidence), a law (how far from the threshold), a statistic (what is added up), the support (which
-rewards are legal) and imaginary clients (the prior).  `model/view.py` makes them.
+A view is a rule (which evidence), a law (how far from the threshold), a statistic (what is added up), the support
+(which rewards are legal) and imaginary clients (the prior).  `model/view.py` makes them.
 
 Example: kl-UCB on Bernoulli rewards is View(DIVERGENCE, Law(BINOMIAL, 0, 1, 1), CodedStatistic(IDENTITY), Support(0, 1,
 whole=True), 0, 0).

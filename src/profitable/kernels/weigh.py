@@ -1,19 +1,19 @@
 """The evidence of a run: from its sums, and from its sample where the rule needs more than sums.
 
-For Exponential rewards that are seldom cut (feed `PIECES`) only sums are drawn.  The single rewards are drawn later, given
-their sums, and only if they matter: they do not while the mean is at or above the threshold and the rule is zero there.
-The sample is then, in this order: the bound and how many rewards are cut to it; the rewards drawn singly; the pieces that
-are still sums.
+For Exponential rewards that are seldom cut (feed `PIECES`) only sums are drawn.  The single rewards are drawn later,
+given their sums, and only if they matter: they do not while the mean is at or above the threshold and the rule is zero
+there. The sample is then, in this order: the bound and how many rewards are cut to it; the rewards drawn singly; the
+pieces that are still sums.
 
-Example: 50 rewards drawn as one piece of sum 104, against a threshold of 2.  The mean is 2.08, so the evidence of KL-Emp-UCB
-is 0 whatever the single rewards are, and they stay undrawn.
+Example: 50 rewards drawn as one piece of sum 104, against a threshold of 2.  The mean is 2.08, so the evidence of
+KL-Emp-UCB is 0 whatever the single rewards are, and they stay undrawn.
 """
 
 import math
 
 import numpy as np
 
-from profitable.common.types import FloatArray, IntArray
+from profitable.common.types import FloatArray, IntArray, Record
 from profitable.kernels.agent_table import squared_deviations
 from profitable.kernels.compile import kernel, step
 from profitable.kernels.cut_exponential import split_up
@@ -21,7 +21,7 @@ from profitable.kernels.empirical import empirical_dual
 from profitable.kernels.evidence import EMPIRICAL, Seen, evidence, evidence_of_sums
 from profitable.kernels.exact import is_below
 from profitable.kernels.rewards import Feed, make_room
-from profitable.kernels.run_record import Problem, Record, Signal
+from profitable.kernels.run_record import Problem, Signal
 
 
 @step

@@ -14,10 +14,11 @@ evidence no further than 141 d(60/141, 0.5) = 1.6 nats, so 41 clients are certai
 
 import math
 
+from profitable.common.types import Record
 from profitable.kernels.compile import kernel, step
 from profitable.kernels.evidence import DIVERGENCE_PLUS, EMPIRICAL, VARIANCE, evidence_of_sums
 from profitable.kernels.law import variance
-from profitable.kernels.run_record import Problem, Record
+from profitable.kernels.run_record import Problem
 
 MOST = 1e19  # clients; no run has more
 WITH_CEILING = (EMPIRICAL, VARIANCE)  # rules that are not monotone, but whose growth is known

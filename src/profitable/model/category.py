@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from profitable.common import check
-from profitable.errors import ParameterError, ThresholdError
+from profitable.errors import ParameterError, ProfitableError, ThresholdError
 from profitable.model.families import Bernoulli, Family
 from profitable.model.prior import Prior
 
@@ -37,43 +37,46 @@ class Category:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not is_text(self.name):
             raise ParameterError("name", self.name, "is not a name", "give the category a text that is not empty")
+        try:
+            self._check()
+        except ProfitableError as error:
+            raise error.about(self.name) from None
+
+    def _check(self) -> None:
         if not isinstance(self.family, Family):
-            raise ParameterError(
-                f"family of {self.name!r}", self.family, "is not a family", "give for example profitable.Bernoulli()"
-            )
-        threshold = self.family.check_mean("threshold", self.threshold, of=self.name)
+            raise ParameterError("family", self.family, "is not a family", "give for example profitable.Bernoulli()")
+        threshold = self.family.check_mean("threshold", self.threshold)
         object.__setattr__(self, "threshold", threshold)
         if not self.family.view().holds_mean(threshold):
             problem, remedy = f"is beyond what the statistic of {self.family} can hold", "give rewards in another unit"
-            raise ThresholdError(f"threshold of {self.name!r}", self.threshold, problem, remedy)
+            raise ThresholdError("threshold", self.threshold, problem, remedy)
         if type(self.worth) is not float or self.worth != 1.0:
-            object.__setattr__(self, "worth", check.positive(f"worth of {self.name!r}", self.worth))
+            object.__setattr__(self, "worth", check.positive("worth", self.worth))
         if self.bound is not None:
-            object.__setattr__(self, "bound", check.finite(f"bound of {self.name!r}", self.bound))
+            object.__setattr__(self, "bound", check.finite("bound", self.bound))
             self._check_bound(self.bound)
         if self.amount is not None:
-            object.__setattr__(self, "amount", check.positive(f"amount of {self.name!r}", self.amount))
+            object.__setattr__(self, "amount", check.positive("amount", self.amount))
             if not isinstance(self.family, Bernoulli):
                 problem = f"makes {self.family} rewards a loan"
-                raise ParameterError(f"amount of {self.name!r}", self.amount, problem, "use Category.loan, or worth=")
+                raise ParameterError("amount", self.amount, problem, "use Category.loan, or worth=")
         if self.prior is not None:
             if not isinstance(self.prior, Prior):
                 remedy = "give for example Prior.like(clients=200, mean=0.91)"
-                raise ParameterError(f"prior of {self.name!r}", self.prior, "is not a prior", remedy)
+                raise ParameterError("prior", self.prior, "is not a prior", remedy)
             self.prior.imaginary_clients(self.family)
 
     def _check_bound(self, bound: float) -> None:
         natural = self.family.bounds
-        where = f"bound of {self.name!r}"
         if natural is not None and bound != natural[1]:
             raise ParameterError(
-                where, bound, f"is not the bound of {self.family}", f"leave it out, or give {natural[1]:g}"
+                "bound", bound, f"is not the bound of {self.family}", f"leave it out, or give {natural[1]:g}"
             )
         if bound <= 0.0 and natural is None:
-            raise ParameterError(where, bound, "is not positive", "give the largest reward that should count")
+            raise ParameterError("bound", bound, "is not positive", "give the largest reward that should count")
         if abs(self.threshold) > bound and natural is None:
             raise ParameterError(
-                where, bound, f"does not reach the threshold {self.threshold:g}", "give a bound beyond the threshold"
+                "bound", bound, f"does not reach the threshold {self.threshold:g}", "give a bound beyond the threshold"
             )
 
     @classmethod
@@ -87,10 +90,13 @@ class Category:
         >>> round(loan.threshold, 4), round(loan.worth), loan.price
         (0.8929, 1120, 1000.0)
         """
-        amount = check.positive(f"amount of {name!r}", amount)
-        growth = 1.0 + check.not_negative(f"rate of {name!r}", rate, "give a fraction: 0.12 for 12 %")
-        if growth > LARGEST_GROWTH:
-            raise ParameterError(f"rate of {name!r}", rate, "looks like percent", "give a fraction: 0.12 for 12 %")
+        try:
+            amount = check.positive("amount", amount)
+            growth = 1.0 + check.not_negative("rate", rate, "give a fraction: 0.12 for 12 %")
+            if growth > LARGEST_GROWTH:
+                raise ParameterError("rate", rate, "looks like percent", "give a fraction: 0.12 for 12 %")
+        except ProfitableError as error:
+            raise error.about(name) from None
         return cls(name, Bernoulli(), threshold=1.0 / growth, worth=amount * growth, prior=prior, amount=amount)
 
     @property
@@ -102,9 +108,8 @@ class Category:
         """The same category at another cost; a loan keeps its amount and changes its rate."""
         if self.amount is None:
             return replace(self, threshold=threshold)
-        threshold = self.family.check_mean("threshold", threshold, of=self.name)
-        if threshold == 0.0:
-            raise ParameterError(f"threshold of {self.name!r}", threshold, "is no loan's", "give 1 / (1 + rate)")
+        if self.family.check_mean("threshold", threshold) == 0.0:
+            raise ParameterError("threshold", threshold, "is no loan's", "give 1 / (1 + rate)", self.name)
         return replace(self, threshold=threshold, worth=self.amount / threshold)
 
     def bounds(self) -> tuple[float, float] | None:

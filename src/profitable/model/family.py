@@ -78,16 +78,14 @@ class Family(ABC):
         support = self.support
         return (support.low, support.high) if support.high < math.inf else None
 
-    def check_mean(self, field: str, value: object, *, of: str | None = None) -> float:
-        """`value` as a float, if it is a finite number of the mean domain; `of` names the category in the error."""
+    def check_mean(self, field: str, value: object) -> float:
+        """`value` as a float, if it is a finite number of the mean domain."""
         low, high = self.mean_domain
         plain = check.number(value)
         if check.fits(plain, low, high):
             return float(plain)
         remedy = f"give a finite number from {max(low, -check.LARGEST):g} to {min(high, check.LARGEST):g}"
-        raise ThresholdError(
-            field if of is None else f"{field} of {of!r}", value, f"is not in the mean domain of {self}", remedy
-        )
+        raise ThresholdError(field, value, f"is not in the mean domain of {self}", remedy)
 
     def divergence(self, x: float, y: float) -> float:
         """d(x, y): the Kullback-Leibler divergence from the law of mean x to the law of mean y (eq. 3)."""

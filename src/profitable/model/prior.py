@@ -128,5 +128,7 @@ class Prior:
             return self.first / view.law.size, self.second / view.law.size
         ratio = view.law.size / self.second
         if ratio > LARGEST_RATIO:
-            raise ParameterError("prior sd", self.second, f"is nothing beside sigma = {view.law.size:g}", "give a larger one")
+            raise ParameterError(
+                "prior sd", self.second, f"is nothing beside sigma = {view.law.size:g}", "give a larger one"
+            )
         return ratio**2, ratio**2 * self.first

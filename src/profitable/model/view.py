@@ -1,7 +1,7 @@
 """View: what a policy sees of a category.
 
-A policy that knows the family sees the family's own law through its sufficient statistic.  A policy for bounded rewards sees
-rewards cut into an interval, and a law of that interval.  Nothing else differs between the two.
+A policy that knows the family sees the family's own law through its sufficient statistic.  A policy for bounded rewards
+sees rewards cut into an interval, and a law of that interval.  Nothing else differs between the two.
 
 >>> from profitable import Exponential
 >>> view = Exponential().view()
@@ -9,7 +9,7 @@ rewards cut into an interval, and a law of that interval.  Nothing else differs 
 (1.0, Identity(), 'a finite number above 0')
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from profitable.kernels.evidence import Rule
 from profitable.kernels.law import BINOMIAL, GAUSSIAN, Law, deviance_by_gap
@@ -24,8 +24,8 @@ class View:
     """A law, a statistic, the legal rewards, and imaginary clients (the prior)."""
 
     law: Law
-    statistic: Statistic = Identity()
-    support: Support = Support()
+    statistic: Statistic = field(default_factory=Identity)
+    support: Support = field(default_factory=Support)
     prior_clients: float = 0.0
     prior_total: float = 0.0
 

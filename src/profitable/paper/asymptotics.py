@@ -6,13 +6,17 @@ import numpy as np
 
 from profitable.errors import InputError
 from profitable.kernels.special import gamma_evidence
-from profitable.policy.policies import Deterministic, Policy
-from profitable.simulation.kernel_input import tail_of, unlucky_rate
+from profitable.policy.policies import POLICIES
+from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
 from profitable.simulation.scenario import Scenario
 from profitable.theory import bounds
+from profitable.theory.unlucky_start import tail_of, unlucky_rate
 
-# Evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons).
-LOGARITHMS = {"kl-ucb": 0.0, "kl-ucb+": 1.0, "bayes-ucb": 0.5, "ts": 0.5}
+
+def has_closed_form(policy: str) -> bool:
+    """Whether evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons)."""
+    chosen = Policy.parse(policy)
+    return not isinstance(chosen, BoundedPolicy) and not math.isnan(chosen.rule.logarithms)
 
 
 def clients_by(nats: float, logarithms: float, log_t: float) -> float:
@@ -28,19 +32,22 @@ def clients_by(nats: float, logarithms: float, log_t: float) -> float:
     return low
 
 
-def expected_slope(scenario: Scenario, policy: str, start: float, end: float, *, inflate: float = 1.0) -> float:
+def expected_slope(scenario: Scenario, policy: str, start: float, end: float) -> float:
     """Regret of the unprofitable categories per log t between two times, with the logarithm in the evidence.
 
     It tends to the lower bound's constant, from below for k > 0: d N' = 1 - k/(N d + k) per log t.
     """
-    if policy not in LOGARITHMS:
-        raise InputError("policy", policy, "has no closed form here", f"choose from {', '.join(LOGARITHMS)}")
+    if not has_closed_form(policy):
+        known = ", ".join(name for name in POLICIES if has_closed_form(name))
+        raise InputError("policy", policy, "has no closed form here", f"choose from {known}")
+    chosen = Policy.parse(policy)
+    inflate = chosen.inflate if isinstance(chosen, Deterministic) else 1.0
     slope = 0.0
     for truth in scenario.truths:
         if truth.profitable or truth.loss == 0.0:
             continue
         nats = bounds.information(truth.category.family, truth.mean, truth.category.threshold)
-        late, early = (clients_by(nats, LOGARITHMS[policy], math.log(inflate * t)) for t in (end, start))
+        late, early = (clients_by(nats, chosen.rule.logarithms, math.log(inflate * t)) for t in (end, start))
         slope += truth.loss * (late - early) / (math.log(end) - math.log(start))
     return slope
 
@@ -54,8 +61,12 @@ def unlucky_slope(scenario: Scenario, policy: str) -> float:
     """
     chosen = Policy.parse(policy)
     inflate = chosen.inflate if isinstance(chosen, Deterministic) else 1.0
+    rates = [
+        unlucky_rate(truth.category, truth.mean, tail_of(chosen), truth.clients.first_round())
+        for truth in scenario.truths
+    ]
     return math.fsum(
-        truth.loss * truth.clients.average * unlucky_rate(truth, tail_of(chosen)) / inflate for truth in scenario.truths
+        truth.loss * truth.clients.average * rate / inflate for truth, rate in zip(scenario.truths, rates, strict=True)
     )
 
 

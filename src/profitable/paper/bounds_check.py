@@ -4,7 +4,7 @@ import numpy as np
 
 from profitable.common.text_tables import number
 from profitable.paper.finding import SURE, Finding, checkpoint, judge, not_run, plus_minus
-from profitable.paper.study import Outcome, Study
+from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.scenario import Truth
 from profitable.theory import bounds
 
@@ -14,17 +14,17 @@ PAPER_HORIZON = 1e4
 Row = tuple[str, ...]
 
 
-def decide_finite_time(study: Study, by_authors: bool) -> Finding:
+def decide_finite_time(reproduction: Reproduction, by_authors: bool) -> Finding:
     """Theorem 2; arrivals are replaced by bounded ones, so that the authors' variant changes nothing."""
-    outcomes = study.find("bounds")
-    if not outcomes:
+    trials = reproduction.find("bounds")
+    if not trials:
         return not_run("bounds")
     rows: list[Row] = []
     broken: list[str] = []
     vacuous: list[str] = []
     for t in TIMES:
-        for k, truth in enumerate(outcomes[0].result.scenario.truths):
-            clients, error = _wrong_clients(outcomes[0], "kl-ucb", k, t)
+        for k, truth in enumerate(trials[0].result.scenario.truths):
+            clients, error = _wrong_clients(trials[0], "kl-ucb", k, t)
             bound, proved, theorem = _theorem_2(truth, t)
             everybody = t * truth.clients.average
             label = f"{theorem} for {truth.category.name} at {number(t)}"
@@ -51,24 +51,24 @@ def decide_finite_time(study: Study, by_authors: bool) -> Finding:
     if vacuous:
         seen += f"Vacuous with ε < 1, as proved: {', '.join(vacuous)}; but the proof allows any ε. "
     seen += "With C − 1 ~ Poisson, as in the experiments, c⁺ and with it Theorem 2 (ii) are infinite at every T. "
-    seen += _leading_terms(outcomes[0])
+    seen += _leading_terms(trials[0])
     return Finding(verdict, seen, headers, tuple(rows))
 
 
-def decide_turned_away(study: Study, by_authors: bool) -> Finding:
+def decide_turned_away(reproduction: Reproduction, by_authors: bool) -> Finding:
     """Theorem 4 (ii); arrivals are replaced in both experiments, so that the authors' variant changes nothing."""
     windows = {"bounds": ("Bernoulli", 1e6, 1e12), "unlucky": ("Exponential", 1e2, 1e4)}
-    if len(study.find(*windows)) < len(windows):
+    if len(reproduction.find(*windows)) < len(windows):
         return not_run(*windows)
     rows: list[Row] = []
     grows: dict[str, bool] = {}
     for name, (family, start, end) in windows.items():
-        outcome = study.find(name)[0]
+        trial = reproduction.find(name)[0]
         grows[family] = False
-        for k, truth in enumerate(outcome.result.scenario.truths):
+        for k, truth in enumerate(trial.result.scenario.truths):
             if truth.profitable:
-                early, early_error = _wrong_rounds(outcome, "ts", k, start)
-                late, late_error = _wrong_rounds(outcome, "ts", k, end)
+                early, early_error = _wrong_rounds(trial, "ts", k, start)
+                late, late_error = _wrong_rounds(trial, "ts", k, end)
                 grows[family] |= late - early > SURE * np.hypot(early_error, late_error)
                 numbers = (plus_minus(early, early_error), plus_minus(late, late_error))
                 rows.append((family, truth.category.name, _short(start), _short(end), *numbers))
@@ -80,18 +80,18 @@ def decide_turned_away(study: Study, by_authors: bool) -> Finding:
     return Finding(verdict, seen, headers, tuple(rows))
 
 
-def _wrong_rounds(outcome: Outcome, policy: str, category: int, t: float) -> tuple[float, float]:
+def _wrong_rounds(trial: Trial, policy: str, category: int, t: float) -> tuple[float, float]:
     """Mean rounds in which a category is wrongly accepted (or rejected, if it is profitable) up to t, and the error."""
-    curve = outcome.curve(policy)
-    truth, place = outcome.result.scenario.truths[category], checkpoint(curve, t)
+    curve = trial.curve(policy)
+    truth, place = trial.result.scenario.truths[category], checkpoint(curve, t)
     rounds, error = curve.accepted_rounds[category, place], curve.error("accepted")[category, place]
     return float(curve.t[place] - rounds if truth.profitable else rounds), float(error)
 
 
-def _wrong_clients(outcome: Outcome, policy: str, category: int, t: float) -> tuple[float, float]:
+def _wrong_clients(trial: Trial, policy: str, category: int, t: float) -> tuple[float, float]:
     """The same in clients."""
-    rounds, error = _wrong_rounds(outcome, policy, category, t)
-    average = outcome.result.scenario.truths[category].clients.average
+    rounds, error = _wrong_rounds(trial, policy, category, t)
+    average = trial.result.scenario.truths[category].clients.average
     return rounds * average, error * average
 
 
@@ -109,19 +109,19 @@ def _theorem_2(truth: Truth, t: float) -> tuple[float, float | None, str]:
     return best(1000.0), best(1.0), "Theorem 2 (i)"
 
 
-def _leading_terms(outcome: Outcome) -> str:
+def _leading_terms(trial: Trial) -> str:
     """Theorems 3 and 4 leave constants open: what can be compared is the leading term at the horizon."""
-    horizon = float(outcome.result.horizon)
+    horizon = float(trial.result.horizon)
     shares: dict[str, list[float]] = {}
     for policy in ("bayes-ucb", "ts"):
         c = 5.0 if policy == "bayes-ucb" else 0.0
-        for k, truth in enumerate(outcome.result.scenario.truths):
+        for k, truth in enumerate(trial.result.scenario.truths):
             if truth.profitable:
                 continue
             model = (truth.category.family, truth.mean, truth.category.threshold)
             leading = bounds.thompson_unprofitable(*model, horizon=horizon, arrivals=truth.clients.bounds())
             leading *= 1.0 + c * np.log(np.log(horizon)) / np.log(horizon)
-            shares.setdefault(policy, []).append(_wrong_clients(outcome, policy, k, horizon)[0] / leading)
+            shares.setdefault(policy, []).append(_wrong_clients(trial, policy, k, horizon)[0] / leading)
     texts = [f"{policy} uses {min(part):.0%} to {max(part):.0%}" for policy, part in shares.items()]
     return (
         "The constants of Theorems 3 and 4 are left open by the paper; of their leading terms at T = 10¹² (ε → 0) "

@@ -10,24 +10,13 @@ from typing import Any, cast
 import altair as alt
 import numpy as np
 
+from profitable.common.looks import BLACK, BLUE, DASHED, GREEN, GREY, SHORT, Look
 from profitable.paper.credit import LENDERS, CreditResult
+from profitable.policy.looks import looks_of
 from profitable.simulation.curve import Curve
 from profitable.simulation.result import Result
 
-# Okabe and Ito's colours, told apart by colour-blind readers, and dashes as a second sign: (colour, dash).
-LOOKS: dict[str, tuple[str, list[int]]] = {
-    "kl-ucb": ("#0072B2", [1, 0]),
-    "kl-ucb+": ("#0072B2", [5, 3]),
-    "kl-ucb:c=3": ("#56B4E9", [5, 3]),
-    "bayes-ucb": ("#D55E00", [1, 0]),
-    "ts": ("#009E73", [1, 0]),
-    "kl-emp-ucb": ("#CC79A7", [8, 2, 2, 2]),
-    "kl-bernoulli-ucb": ("#E69F00", [1, 0]),
-    "kl-bernoulli-ucb+": ("#E69F00", [5, 3]),
-    "kl-gaussian-ucb": ("#56B4E9", [8, 2, 2, 2]),
-    "ucb-v": ("#000000", [1, 0]),
-}
-THEORY_LOOK = ("#000000", [1, 3])
+THEORY = Look(BLACK, (1, 3))
 LOWER_BOUND = "lower bound"
 LIMIT_OF = "limit of "
 BEST = "-best"  # ends the name of a close-up
@@ -111,9 +100,9 @@ def credit_figure(credit: CreditResult) -> Figure:
     every = max(1, credit.rounds // 100)
     rounds = [*range(0, credit.rounds, every), credit.rounds - 1]
     looks = {
-        "clairvoyant": ("#009E73", [5, 3]),
-        "learns": ("#0072B2", [1, 0]),
-        "accepts everybody": ("#666666", [2, 2]),
+        "clairvoyant": Look(GREEN, DASHED),
+        "learns": Look(BLUE),
+        "accepts everybody": Look(GREY, SHORT),
     }
     rows: list[dict[str, Any]] = []
     for place, lender in enumerate(LENDERS):
@@ -131,8 +120,8 @@ def credit_figure(credit: CreditResult) -> Figure:
         ]
     order = list(looks)
     legend = alt.Legend(title=None)
-    colours = alt.Scale(domain=order, range=[colour for colour, _ in looks.values()])
-    dashes = alt.Scale(domain=order, range=[dash for _, dash in looks.values()])
+    colours = alt.Scale(domain=order, range=[look.colour for look in looks.values()])
+    dashes = alt.Scale(domain=order, range=[list(look.dash) for look in looks.values()])
     base = alt.Chart(alt.NamedData(DATA)).encode(
         x=alt.X("round:Q", title="round", axis=alt.Axis(grid=False)),
         color=alt.Color("lender:N", scale=colours, sort=order, legend=legend),
@@ -197,10 +186,10 @@ def _rows(curve: Curve, log: bool) -> Rows:
 
 def _draw(rows: Rows, order: Sequence[str], *, title: str, x: str, y: str, log_y: bool) -> dict[str, Any]:
     """Lines with bands over a logarithmic axis; the legend hides and shows them, and pointing shows the values."""
-    looks = [_look(name) for name in order]
+    looks = _looks(order)
     legend = alt.Legend(title=None)
-    colours = alt.Scale(domain=order, range=[colour for colour, _ in looks])
-    dashes = alt.Scale(domain=order, range=[dash for _, dash in looks])
+    colours = alt.Scale(domain=order, range=[look.colour for look in looks])
+    dashes = alt.Scale(domain=order, range=[list(look.dash) for look in looks])
     colour = alt.Color("policy:N", scale=colours, sort=order, legend=legend)
     dash = alt.StrokeDash("policy:N", scale=dashes, sort=order, legend=legend)
     toggled = _toggle("policy", order)
@@ -227,11 +216,11 @@ def _draw(rows: Rows, order: Sequence[str], *, title: str, x: str, y: str, log_y
     return _plain(alt.layer(*layers), title, rows)
 
 
-def _look(name: str) -> tuple[str, list[int]]:
-    """Colour and dash of a policy, whatever its parameters; a limit has the colour of its policy, and dots."""
-    policy = name.removeprefix(LIMIT_OF)
-    look = LOOKS.get(policy) or LOOKS.get(policy.partition(":")[0]) or THEORY_LOOK
-    return look if policy == name else (look[0], THEORY_LOOK[1])
+def _looks(names: Sequence[str]) -> list[Look]:
+    """The looks of curves: a limit has the colour of its policy, and dots; the lower bound is black, and dotted."""
+    looks = looks_of([name for name in names if name != LOWER_BOUND and not name.startswith(LIMIT_OF)])
+    limits = {LIMIT_OF + name: Look(look.colour, THEORY.dash) for name, look in looks.items()}
+    return [(looks | limits | {LOWER_BOUND: THEORY})[name] for name in names]
 
 
 def _toggle(field: str, names: Sequence[str]) -> Any:

@@ -25,8 +25,8 @@ from profitable.paper.finding import (
     ratio_of,
     standard_errors,
 )
+from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import decide_lower_bound
-from profitable.paper.study import Outcome, Study
 from profitable.simulation.curve import Curve
 
 KNOWING = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")  # they know the family of the rewards
@@ -57,32 +57,32 @@ def bend(curve: Curve) -> tuple[float, float]:
     return ratio_of(late, (before, float(np.hypot(error[early], error[middle])) / width_early))
 
 
-def decide_growth(study: Study, by_authors: bool) -> Finding:
+def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
     """Regret grows logarithmically."""
-    outcomes = study.find(*PAPER, by_authors=by_authors)
-    if not outcomes:
+    trials = reproduction.find(*PAPER, by_authors=by_authors)
+    if not trials:
         return not_run(*PAPER)
     rows: list[tuple[str, ...]] = []
     bent: list[str] = []
     straight: dict[bool, list[bool]] = {True: [], False: []}  # by whether the policy knows the family
-    for outcome in outcomes:
-        for curve in outcome.result.curves:
+    for trial in trials:
+        for curve in trial.result.curves:
             ratio, error = bend(curve)
             is_straight = ratio - SURE * error >= 1.0 / ALIKE and ratio + SURE * error <= ALIKE
             is_bent = ratio - SURE * error > ALIKE or ratio + SURE * error < 1.0 / ALIKE
             straight[base(curve) in KNOWING].append(is_straight)
             word = "yes" if is_straight else "no" if is_bent else "not decided"
             few = FEW if curve.carried_by_few[-1] else ""
-            rows.append((outcome.experiment.name, curve.policy, plus_minus(ratio, error) + few, word))
+            rows.append((trial.experiment.name, curve.policy, plus_minus(ratio, error) + few, word))
             if is_bent:
-                bent.append(f"{curve.policy} in {outcome.experiment.name} ({ratio:.2f}, {_why(curve, ratio)})")
+                bent.append(f"{curve.policy} in {trial.experiment.name} ({ratio:.2f}, {_why(curve, ratio)})")
     everybody = straight[True] + straight[False]
     verdict = judge(shown=all(everybody), refuted=bool(bent), restriction=all(straight[True]))
     undecided = len(rows) - sum(everybody) - len(bent)
     seen = f"{sum(everybody)} of {len(rows)} curves are straight over log t in the last decade"
     seen += f", {undecided} are not decided" if undecided else ""
     seen += f"; not straight: {', '.join(bent)}." if bent else "."
-    return Finding(verdict, only(outcomes, PAPER) + seen, ("experiment", "policy", "bend", "straight"), tuple(rows))
+    return Finding(verdict, only(trials, PAPER) + seen, ("experiment", "policy", "bend", "straight"), tuple(rows))
 
 
 def _why(curve: Curve, ratio: float) -> str:
@@ -94,37 +94,35 @@ def _why(curve: Curve, ratio: float) -> str:
     return f"accepts unprofitable categories in {share:.0%} of the rounds"
 
 
-def decide_gaussian(study: Study, by_authors: bool) -> Finding:
+def decide_gaussian(reproduction: Reproduction, by_authors: bool) -> Finding:
     """kl-Gaussian is worse than kl-Bernoulli."""
     names = ("bernoulli", "poisson", "exponential")
-    outcomes = study.find(*names, by_authors=by_authors)
-    if not outcomes:
+    trials = reproduction.find(*names, by_authors=by_authors)
+    if not trials:
         return not_run(*names)
     rows: list[tuple[str, ...]] = []
     leads: list[float] = []
-    for outcome in outcomes:
+    for trial in trials:
         # For Bernoulli rewards kl-UCB-4P is kl-Bernoulli-UCB-4P.
-        other = outcome.curve("kl-ucb" if outcome.experiment.name.startswith("bernoulli") else "kl-bernoulli-ucb")
-        gaussian = outcome.curve("kl-gaussian-ucb")
+        other = trial.curve("kl-ucb" if trial.experiment.name.startswith("bernoulli") else "kl-bernoulli-ucb")
+        gaussian = trial.curve("kl-gaussian-ucb")
         leads.append(lead(other, gaussian))
         ratio = float(gaussian.regret[-1] / other.regret[-1])
-        rows.append(
-            (outcome.experiment.name, final(gaussian), final(other), f"{ratio:.2f}", standard_errors(leads[-1]))
-        )
+        rows.append((trial.experiment.name, final(gaussian), final(other), f"{ratio:.2f}", standard_errors(leads[-1])))
     verdict = judge(
         shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.max(leads) > SURE)
     )
     ratios = ", ".join(f"{row[3]} ({row[0]})" for row in rows)
-    seen = f"{only(outcomes, names)}The regret of kl-Gaussian over that of kl-Bernoulli: {ratios}."
+    seen = f"{only(trials, names)}The regret of kl-Gaussian over that of kl-Bernoulli: {ratios}."
     return Finding(verdict, seen, ("experiment", "kl-Gaussian", "kl-Bernoulli", "ratio", "difference"), tuple(rows))
 
 
-def decide_alike(study: Study, by_authors: bool) -> Finding:
+def decide_alike(reproduction: Reproduction, by_authors: bool) -> Finding:
     """All others are alike in the Bernoulli case."""
-    outcomes = study.find("bernoulli", by_authors=by_authors)
-    if not outcomes:
+    trials = reproduction.find("bernoulli", by_authors=by_authors)
+    if not trials:
         return not_run("bernoulli")
-    curves = by_regret(outcomes[0], (*KNOWING, "kl-emp-ucb"))
+    curves = by_regret(trials[0], (*KNOWING, "kl-emp-ucb"))
     slopes = [curve.slope(curve.t[checkpoint(curve, curve.t[-1] / 10.0)]) for curve in curves]
     regrets = [(float(curve.regret[-1]), float(curve.stderr[-1])) for curve in curves]
     spread = ratio_of(regrets[-1], regrets[0])
@@ -145,87 +143,85 @@ def decide_alike(study: Study, by_authors: bool) -> Finding:
     return Finding(verdict, seen, ("policy", "regret", "slope per log t, last decade"), tuple(rows))
 
 
-def decide_knowledge(study: Study, by_authors: bool) -> Finding:
+def decide_knowledge(reproduction: Reproduction, by_authors: bool) -> Finding:
     """Policies that know the family beat those that do not."""
-    if not study.find("poisson", by_authors=by_authors):
+    if not reproduction.find("poisson", by_authors=by_authors):
         return not_run("poisson")
     names = ("poisson", "exponential")
-    outcomes = study.find(*names, by_authors=by_authors)
+    trials = reproduction.find(*names, by_authors=by_authors)
     rows: list[tuple[str, ...]] = []
     leads: list[float] = []
-    for outcome in outcomes:
-        worst = by_regret(outcome, KNOWING)[-1]
-        best = next(curve for curve in by_regret(outcome) if base(curve) not in KNOWING)
+    for trial in trials:
+        worst = by_regret(trial, KNOWING)[-1]
+        best = next(curve for curve in by_regret(trial) if base(curve) not in KNOWING)
         leads.append(lead(worst, best))
         ratio = float(best.regret[-1] / worst.regret[-1])
         known, unknown = f"{worst.policy}: {final(worst)}", f"{best.policy}: {final(best)}"
-        rows.append((outcome.experiment.name, known, unknown, f"{ratio:.1f}", standard_errors(leads[-1])))
+        rows.append((trial.experiment.name, known, unknown, f"{ratio:.1f}", standard_errors(leads[-1])))
     verdict = judge(shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=leads[0] > SURE)
     ratios = ", ".join(f"{row[3]} times ({row[0]})" for row in rows)
-    seen = (
-        f"{only(outcomes, names)}The best that does not know the family loses {ratios} what the worst that does loses."
-    )
+    seen = f"{only(trials, names)}The best that does not know the family loses {ratios} what the worst that does loses."
     headers = ("experiment", "worst that knows", "best that does not", "ratio", "difference")
     return Finding(verdict, seen, headers, tuple(rows))
 
 
-def winners(outcome: Outcome) -> str:
+def winners(trial: Trial) -> str:
     """The policies with the smallest regret: all that the best one is not ahead of by 4 standard errors."""
-    best, *others = by_regret(outcome)
+    best, *others = by_regret(trial)
     return " and ".join([best.policy, *(curve.policy for curve in others if not lead(best, curve) > SURE)])
 
 
-def decide_best(study: Study, by_authors: bool) -> Finding:
+def decide_best(reproduction: Reproduction, by_authors: bool) -> Finding:
     """Thompson sampling and Bayes-UCB perform best."""
-    outcomes = study.find(*PAPER, by_authors=by_authors)
-    if not outcomes:
+    trials = reproduction.find(*PAPER, by_authors=by_authors)
+    if not trials:
         return not_run(*PAPER)
     bayesian = ("ts", "bayes-ucb")
     leads = [
-        lead(outcome.curve(mine), other)
-        for outcome in outcomes
+        lead(trial.curve(mine), other)
+        for trial in trials
         for mine in bayesian
-        for other in outcome.result.curves
+        for other in trial.result.curves
         if base(other) not in bayesian
     ]
-    of_three = [lead(each.curve(mine), each.curve("kl-ucb")) for each in outcomes for mine in bayesian]
+    of_three = [lead(each.curve(mine), each.curve("kl-ucb")) for each in trials for mine in bayesian]
     verdict = judge(
         shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.min(of_three) > SURE)
     )
-    best = ", ".join(f"{winners(outcome)} ({outcome.experiment.name})" for outcome in outcomes)
-    seen = f"{only(outcomes, PAPER)}Smallest regret, where several are not told apart: {best}."
+    best = ", ".join(f"{winners(trial)} ({trial.experiment.name})" for trial in trials)
+    seen = f"{only(trials, PAPER)}Smallest regret, where several are not told apart: {best}."
     if verdict == RESTRICTED:
         seen += " Among the three policies that the paper analyses, both Bayesian ones are ahead of kl-UCB everywhere."
-    return Finding(verdict, seen, ("experiment", "regrets of those that know the family"), _ranking(outcomes))
+    return Finding(verdict, seen, ("experiment", "regrets of those that know the family"), _ranking(trials))
 
 
-def _ranking(outcomes: list[Outcome]) -> tuple[tuple[str, ...], ...]:
+def _ranking(trials: list[Trial]) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
-            outcome.experiment.name,
-            "; ".join(f"{curve.policy} {final(curve)}" for curve in by_regret(outcome) if base(curve) in KNOWING),
+            trial.experiment.name,
+            "; ".join(f"{curve.policy} {final(curve)}" for curve in by_regret(trial) if base(curve) in KNOWING),
         )
-        for outcome in outcomes
+        for trial in trials
     )
 
 
-def decide_thompson(study: Study, by_authors: bool) -> Finding:
+def decide_thompson(reproduction: Reproduction, by_authors: bool) -> Finding:
     """Thompson sampling is slightly ahead."""
-    outcomes = study.find(*PAPER, by_authors=by_authors)
-    if not outcomes:
+    trials = reproduction.find(*PAPER, by_authors=by_authors)
+    if not trials:
         return not_run(*PAPER)
     rows: list[tuple[str, ...]] = []
     leads: list[float] = []
     of_three: list[float] = []
-    for outcome in outcomes:
-        thompson = outcome.curve("ts")
-        rival = next(curve for curve in by_regret(outcome) if base(curve) != "ts")
-        analysed = next(curve for curve in by_regret(outcome, ANALYSED) if base(curve) != "ts")
+    for trial in trials:
+        thompson = trial.curve("ts")
+        rival = next(curve for curve in by_regret(trial) if base(curve) != "ts")
+        analysed = next(curve for curve in by_regret(trial, ANALYSED) if base(curve) != "ts")
         leads.append(lead(thompson, rival))
         of_three.append(lead(thompson, analysed))
         rows.append(
             (
-                outcome.experiment.name,
+                trial.experiment.name,
                 final(thompson),
                 f"{rival.policy}: {final(rival)} ({standard_errors(leads[-1])})",
                 f"{analysed.policy}: {final(analysed)} ({standard_errors(of_three[-1])})",
@@ -236,15 +232,15 @@ def decide_thompson(study: Study, by_authors: bool) -> Finding:
     )
     gains = ", ".join(
         f"{float(each.curve('ts').regret[-1] / each.curve('bayes-ucb').regret[-1]) - 1.0:+.0%} ({each.experiment.name})"
-        for each in outcomes
+        for each in trials
     )
     behind = [f"{row[2].partition(':')[0]} ({row[0]})" for row, ahead in zip(rows, leads, strict=True) if ahead < -SURE]
-    seen = f"{only(outcomes, PAPER)}The regret of Thompson sampling beside that of Bayes-UCB: {gains}"
+    seen = f"{only(trials, PAPER)}The regret of Thompson sampling beside that of Bayes-UCB: {gains}"
     seen += f"; it is behind {', '.join(behind)}." if behind else "; no policy is ahead of it by 4 standard errors."
     return Finding(verdict, seen, ("experiment", "TS", "best other", "best other of the three analysed"), tuple(rows))
 
 
-DECIDED_BY: dict[str, Callable[[Study, bool], Finding]] = {
+DECIDED_BY: dict[str, Callable[[Reproduction, bool], Finding]] = {
     "growth": decide_growth,
     "gaussian": decide_gaussian,
     "alike": decide_alike,

@@ -14,7 +14,7 @@ from profitable.model.category import is_text
 from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
 from profitable.paper.finding import FEW, final, plus_minus
-from profitable.paper.study import Study, conduct
+from profitable.paper.reproduction import Reproduction, conduct
 from profitable.paper.summary import summarise
 from profitable.policy.policies import ThompsonSampling
 
@@ -43,7 +43,7 @@ def reproduce(
         variant = "paper" if quick else "both"
     chosen = choose(experiments, variant=variant, runs=runs, quick=quick)
     start = time.perf_counter()
-    study = conduct(chosen, folder=folder, seed=seed, workers=workers, fresh=fresh)
+    reproduction = conduct(chosen, folder=folder, seed=seed, workers=workers, fresh=fresh)
     simulated = time.perf_counter() - start
     plays = CREDIT_PLAYS_QUICK if quick else CREDIT_PLAYS
     with Progress(total=plays + 1.3 * len(chosen), title="report") as bar:
@@ -54,10 +54,12 @@ def reproduce(
 
         example = credit.run(ThompsonSampling(), rounds=CREDIT_ROUNDS, plays=plays, seed=seed, advance=advance)
         command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
-        summary = summarise(study, example)
+        summary = summarise(reproduction, example)
         scale = 1.0 if quick else 1.25
         try:
-            files = report.write_report(study, example, summary, folder, command=command, scale=scale, advance=advance)
+            files = report.write_report(
+                reproduction, example, summary, folder, command=command, scale=scale, advance=advance
+            )
         except OSError as error:
             problem = f"cannot be written ({error.strerror or error})"
             remedy = "make room there, and run the same command again: the simulations are kept"
@@ -65,7 +67,7 @@ def reproduce(
     reported = time.perf_counter() - start - simulated
     return "\n\n".join(
         [
-            *_regret_tables(study),
+            *_regret_tables(reproduction),
             _claims_table(summary),
             f"Took {simulated:.0f} s for the simulations and {reported:.0f} s for the report.",
             f"Report: {files[0]}   Numbers: {files[2]}   Pictures beside them.",
@@ -101,28 +103,26 @@ def _claims_table(summary: dict[str, Any]) -> str:
     return f"The paper's claims:\n{text_table(['claim', 'as in the paper', 'as the authors ran it'], rows)}"
 
 
-def _regret_tables(study: Study) -> list[str]:
+def _regret_tables(reproduction: Reproduction) -> list[str]:
     """Final regrets of the paper's experiments side by side."""
     parts: list[str] = []
     for by_authors in (False, True):
-        outcomes = study.find(*PAPER, by_authors=by_authors)
-        if not outcomes:
+        trials = reproduction.find(*PAPER, by_authors=by_authors)
+        if not trials:
             continue
-        names = list(dict.fromkeys(policy for outcome in outcomes for policy in outcome.result.policies))
+        names = list(dict.fromkeys(policy for trial in trials for policy in trial.result.policies))
         rows = [
             [
                 name,
-                *(final(outcome.result[name]) if name in outcome.result.policies else "" for outcome in outcomes),
+                *(final(trial.result[name]) if name in trial.result.policies else "" for trial in trials),
             ]
             for name in names
         ]
-        rows.append(
-            ["(lower bound)", *(plus_minus(float(outcome.result.lower_bound[-1]), 0.0) for outcome in outcomes)]
-        )
-        headers = ["policy", *(outcome.experiment.name for outcome in outcomes)]
-        runs = ", ".join(dict.fromkeys(number(outcome.result.finished) for outcome in outcomes))
-        horizon = number(outcomes[0].result.horizon)
-        title = f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed {study.seed}"
+        rows.append(["(lower bound)", *(plus_minus(float(trial.result.lower_bound[-1]), 0.0) for trial in trials)])
+        headers = ["policy", *(trial.experiment.name for trial in trials)]
+        runs = ", ".join(dict.fromkeys(number(trial.result.finished) for trial in trials))
+        horizon = number(trials[0].result.horizon)
+        title = f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed {reproduction.seed}"
         parts.append(f"{title}{', as the authors ran it' if by_authors else ''}:\n{text_table(headers, rows)}")
     if any(FEW in part for part in parts):
         parts.append("† A few unlucky runs carry the mean: its true error is larger than the one shown.")

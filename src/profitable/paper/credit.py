@@ -130,7 +130,7 @@ class CreditResult:
 
     def save(self, folder: Path) -> list[Path]:
         """Write credit.json and credit.png into a folder."""
-        from profitable.simulation.plots import save_credit
+        from profitable.paper.credit_picture import save_credit
 
         folder.mkdir(parents=True, exist_ok=True)
         numbers = folder / "credit.json"

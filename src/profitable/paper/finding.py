@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.text_tables import number
-from profitable.paper.study import Outcome, Study
+from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.curve import Curve
 
 HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
@@ -38,18 +38,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, where, and how it is decided; `decide` takes a study and whether to look at the variant."""
+    """What the paper says, where, and how it is decided; `decide` is told whether to look at the authors' variant."""
 
     key: str
     statement: str
     source: str
     test: str
-    decide: Callable[[Study, bool], Finding]
+    decide: Callable[[Reproduction, bool], Finding]
 
-    def finding(self, study: Study, *, by_authors: bool) -> Finding:
+    def finding(self, reproduction: Reproduction, *, by_authors: bool) -> Finding:
         """What the test says; nothing is decided on a handful of runs, whose standard errors mean little."""
-        found = self.decide(study, by_authors)
-        runs = min((outcome.result.finished for outcome in study.outcomes.values()), default=0)
+        found = self.decide(reproduction, by_authors)
+        runs = min((trial.result.finished for trial in reproduction.trials.values()), default=0)
         if found.verdict == NOT_RUN or runs >= FEWEST_RUNS:
             return found
         return replace(found, verdict=UNDECIDED, seen=f"{runs} runs are too few to decide. {found.seen}")
@@ -69,11 +69,11 @@ def judge(*, shown: bool, refuted: bool, restriction: bool) -> str:
     return UNDECIDED
 
 
-def only(outcomes: Sequence[Outcome], names: Sequence[str]) -> str:
+def only(trials: Sequence[Trial], names: Sequence[str]) -> str:
     """A sentence if not all of the experiments that a claim is about were run."""
-    if len(outcomes) == len(names):
+    if len(trials) == len(names):
         return ""
-    return f"Decided on {', '.join(outcome.experiment.name for outcome in outcomes)} alone. "
+    return f"Decided on {', '.join(trial.experiment.name for trial in trials)} alone. "
 
 
 def plus_minus(value: float, error: float) -> str:
@@ -122,7 +122,7 @@ def ratio_of(first: tuple[float, float], second: tuple[float, float]) -> tuple[f
     return value, abs(value) * float(np.hypot(first[1] / first[0], second[1] / second[0]))
 
 
-def by_regret(outcome: Outcome, policies: Sequence[str] = ()) -> list[Curve]:
+def by_regret(trial: Trial, policies: Sequence[str] = ()) -> list[Curve]:
     """Curves from the smallest final regret to the largest."""
-    curves = [outcome.curve(policy) for policy in policies] or outcome.result.curves
+    curves = [trial.curve(policy) for policy in policies] or trial.result.curves
     return sorted(curves, key=lambda curve: float(curve.regret[-1]))

@@ -8,8 +8,8 @@ import numpy as np
 from profitable.common.text_tables import number
 from profitable.paper.asymptotics import unlucky_at_least, unlucky_at_most, unlucky_slope
 from profitable.paper.finding import checkpoint, plus_minus
+from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, START, slopes
-from profitable.paper.study import Outcome, Study
 from profitable.theory import bounds
 
 UNLUCKY_TIMES = (100, 1_000, 10_000)
@@ -40,23 +40,23 @@ class Answer:
         }
 
 
-def answers(study: Study) -> list[Answer]:
+def answers(reproduction: Reproduction) -> list[Answer]:
     """Those whose experiments were run."""
     found: list[Answer] = []
-    for outcome in study.find("arrivals"):
-        found.append(_factor(outcome, study.find(LONG[0])))
-    for outcome in study.find("unlucky"):
-        found.append(_unlucky(outcome))
+    for trial in reproduction.find("arrivals"):
+        found.append(_factor(trial, reproduction.find(LONG[0])))
+    for trial in reproduction.find("unlucky"):
+        found.append(_unlucky(trial))
     return found
 
 
-def _factor(outcome: Outcome, long: list[Outcome]) -> Answer:
+def _factor(trial: Trial, long: list[Trial]) -> Answer:
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
-    for curve in outcome.result.curves:
+    for curve in trial.result.curves:
         place = checkpoint(curve, START)
         width = float(np.log(curve.t[-1]) - np.log(curve.t[place]))
-        for k, truth in enumerate(outcome.result.scenario.truths):
+        for k, truth in enumerate(trial.result.scenario.truths):
             nats = bounds.information(truth.category.family, truth.mean, truth.category.threshold)
             scale = truth.clients.average * nats / width
             accepted, error = curve.accepted_rounds[k], curve.error("accepted")[k]
@@ -77,12 +77,12 @@ def _factor(outcome: Outcome, long: list[Outcome]) -> Answer:
     )
 
 
-def _unlucky(outcome: Outcome) -> Answer:
-    truth = outcome.result.scenario.truths[0]
+def _unlucky(trial: Trial) -> Answer:
+    truth = trial.result.scenario.truths[0]
     ratio = truth.category.threshold / truth.mean
     rows: list[tuple[str, ...]] = []
-    thompson = outcome.curve("ts")
-    for curve in outcome.result.curves:
+    thompson = trial.curve("ts")
+    for curve in trial.result.curves:
         cells = [curve.policy]
         for t in UNLUCKY_TIMES:
             place = checkpoint(curve, t)
@@ -95,7 +95,7 @@ def _unlucky(outcome: Outcome) -> Answer:
                 cells.append("-")
                 continue
             cells.append(plus_minus(waits * (1.0 - share), waits * (1.0 - share) / np.sqrt(runs_beyond)))
-        limit = f"{unlucky_slope(outcome.result.scenario, curve.policy) / truth.loss:.3g}"
+        limit = f"{unlucky_slope(trial.result.scenario, curve.policy) / truth.loss:.3g}"
         rows.append((*cells, limit))
     place = checkpoint(thompson, UNLUCKY_TIMES[-1])
     seen = float(thompson.t[place] - thompson.accepted_rounds[0, place])

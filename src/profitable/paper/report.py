@@ -21,7 +21,7 @@ from profitable.paper.charts import BEST, Figure, credit_figure, figures, tail_f
 from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import AUTHORS, NAMES
 from profitable.paper.questions import FEWEST_BEYOND
-from profitable.paper.study import Outcome, Study
+from profitable.paper.reproduction import Reproduction, Trial
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE, TEXT, NUMBERS = "report.html", "report.md", "summary.json"
@@ -29,7 +29,7 @@ WITHOUT_PICTURE = ("arrivals", "bounds")  # their tables say it all
 
 
 def write_report(
-    study: Study,
+    reproduction: Reproduction,
     credit: CreditResult,
     summary: dict[str, Any],
     folder: Path,
@@ -43,7 +43,7 @@ def write_report(
     `scale` is that of the PNG pictures, which take the longest; `advance` is called after each.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {name: _figures(outcome) for name, outcome in study.outcomes.items()}
+    drawn = {name: _figures(trial) for name, trial in reproduction.trials.items()}
     drawn["credit"] = [credit_figure(credit)]
     pictures: list[Path] = []
     for figure in (figure for group in drawn.values() for figure in group):
@@ -57,9 +57,9 @@ def write_report(
     return [replace_text(folder / PAGE, page), text, numbers, *pictures]
 
 
-def _figures(outcome: Outcome) -> list[Figure]:
-    name, result = outcome.experiment.name, outcome.result
-    if name in WITHOUT_PICTURE or (name.startswith("long-") and outcome.experiment.by_authors):
+def _figures(trial: Trial) -> list[Figure]:
+    name, result = trial.experiment.name, trial.result
+    if name in WITHOUT_PICTURE or (name.startswith("long-") and trial.experiment.by_authors):
         return []
     if name != "unlucky":
         return figures(name, result)

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from profitable.paper.asymptotics import LOGARITHMS, expected_slope, unlucky_slope
-from profitable.paper.experiment import INFLATE
+from profitable.paper.asymptotics import expected_slope, has_closed_form, unlucky_slope
 from profitable.paper.finding import FEW, SURE, Finding, checkpoint, judge, not_run, only, plus_minus
-from profitable.paper.study import Outcome, Study
+from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.curve import Curve
 from profitable.theory import bounds
 
@@ -55,26 +54,26 @@ def _or_none(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def slopes(outcome: Outcome) -> list[Slope]:
+def slopes(trial: Trial) -> list[Slope]:
     """For every policy of a long experiment."""
-    scenario = outcome.result.scenario
+    scenario = trial.result.scenario
     constant = scenario.lower_bound().total
     means = [truth.mean for truth in scenario.truths]
     with_factor = bounds.asymptotic_upper_bound(
         scenario.categories, means, [truth.clients.bounds() for truth in scenario.truths]
     )
     found: list[Slope] = []
-    for policy in LOGARITHMS:
-        curve = outcome.curve(policy)
+    for curve in trial.result.curves:
+        if not has_closed_form(curve.policy):
+            continue
         start = int(curve.t[checkpoint(curve, START)])
-        inflate = INFLATE if "inflate" in curve.policy else 1.0
         found.append(
             Slope(
-                outcome.experiment.name,
+                trial.experiment.name,
                 curve.policy,
                 constant,
                 with_factor,
-                expected_slope(scenario, policy, start, float(curve.t[-1]), inflate=inflate),
+                expected_slope(scenario, curve.policy, start, float(curve.t[-1])),
                 unlucky_slope(scenario, curve.policy),
                 _slope_between(curve, EARLIER, START),
                 curve.slope(start),
@@ -94,12 +93,12 @@ def _slope_between(curve: Curve, start: float, end: float) -> tuple[float, float
     return float(curve.regret[last] - curve.regret[first]) / width, error / width
 
 
-def decide_lower_bound(study: Study, by_authors: bool) -> Finding:
+def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
     """The lower bound is respected asymptotically."""
-    outcomes = study.find(*LONG, by_authors=by_authors)
-    if not outcomes:
+    trials = reproduction.find(*LONG, by_authors=by_authors)
+    if not trials:
         return not_run(*LONG)
-    found = [slope for outcome in outcomes for slope in slopes(outcome)]
+    found = [slope for trial in trials for slope in slopes(trial)]
     precise = [SURE * slope.total[1] <= CLOSE * slope.constant for slope in found]
     below = [slope for slope in found if slope.total[0] + SURE * slope.total[1] < slope.constant]
     explained = all(
@@ -107,7 +106,7 @@ def decide_lower_bound(study: Study, by_authors: bool) -> Finding:
         for slope in below
     )
     verdict = judge(shown=all(precise) and not below, refuted=bool(below), restriction=explained)
-    seen = only(outcomes, LONG) + "At T = 10¹² "
+    seen = only(trials, LONG) + "At T = 10¹² "
     if below:
         names = ", ".join(
             f"{each.policy} ({each.experiment}, {each.total[0] / each.constant - 1:+.1%})" for each in below

@@ -11,13 +11,13 @@ from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import PAPER, Experiment
 from profitable.paper.finding import FEW, checkpoint, final, plus_minus
 from profitable.paper.questions import answers
+from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, Slope, slopes
-from profitable.paper.study import Outcome, Study
 from profitable.simulation.arrivals import Clients, OnePlusPoisson, UniformClients
 from profitable.version import VERSION
 
 
-def summarise(study: Study, credit: CreditResult) -> dict[str, Any]:
+def summarise(reproduction: Reproduction, credit: CreditResult) -> dict[str, Any]:
     """Settings, a table for each experiment, the claims, the slopes, the questions, the credit example."""
     checklist = [
         {
@@ -25,25 +25,25 @@ def summarise(study: Study, credit: CreditResult) -> dict[str, Any]:
             "statement": claim.statement,
             "source": claim.source,
             "test": claim.test,
-            "paper": claim.finding(study, by_authors=False).to_dict(),
-            "authors": claim.finding(study, by_authors=True).to_dict(),
+            "paper": claim.finding(reproduction, by_authors=False).to_dict(),
+            "authors": claim.finding(reproduction, by_authors=True).to_dict(),
         }
         for claim in claims()
     ]
     return {
         "version": VERSION,
-        "seed": study.seed,
-        "experiments": [experiment_summary(outcome) for outcome in study.outcomes.values()],
+        "seed": reproduction.seed,
+        "experiments": [experiment_summary(trial) for trial in reproduction.trials.values()],
         "claims": checklist,
-        "slopes": slopes_table(study),
-        "answers": [answer.to_dict() for answer in answers(study)],
+        "slopes": slopes_table(reproduction),
+        "answers": [answer.to_dict() for answer in answers(reproduction)],
         "credit": credit_summary(credit),
     }
 
 
-def experiment_summary(outcome: Outcome) -> dict[str, Any]:
+def experiment_summary(trial: Trial) -> dict[str, Any]:
     """One experiment: its settings, the numbers of every policy, and the same as a table for reading."""
-    experiment, result = outcome.experiment, outcome.result
+    experiment, result = trial.experiment, trial.result
     truths = result.scenario.truths
     constant = result.scenario.lower_bound().total
     policies: list[dict[str, Any]] = []
@@ -95,12 +95,12 @@ def experiment_summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def slopes_table(study: Study) -> dict[str, Any]:
+def slopes_table(reproduction: Reproduction) -> dict[str, Any]:
     """Slopes to T = 10¹², for profitable and unprofitable categories separately."""
     found = [
         slope
         for by_authors in (False, True)
-        for each in study.find(*LONG, by_authors=by_authors)
+        for each in reproduction.find(*LONG, by_authors=by_authors)
         for slope in slopes(each)
     ]
     rows = [
@@ -111,7 +111,7 @@ def slopes_table(study: Study) -> dict[str, Any]:
             f"{slope.expected:.4g}",
             f"{slope.constant:.4g}",
             f"{slope.with_factor:.4g}",
-            _seen_in_runs(slope, study),
+            _seen_in_runs(slope, reproduction),
             f"{slope.expected_profitable:.3g}",
         ]
         for slope in found
@@ -129,11 +129,11 @@ def slopes_table(study: Study) -> dict[str, Any]:
     return {"headers": headers, "rows": rows, "values": [slope.to_dict() for slope in found]}
 
 
-def _seen_in_runs(slope: Slope, study: Study) -> str:
+def _seen_in_runs(slope: Slope, reproduction: Reproduction) -> str:
     """The slope of the profitable categories; where no run lost anything, that is all that can be said."""
     if slope.profitable[1] > 0.0:
         return plus_minus(*slope.profitable) + (FEW if slope.carried_by_few else "")
-    return f"none in {number(study.outcomes[slope.experiment].result.finished)} runs"
+    return f"none in {number(reproduction.trials[slope.experiment].result.finished)} runs"
 
 
 def settings(experiment: Experiment) -> str:

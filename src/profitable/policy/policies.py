@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from profitable.common.looks import BLACK, BLUE, DASH_DOT, DASHED, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look
 from profitable.kernels.evidence import DIVERGENCE, DIVERGENCE_PLUS, EMPIRICAL, POSTERIOR, VARIANCE
 from profitable.policy.policy import POLICIES as POLICIES
 from profitable.policy.policy import Bayesian, BoundedPolicy, Deterministic
@@ -14,6 +15,7 @@ class KLUCB(Deterministic):
 
     name = "kl-ucb"
     rule = DIVERGENCE
+    look = Look(BLUE)
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class KLUCBPlus(Deterministic):
 
     name = "kl-ucb+"
     rule = DIVERGENCE_PLUS
+    look = Look(BLUE, DASHED)
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class BayesUCB(Bayesian, Deterministic):
 
     name = "bayes-ucb"
     rule = POSTERIOR
+    look = Look(VERMILION)
 
     def __post_init__(self) -> None:
         Bayesian.__post_init__(self)
@@ -46,6 +50,7 @@ class ThompsonSampling(Bayesian):
 
     name = "ts"
     rule = POSTERIOR
+    look = Look(GREEN)
     draws = True
 
     def next_round(self, evidence: float, now: int) -> int | None:
@@ -58,6 +63,7 @@ class KLBernoulliUCB(BoundedPolicy):
 
     name = "kl-bernoulli-ucb"
     rule = DIVERGENCE
+    look = Look(ORANGE)
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,7 @@ class KLBernoulliUCBPlus(BoundedPolicy):
 
     name = "kl-bernoulli-ucb+"
     rule = DIVERGENCE_PLUS
+    look = Look(ORANGE, DASHED)
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,7 @@ class KLGaussianUCB(BoundedPolicy):
 
     name = "kl-gaussian-ucb"
     rule = DIVERGENCE
+    look = Look(SKY, DASH_DOT)
     gaussian = True
 
 
@@ -88,6 +96,7 @@ class KLEmpUCB(BoundedPolicy):
 
     name = "kl-emp-ucb"
     rule = EMPIRICAL
+    look = Look(PURPLE, DASH_DOT)
 
 
 @dataclass(frozen=True)
@@ -96,3 +105,4 @@ class UCBV(BoundedPolicy):
 
     name = "ucb-v"
     rule = VARIANCE
+    look = Look(BLACK)

@@ -1,7 +1,7 @@
 """Policy: a value that says which evidence to compute and how patient to be.  `policy/policies.py` has the nine.
 
-All of them are the same sentence: accept while evidence <= patience.  A policy is a rule (`kernels/evidence.py`), what it
-sees of a category (`model/view.py`) and the constants of its patience,
+All of them are the same sentence: accept while evidence <= patience.  A policy is a rule (`kernels/evidence.py`), what
+it sees of a category (`model/view.py`) and the constants of its patience,
 
     patience(t) = log(inflate t) + c log log t,
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from profitable.common import check
+from profitable.common.looks import Look
 from profitable.common.registry import register
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels.evidence import Rule
@@ -40,6 +41,7 @@ class Policy(ABC):
     name: ClassVar[str]
     rule: ClassVar[Rule]  # which evidence; `kernels/evidence.py` says what each rule needs and is
     draws: ClassVar[bool] = False  # Thompson sampling: patience is drawn, not computed
+    look: ClassVar[Look | None] = None  # of its curves; the next free colour unless given
 
     def __init_subclass__(cls, *, abstract: bool = False) -> None:
         super().__init_subclass__()
@@ -63,10 +65,11 @@ class Policy(ABC):
         """The prior that this policy has of a category; None is Jeffreys'."""
         if category.prior is not None:
             raise ParameterError(
-                f"prior of {category.name!r}",
+                "prior",
                 category.prior,
                 f"is of no use to {self}",
                 "leave it out, or use BayesUCB or ThompsonSampling",
+                category.name,
             )
         return None
 
@@ -165,9 +168,10 @@ class BoundedPolicy(Deterministic, abstract=True):
         bounds = category.bounds()
         if bounds is None:
             raise MissingBoundError(
-                f"bound of {category.name!r}",
+                "bound",
                 None,
                 f"is missing, and {self} is for bounded rewards",
                 f"give Category({category.name!r}, ..., bound=...), rewards above it are cut",
+                category.name,
             )
         return bounded_view(*bounds, view.support, gaussian=self.gaussian)

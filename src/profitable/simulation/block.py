@@ -4,11 +4,11 @@ import hashlib
 
 import numpy as np
 
-from profitable.common.types import FloatArray, IntArray
+from profitable.common.types import FloatArray, IntArray, RecordArray
 from profitable.kernels.draw import draw_total
 from profitable.kernels.law import GAMMA, Law
 from profitable.kernels.rounds import run_rounds
-from profitable.kernels.run_record import RUN, Problem, RunArray, Tables
+from profitable.kernels.run_record import RUN, Problem, Tables
 from profitable.kernels.skip_ahead import run_events
 from profitable.policy.policy import Policy
 from profitable.simulation.curve import PARTS, Layout
@@ -63,7 +63,7 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
 
 def _play(
     settings: Settings, which: int, block: int, truth: Truth, given: KernelInput, flags: IntArray, number: int
-) -> tuple[Tables, RunArray] | None:
+) -> tuple[Tables, RecordArray] | None:
     """Play that many runs in one category; None if told to stop."""
     policy, key, name = settings.policies[which], stream_name(settings.policies[which]), truth.category.name
     points = settings.checkpoints.size
@@ -93,13 +93,14 @@ def _regret(truth: Truth, tables: Tables) -> FloatArray:
     """What the wrong decisions about a category cost up to each checkpoint, [runs, n]."""
     # Rounds are subtracted as integers: at T = 10^15 products of rounds and clients are no longer exact.
     if tables.listed.size:
-        return truth.loss * (tables.listed[tables.times] - tables.counted if truth.profitable else tables.counted)
+        wrong = tables.listed[tables.times] - tables.counted if truth.profitable else tables.counted
+        return truth.loss * wrong.astype(np.float64)
     wrong = tables.times - tables.accepted if truth.profitable else tables.accepted
-    return truth.loss * truth.clients.average * wrong
+    return truth.loss * truth.clients.average * wrong.astype(np.float64)
 
 
 def _profit(
-    settings: Settings, which: int, block: int, truth: Truth, problem: Problem, runs: RunArray
+    settings: Settings, which: int, block: int, truth: Truth, problem: Problem, runs: RecordArray
 ) -> FloatArray:
     """Realised profit in money, [runs]; NaN where the rewards are known through another statistic only."""
     category = truth.category

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.common.types import BoolArray, FloatArray, IntArray, RecordArray
 from profitable.errors import InputError, ParameterError
 from profitable.kernels.rounds import accept_round
-from profitable.kernels.run_record import Problem, RunArray, Signal, Tables
+from profitable.kernels.run_record import Problem, Signal, Tables
 from profitable.model.category import Category
 from profitable.policy.policies import POLICIES
 
@@ -65,20 +65,22 @@ def run_custom(
     signal: IntArray,
     problem: Problem,
     tables: Tables,
-    runs: RunArray,
+    runs: RecordArray,
 ) -> int:
     """`run_rounds` for a policy written in Python: all runs of a block advance together, round by round.
 
     There is one world for all runs, or one for each (common random numbers).
     """
     place = 0
-    accepts: BoolArray = np.ones(runs.size, dtype=np.bool_)
+    accepts: BoolArray = np.ones(len(runs), dtype=np.bool_)
     for t in range(problem.horizon):
         if signal[Signal.STOP] != 0:
             return 0
         if t > 0:
             # Copies: what a policy does to them stays with the policy.
-            accepts = _decide(policy, category, Seen(*(runs[name].copy() for name in ("clients", "total", "squares"))), t)
+            accepts = _decide(
+                policy, category, Seen(*(runs[name].copy() for name in ("clients", "total", "squares"))), t
+            )
         for k, generator in enumerate(worlds):
             part = slice(None) if len(worlds) == 1 else slice(k, k + 1)
             accept_round(generator, problem, tables, t, accepts[part], runs[part])

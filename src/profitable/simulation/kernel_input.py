@@ -72,7 +72,7 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
 
 
 def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
-    """For a policy that decides elsewhere and sees the rewards themselves: each is drawn, so that squares are known, too."""
+    """For a policy that decides elsewhere and sees the rewards themselves: each is drawn, so that squares are known."""
     check_size(truth, horizon)
     feed = Feed.SUM if isinstance(truth.category.family, Bernoulli) else Feed.SINGLES
     coded = _code_truth(truth, feed, Cut(-math.inf, math.inf))
@@ -111,12 +111,11 @@ def _feed(rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool
     family = truth.category.family
     zero_or_one = isinstance(family, Bernoulli)
     needs_more = rule.needs_values or (rule.needs_spread and not zero_or_one)
-    cut = isinstance(view.statistic, Cut)
+    cut = view.statistic if isinstance(view.statistic, Cut) else None
     if (cut or needs_more) and family.support.whole and not every_reward:
         clients = horizon * truth.clients.average
         # A sum of whole-number rewards that is never really cut is the plain sum.
-        plain = isinstance(view.statistic, Cut) and not needs_more
-        plain = plain and never_cut(family, truth.mean, view.statistic.low, view.statistic.high, clients)
+        plain = cut and not needs_more and never_cut(family, truth.mean, cut.low, cut.high, clients)
         return Feed.SUM if plain else Feed.CELLS
     if not every_reward and _in_pieces(rule, view, truth):
         return Feed.PIECES

@@ -52,7 +52,8 @@ def simulate(
     out: Path | str | None = None,
     resume: bool = False,
 ) -> Result:
-    """Play `policies` (policies, their names, or your own: see `profitable.simulation.custom_policy`) in a scenario, `runs` times each.
+    """Play `policies` (policies, their names, or your own: see `profitable.simulation.custom_policy`) in a scenario,
+    `runs` times each.
 
     - `kernel`: "events" skips time, "rounds" is the definition; they have the same law.  Your own policies and
       `common_random_numbers` go round by round.

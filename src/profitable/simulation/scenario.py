@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from profitable.common import check
-from profitable.errors import DuplicateNameError, InputError, ParameterError
+from profitable.errors import DuplicateNameError, InputError, ParameterError, ProfitableError
 from profitable.model.category import Category, is_text
 from profitable.simulation.arrivals import Clients
 from profitable.simulation.cut_rewards import cut_mean
@@ -38,29 +38,29 @@ class Truth:
         category = self.category
         if not isinstance(category, Category):
             raise ParameterError("category", category, "is not a category", "give Category(name, family, threshold=)")
-        family, name = category.family, category.name
+        try:
+            self._check(category)
+        except ProfitableError as error:
+            raise error.about(category.name) from None
+
+    def _check(self, category: Category) -> None:
+        family = category.family
         if not family.has_law:
             remedy = "choose a family with a law, such as Bernoulli, and give its bound"
-            raise InputError(f"family of {name!r}", str(family), "has no law to draw rewards from", remedy)
-        mean = family.check_mean("mean", self.mean, of=name)
+            raise InputError("family", str(family), "has no law to draw rewards from", remedy)
+        mean = family.check_mean("mean", self.mean)
         object.__setattr__(self, "mean", mean)
         if (family.support.open and mean == family.support.low) or not family.view().holds_mean(mean):
-            raise ParameterError(f"mean of {name!r}", mean, f"is no mean that {family} can have", "give a larger one")
-        try:
-            object.__setattr__(self, "clients", Clients.of(self.clients))
-            object.__setattr__(self, "amount_sd", check.not_negative("amount_sd", self.amount_sd))
-        except ParameterError as error:
-            field_name = f"{error.field} of {name!r}"
-            raise ParameterError(field_name, error.value, error.problem, error.remedy) from None
+            raise ParameterError("mean", mean, f"is no mean that {family} can have", "give a larger one")
+        object.__setattr__(self, "clients", Clients.of(self.clients))
+        object.__setattr__(self, "amount_sd", check.not_negative("amount_sd", self.amount_sd))
         if self.amount_sd > 0.0 and category.amount is None:
             raise ParameterError(
-                f"amount_sd of {name!r}", self.amount_sd, "belongs to a loan, and this is none", "use Category.loan"
+                "amount_sd", self.amount_sd, "belongs to a loan, and this is none", "use Category.loan"
             )
         if 0.0 < self.amount_sd < NEXT_TO_NOTHING * category.price:
             problem = f"is next to nothing beside an amount of {category.price:g}"
-            raise ParameterError(
-                f"amount_sd of {name!r}", self.amount_sd, problem, "leave it out, or give a larger one"
-            )
+            raise ParameterError("amount_sd", self.amount_sd, problem, "leave it out, or give a larger one")
         self._check_cut()
 
     def _check_cut(self) -> None:
@@ -73,7 +73,7 @@ class Truth:
         if (cut > category.threshold) != self.profitable and self.mean != category.threshold:
             problem = f"cuts the mean {self.mean:g} to {cut:g}, on the other side of the threshold"
             remedy = f"give a larger bound, or another threshold than {category.threshold:g}"
-            raise ParameterError(f"bound of {category.name!r}", category.bound, problem, remedy)
+            raise ParameterError("bound", category.bound, problem, remedy)
 
     @property
     def profitable(self) -> bool:

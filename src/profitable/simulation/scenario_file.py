@@ -63,10 +63,10 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
         _known(loan, {"amount", "rate", "repayment", "amount_sd"}, inside)
         amount, rate, repayment = (_needed(loan, key, inside) for key in ("amount", "rate", "repayment"))
         prior = _prior(entry["prior"], f"{where}: prior") if "prior" in entry else None
-        category = _named(inside, name, lambda: Category.loan(name, amount=amount, rate=rate, prior=prior))
-        _named(inside, name, lambda: category.family.check_mean("repayment", repayment))
+        category = _named(inside, lambda: Category.loan(name, amount=amount, rate=rate, prior=prior))
+        _named(inside, lambda: category.family.check_mean("repayment", repayment))
         spread = loan.get("amount_sd", 0.0)
-        return _named(inside, name, lambda: Truth(category, mean=repayment, clients=clients, amount_sd=spread))
+        return _named(inside, lambda: Truth(category, mean=repayment, clients=clients, amount_sd=spread))
     family_name = _needed(entry, "family", where)
     drawable = [family.name for family in FAMILIES.values() if family.has_law]
     if not isinstance(family_name, str) or family_name not in drawable:
@@ -76,19 +76,19 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
     parameters = [each.name for each in fields(kind)]
     _known(entry, {"name", "clients", *PLAIN_FIELDS, *parameters}, where)
     known = {key: _needed(entry, key, where) for key in parameters}
-    family = _named(where, name, lambda: kind(**known))
+    family = _named(where, lambda: kind(**known))
     options = {key: entry[key] for key in ("bound", "worth") if key in entry}
     if "prior" in entry:
         options["prior"] = _prior(entry["prior"], f"{where}: prior")
     mean, threshold = _needed(entry, "mean", where), _needed(entry, "threshold", where)
-    category = _named(where, name, lambda: Category(name, family, threshold=threshold, **options))
-    return _named(where, name, lambda: Truth(category, mean=mean, clients=clients))
+    category = _named(where, lambda: Category(name, family, threshold=threshold, **options))
+    return _named(where, lambda: Truth(category, mean=mean, clients=clients))
 
 
 def _clients(value: Any, where: str) -> Clients:
     where = f"{where}: clients"
     if not _is_table(value):
-        return _named(where, None, lambda: Clients.of(value))
+        return _named(where, lambda: Clients.of(value))
     law = value.get("law")
     if not isinstance(law, str) or law not in LAWS:
         raise InputError(f"{where}: law", law, "is unknown", f"choose from {', '.join(LAWS)}")
@@ -96,7 +96,7 @@ def _clients(value: Any, where: str) -> Clients:
     parameters = [each.name for each in fields(kind)]
     _known(value, {"law", *parameters}, where)
     known = {key: _needed(value, key, where) for key in parameters}
-    return _named(where, None, lambda: kind(**known))
+    return _named(where, lambda: kind(**known))
 
 
 def _prior(value: Any, where: str) -> Prior:
@@ -104,7 +104,7 @@ def _prior(value: Any, where: str) -> Prior:
         raise InputError(where, value, "is no table", 'give { kind = "beta", first = 1, second = 1 }')
     _known(value, {"kind", "first", "second"}, where)
     kind, first, second = (_needed(value, key, where) for key in ("kind", "first", "second"))
-    return _named(where, None, lambda: Prior(kind, first, second))
+    return _named(where, lambda: Prior(kind, first, second))
 
 
 def _is_table(value: object) -> TypeGuard[dict[str, Any]]:
@@ -129,12 +129,12 @@ def _known(table: dict[str, Any], keys: set[str], where: str) -> None:
             raise InputError(f"{where}: {key}", value, "is no known field", remedy)
 
 
-def _named(where: str, name: str | None, make: Callable[[], Made]) -> Made:
+def _named(where: str, make: Callable[[], Made]) -> Made:
     """What `make` returns; an error gets the place in the file instead of the category's name."""
     try:
         return make()
     except ProfitableError as error:
-        field = error.field.removesuffix(f" of {name!r}")
+        field = error.field
         if where.endswith(": clients"):
             field = field.removeprefix("clients")
         joint = " " if field.startswith(" in ") else ": "

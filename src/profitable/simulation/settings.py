@@ -56,9 +56,9 @@ def prepare(
     horizon: int,
     runs: int,
     seed: int,
-    checkpoints: Sequence[int] | None,
-    kernel: str,
-    common_random_numbers: bool,
+    checkpoints: Sequence[int] | None = None,
+    kernel: str = "events",
+    common_random_numbers: bool = False,
 ) -> Settings:
     """Check every argument of `simulate`, and make what the kernels read."""
     if not isinstance(scenario, Scenario):

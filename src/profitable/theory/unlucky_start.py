@@ -1,8 +1,8 @@
 """An unlucky start: how long a profitable category with positive continuous rewards may be rejected, and how often.
 
-After n clients of shape k whose rewards add up to little, a policy waits longer than w rounds with probability weight(n)/w,
-because evidence and the probability of so small a sum have the same power kn (docs/mathematics.md).  So the rejected rounds
-grow like the sum of the weights times log t, and they are found in runs that come once in w.
+After n clients of shape k whose rewards add up to little, a policy waits longer than w rounds with probability
+weight(n)/w, because evidence and the probability of so small a sum have the same power kn (docs/mathematics.md).  So
+the rejected rounds grow like the sum of the weights times log t, and they are found in runs that come once in w.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Study: the results of the experiments.  `conduct` runs those that are not finished yet, one after the other."""
+"""Reproduction: the results of the experiments.  `conduct` runs those that are not finished yet, one by one."""
 
 import logging
 import time
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number
@@ -15,14 +14,14 @@ from profitable.paper.experiment import AUTHORS, Experiment
 from profitable.simulation.curve import Curve
 from profitable.simulation.result import Result
 from profitable.simulation.result_folder import Keeper
-from profitable.simulation.runner import simulate
-from profitable.simulation.settings import BLOCK, prepare
+from profitable.simulation.runner import new_result, run
+from profitable.simulation.settings import BLOCK, Settings, prepare
 
 logger = logging.getLogger("profitable")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Trial:
     """An experiment and its result."""
 
     experiment: Experiment
@@ -38,16 +37,16 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Study:
+class Reproduction:
     """Outcomes by the name of their experiment."""
 
     seed: int
-    outcomes: dict[str, Outcome]
+    trials: dict[str, Trial]
 
-    def find(self, *names: str, by_authors: bool = False) -> list[Outcome]:
+    def find(self, *names: str, by_authors: bool = False) -> list[Trial]:
         """Those of the named experiments that were run, in the paper's or in the authors' variant."""
         ending = AUTHORS if by_authors else ""
-        return [self.outcomes[name + ending] for name in names if name + ending in self.outcomes]
+        return [self.trials[name + ending] for name in names if name + ending in self.trials]
 
 
 def conduct(
@@ -58,45 +57,49 @@ def conduct(
     workers: int | None = None,
     fresh: bool = False,
     progress: bool | None = None,
-) -> Study:
+) -> Reproduction:
     """Run experiments, each in a folder of its own; what is finished there is taken over, what is begun goes on.
 
     Whether that can be done is found out for all of them before the first one is run.
     """
-    for experiment in experiments:
-        _check_folder(experiment, folder / experiment.name, seed=seed, fresh=fresh)
-    outcomes: dict[str, Outcome] = {}
+    prepared = [_prepare(experiment, seed) for experiment in experiments]
+    for experiment, settings in zip(experiments, prepared, strict=True):
+        _check_folder(settings, folder / experiment.name, fresh=fresh)
+    trials: dict[str, Trial] = {}
     done = 0.0
     with Progress(total=sum(experiment.work for experiment in experiments), shown=progress) as bar:
-        for place, experiment in enumerate(experiments, 1):
+        for place, (experiment, settings) in enumerate(zip(experiments, prepared, strict=True), 1):
             title = f"{experiment.name} ({place} of {len(experiments)})"
             show = partial(_show, bar, title, done, experiment.work)
             show(0.0)
             start = time.perf_counter()
-            options: dict[str, Any] = {"seed": seed, "workers": workers, "progress": show}
+            again = partial(run, settings, workers=workers, progress=show, out=folder / experiment.name)
             try:
-                result = _run(experiment, folder, resume=not fresh, **options)
+                result = again(resume=not fresh)
             except BrokenResultError as error:
                 logger.warning("%s It is made anew.", error)
-                result = _run(experiment, folder, resume=False, **options)
-            outcomes[experiment.name] = Outcome(experiment, result)
+                result = again(resume=False)
+            trials[experiment.name] = Trial(experiment, result)
             done += experiment.work
             size = (
                 f"{len(experiment.policies)} policies, {number(result.finished)} runs to T = {experiment.horizon:.0e}"
             )
             bar.say(f"{title}: {size}: {time.perf_counter() - start:.1f} s")
-    return Study(seed, outcomes)
+    return Reproduction(seed, trials)
 
 
-def _check_folder(experiment: Experiment, folder: Path, *, seed: int, fresh: bool) -> None:
+def _prepare(experiment: Experiment, seed: int) -> Settings:
+    return prepare(
+        experiment.scenario, experiment.policies, horizon=experiment.horizon, runs=experiment.runs, seed=seed
+    )
+
+
+def _check_folder(settings: Settings, folder: Path, *, fresh: bool) -> None:
     """Whether the folder can be written, and holds nothing else that would be lost."""
     keeper = Keeper(folder)
-    size = {"horizon": experiment.horizon, "runs": experiment.runs, "seed": seed}
-    options: dict[str, Any] = {"checkpoints": None, "kernel": "events", "common_random_numbers": False}
-    empty = prepare(experiment.scenario, experiment.policies, **size, **options).empty()
     if not fresh:
         try:
-            keeper.earlier(empty, BLOCK)
+            keeper.earlier(new_result(settings), BLOCK)
         except OtherResultError as error:
             remedy = "choose another folder, or give --fresh to replace it"
             raise OtherResultError(error.field, error.value, error.problem, remedy) from None
@@ -106,8 +109,3 @@ def _check_folder(experiment: Experiment, folder: Path, *, seed: int, fresh: boo
 
 def _show(bar: Progress, title: str, before: float, work: float, share: float) -> None:
     bar.update(before + work * share, title=title)
-
-
-def _run(experiment: Experiment, folder: Path, **options: Any) -> Result:
-    size = {"horizon": experiment.horizon, "runs": experiment.runs}
-    return simulate(experiment.scenario, experiment.policies, **size, out=folder / experiment.name, **options)

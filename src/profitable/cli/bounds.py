@@ -1,0 +1,24 @@
+"""`profitable bounds`: print the theorems for a scenario."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profitable.cli.shared import JSON_HELP
+
+EXAMPLE = "profitable bounds segments.toml --horizon 1000000000"
+
+
+def bounds(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
+    horizon: Annotated[int, typer.Option(help="T in the finite-time bounds.")] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Print the theorems for a scenario: the lower bound, and what the policies are proved not to exceed."""
+    from profitable.simulation.bounds_report import BoundsReport
+    from profitable.simulation.scenario import Scenario
+
+    report = BoundsReport(Scenario.load(scenario), horizon=horizon)
+    typer.echo(json.dumps(report.to_dict()) if as_json else report.table())

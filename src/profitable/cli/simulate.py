@@ -1,0 +1,122 @@
+"""`profitable simulate`: simulate policies in a scenario."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from profitable.cli.shared import JSON_HELP, POLICY_HELP, SEED_HELP, WORKERS_HELP, Stopped
+
+if TYPE_CHECKING:
+    from profitable.errors import Interrupted
+    from profitable.simulation.result import Result
+    from profitable.simulation.settings import Settings
+
+EXAMPLE = "profitable simulate segments.toml --policy kl-ucb --policy ts --horizon 1000000 --out results/seg"
+FOUR_POLICIES = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
+
+
+def simulate(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML); docs/simulation.md shows one.")],
+    policy: Annotated[list[str], typer.Option(help=f"{POLICY_HELP} May be given several times.")] = FOUR_POLICIES,
+    horizon: Annotated[int, typer.Option(help="Rounds in a run, up to 10^15.")] = 10_000,
+    runs: Annotated[int, typer.Option(help="Independent runs of each policy.")] = 1_000,
+    seed: Annotated[int, typer.Option(help=SEED_HELP)] = 1,
+    checkpoints: Annotated[
+        str | None, typer.Option(help="Rounds to report, as 10,100,1000; spaced evenly in log t unless given.")
+    ] = None,
+    kernel: Annotated[
+        str, typer.Option(help="events skips time; rounds goes through every round. They have the same law.")
+    ] = "events",
+    workers: Annotated[int | None, typer.Option(help=WORKERS_HELP)] = None,
+    common_random_numbers: Annotated[
+        bool, typer.Option("--common-random-numbers", help="Policies share their clients; goes round by round.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the result: numbers, manifest, picture.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Simulate policies in a scenario: regret with its error, accepted rounds, profit; exact in law, to any horizon."""
+    from profitable.errors import Interrupted
+    from profitable.simulation.result_folder import MANIFEST, fingerprint, forget
+    from profitable.simulation.runner import new_result, run
+
+    settings = _prepare(
+        scenario,
+        policy,
+        horizon=horizon,
+        runs=runs,
+        seed=seed,
+        checkpoints=None if checkpoints is None else _whole_numbers("checkpoints", checkpoints),
+        kernel=kernel,
+        common_random_numbers=common_random_numbers,
+    )
+    # Without --out nothing is written, unless it is interrupted: then this folder keeps what is finished.
+    spare = Path(f"profitable-{fingerprint(new_result(settings))}")
+    goes_on = resume and out is None and spare.exists()
+    folder = spare if goes_on else out
+    if resume and not (folder and (folder / MANIFEST).exists()):
+        typer.echo(f"profitable: note: nothing to resume in {folder or spare}; this starts afresh", err=True)
+    try:
+        result = run(settings, workers=workers, out=folder, resume=resume)
+    except Interrupted as interrupted:
+        raise Stopped(_how_to_resume(interrupted, folder, spare)) from None
+    if goes_on:
+        forget(spare)
+    for note in result.notes():
+        typer.echo(f"profitable: note: {note}", err=True)
+    typer.echo(json.dumps(result.to_dict()) if as_json else result.table())
+    if out is not None:
+        _draw(result, out, quiet=as_json)
+
+
+def _prepare(scenario: Path, policies: list[str], **options: Any) -> "Settings":
+    """The settings; what is wrong with a category is said with the name of the file."""
+    from profitable.errors import InputError, MissingBoundError
+    from profitable.simulation.scenario import Scenario
+    from profitable.simulation.settings import prepare
+
+    world = Scenario.load(scenario)
+    try:
+        return prepare(world, policies, **options)
+    except InputError as error:
+        if error.category is None:
+            raise
+        remedy = "give bound = ... in the file" if isinstance(error, MissingBoundError) else error.remedy
+        raise type(error)(f"{scenario}: {error.where}", error.value, error.problem, remedy) from None
+
+
+def _draw(result: "Result", out: Path, *, quiet: bool) -> None:
+    try:
+        result.plot(out / "regret.png")
+    except KeyboardInterrupt:
+        raise Stopped(f"interrupted while drawing; the numbers are all in {out}.") from None
+    if not quiet:
+        typer.echo(f"\nPicture: {out / 'regret.png'}   Numbers: {out / 'statistics.parquet'}, {out / 'result.json'}")
+
+
+def _whole_numbers(option: str, text: str) -> list[int]:
+    from profitable.errors import ParameterError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(option, text, "is no list of rounds", "give whole numbers, as 10,100,1000") from None
+
+
+def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path) -> str:
+    """One line: what is kept, and how to go on."""
+    from profitable.errors import ProfitableError
+    from profitable.simulation.result import Result
+
+    result = interrupted.result
+    if not isinstance(result, Result):
+        return "interrupted before any run was finished; run the same command to start again."
+    kept = f"{result.finished} of {result.runs} runs are finished"
+    try:
+        if folder is None:
+            result.save(spare)
+    except ProfitableError as error:
+        return f"interrupted; {kept}, but could not be kept: {error}"
+    return f"interrupted; {kept} and kept in {folder or spare}; run the same command with --resume to go on."

@@ -1,0 +1,30 @@
+"""The looks of policies: the same colour and dash in every picture and on every page."""
+
+from collections.abc import Sequence
+
+from profitable.common.looks import DASH_DOT, DASHED, PALETTE, SHORT, Look
+from profitable.policy.policies import POLICIES
+
+VARIANTS = (SHORT, DASH_DOT, DASHED)  # for a policy that a picture shows several times, with other parameters
+
+
+def looks_of(names: Sequence[str]) -> dict[str, Look]:
+    """The looks of curves by their names, which may have parameters; all are different.
+
+    >>> looks_of(["kl-ucb", "kl-ucb:c=3"])
+    {'kl-ucb': Look(colour='#0072B2', dash=(1, 0)), 'kl-ucb:c=3': Look(colour='#0072B2', dash=(2, 2))}
+    """
+    looks: dict[str, Look] = {}
+    for name in names:
+        look = _look(name.partition(":")[0], len(looks))
+        free = [Look(look.colour, dash) for dash in VARIANTS]
+        free += [Look(colour, dash) for dash in VARIANTS for colour in PALETTE]
+        looks[name] = next(each for each in (look, *free) if each not in looks.values())
+    return looks
+
+
+def _look(policy: str, place: int) -> Look:
+    """The look that a policy's class asks for; others get the next colour."""
+    chosen = POLICIES[policy].look if policy in POLICIES else None
+    known = list(POLICIES)
+    return chosen or Look(PALETTE[(known.index(policy) if policy in known else place) % len(PALETTE)], SHORT)
