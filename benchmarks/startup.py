@@ -22,7 +22,7 @@ import profitable as pb
 agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.ThompsonSampling(), seed=1)
 agent.decide(); agent.observe("a", [1, 0]); agent.decide().accepts("a")
 """
-HELP = "import sys; sys.argv = ['profitable', '--help']; from profitable.cli.app import main; main()"
+HELP = "import sys; sys.argv = ['profitable', '--help']; from profitable.cli import main; main()"
 
 
 def process(code: str, **environment: str) -> float:

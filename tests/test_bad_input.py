@@ -209,7 +209,8 @@ def test_bad_values() -> None:
 def test_a_policy_for_bounded_rewards_needs_a_bound() -> None:
     with pytest.raises(errors.MissingBoundError, match="bound=") as caught:
         pb.Agent([pb.Category("p", pb.Poisson(), threshold=1.0)], policy=pb.KLEmpUCB())
-    assert caught.value.field == "bound of 'p'"
+    assert (caught.value.field, caught.value.category) == ("bound", "p")
+    assert str(caught.value).startswith("bound of 'p' = None is missing")
 
 
 def test_a_prior_needs_a_bayesian_policy() -> None:

@@ -15,6 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from profitable.cli.app import COMMANDS
+from profitable.common.registry import HEADERS, exported, rows
+from profitable.model.families import FAMILIES
+from profitable.policy.policies import POLICIES
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 UPDATE = os.environ.get("PROFITABLE_UPDATE_DOCS") == "1"
@@ -70,8 +75,8 @@ def test_make_targets_on_the_pages_exist() -> None:
 def test_the_command_line_page_is_what_help_prints() -> None:
     parts = ["# The command line\n\nWhat `--help` prints.\n"]
     variables = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-    for arguments in ([], ["paper"], ["simulate"], ["bounds"], ["credit"]):
-        command = [sys.executable, "-m", "profitable.cli.app", *arguments, "--help"]
+    for arguments in ([], *([command.__name__] for command, _ in COMMANDS)):
+        command = [sys.executable, "-m", "profitable", *arguments, "--help"]
         done = subprocess.run(command, capture_output=True, text=True, env=variables, check=True, timeout=60)
         lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
         help_text = "\n".join(lines).strip()
@@ -82,3 +87,19 @@ def test_the_command_line_page_is_what_help_prints() -> None:
     if UPDATE:
         page.write_text("".join(parts), encoding="utf-8")
     assert page.read_text(encoding="utf-8") == "".join(parts)
+
+
+@pytest.mark.parametrize(("mark", "registry"), [("families", FAMILIES), ("policies", POLICIES)])
+def test_the_reference_lists_what_is_registered(mark: str, registry: dict[str, type]) -> None:
+    ours = {cls.name: cls for cls in exported(registry).values()}
+    lines = [HEADERS, ["---"] * len(HEADERS), *([f"`{name}`", f"`{call}`", what] for name, call, what in rows(ours))]
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    page = ROOT / "docs" / "reference.md"
+    text = page.read_text(encoding="utf-8")
+    before, start, rest = text.partition(f"<!-- {mark}: made from the registry -->\n")
+    _, end, after = rest.partition("\n<!-- end -->")
+    assert start
+    assert end
+    if UPDATE:
+        page.write_text(f"{before}{start}{table}{end}{after}", encoding="utf-8")
+    assert f"{start}{table}{end}" in page.read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import profitable as pb
+from profitable.common.registry import exported
 from profitable.errors import RewardError, SumNotEnoughError, ThresholdError
 from profitable.kernels import empirical, law
 from profitable.model.families import FAMILIES as FAMILY_CLASSES
@@ -294,8 +295,8 @@ def test_bayes_ucb_accepts_nobody_in_round_two(row: FamilyRow) -> None:
 
 
 def test_the_matrix_is_complete() -> None:
-    assert {row.family.name for row in FAMILIES} == set(FAMILY_CLASSES)
-    assert {row.name for row in POLICY_ROWS} == set(POLICY_CLASSES)
+    assert {row.family.name for row in FAMILIES} == {cls.name for cls in exported(FAMILY_CLASSES).values()}
+    assert {row.name for row in POLICY_ROWS} == {cls.name for cls in exported(POLICY_CLASSES).values()}
     assert all(row.law is not None for row in FAMILIES if row.family.has_law)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import profitable as pb
+from profitable.policy.policies import POLICIES
 from tests.portfolio import portfolio
 
 
@@ -170,11 +171,11 @@ def test_one_category_and_a_million() -> None:
 
 
 def test_evidence_is_recomputed_only_where_something_changed() -> None:
-    from profitable.kernels.agent_table import EVIDENCE
+    from profitable.kernels.agent_table import Row
 
     agent = portfolio(pb.BayesUCB())
     agent.observe({"students": [1, 0], "shops": [2.0], "car loans": [1]})
-    agent._table[EVIDENCE, :3] = 123.0  # a mark that a recomputation would wipe out
+    agent._table[Row.EVIDENCE, :3] = 123.0  # a mark that a recomputation would wipe out
     agent.decide()
     agent.observe("shops", [4.0])
     assert [agent[name].evidence == 123.0 for name in agent.names] == [True, False, True]
@@ -202,12 +203,50 @@ def test_bounded_policies_see_negative_rewards() -> None:
         assert not agent.decide()["a"].accepted
 
 
-def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
-    class Mine(pb.KLUCB):
-        name = "mine"
+def test_your_own_policy_is_known_by_its_name(tmp_path: Path) -> None:
+    """Saved, loaded again, and refused where the name means another class by now."""
+    before = dict(POLICIES)
 
-    agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=Mine())
-    agent.decide()
-    with pytest.raises(pb.errors.StateFileError, match="POLICIES"):
+    def define() -> type[pb.Policy]:
+        class Mine(pb.KLUCB):
+            name = "mine"
+
+        return Mine
+
+    try:
+        first = define()
+        agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=first())
+        agent.decide()
         agent.save(tmp_path / "agent.json")
-    assert not list(tmp_path.iterdir())
+        assert isinstance(pb.Agent.load(tmp_path / "agent.json").policy, first)
+        second = define()
+        assert isinstance(pb.Agent.load(tmp_path / "agent.json").policy, second)
+        with pytest.raises(pb.errors.StateFileError, match="Mine"):
+            agent.save(tmp_path / "other.json")
+        assert not (tmp_path / "other.json").exists()
+    finally:
+        POLICIES.clear()
+        POLICIES.update(before)
+
+
+def test_a_name_is_taken_once() -> None:
+    with pytest.raises(TypeError, match="'kl-ucb', which belongs to KLUCB"):
+
+        class Other(pb.Policy):
+            name = "kl-ucb"
+            rule = pb.KLUCB.rule
+
+    with pytest.raises(TypeError, match="has no name"):
+
+        class Nameless(pb.Policy):
+            rule = pb.KLUCB.rule
+
+    with pytest.raises(TypeError, match="has no rule"):
+
+        class Ruleless(pb.Policy):
+            name = "ruleless"
+
+    with pytest.raises(TypeError, match="has no make_view"):
+
+        class Lawless(pb.Family):
+            name = "lawless"

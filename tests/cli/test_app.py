@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = [sys.executable, "-m", "profitable.cli.app"]
+COMMAND = [sys.executable, "-m", "profitable"]
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -103,12 +103,19 @@ def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_policy_help_names_every_policy() -> None:
-    from profitable.cli.app import POLICY_HELP
+@pytest.mark.parametrize("kind", ["policies", "families"])
+def test_lists_name_what_is_registered(kind: str) -> None:
+    from profitable.common.registry import exported
+    from profitable.model.families import FAMILIES
     from profitable.policy.policies import POLICIES
 
-    for name in POLICIES:
-        assert name in POLICY_HELP
+    known = exported(POLICIES if kind == "policies" else FAMILIES)
+    listed = json.loads(run(kind, "--json").stdout)
+    assert [each["name"] for each in listed] == [cls.name for cls in known.values()]
+    table = run(kind).stdout
+    for name, cls in known.items():
+        assert cls.name in table
+        assert f"{name}(" in table
 
 
 def test_python_dash_m() -> None:

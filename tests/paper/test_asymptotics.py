@@ -16,8 +16,13 @@ from profitable.paper.asymptotics import (
     unlucky_slope,
 )
 from profitable.paper.experiment import load
-from profitable.simulation.kernel_input import unlucky_rate
-from profitable.theory.unlucky_start import DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR, rejected_per_log_t
+from profitable.theory.unlucky_start import (
+    DIVERGENCE,
+    DIVERGENCE_PLUS,
+    POSTERIOR,
+    rejected_per_log_t,
+    unlucky_rate,
+)
 
 
 @pytest.mark.parametrize("logarithms", [0.0, 0.5, 1.0])
@@ -60,7 +65,8 @@ def test_rejected_per_log_t_with_random_arrivals() -> None:
     """phi/(1 - phi) with phi = E[r^C], C - 1 ~ Poisson(4); and shape 2 is like twice the clients."""
     truth = load("exponential").scenario.truths[1]
     phi = 0.5 * math.exp(-4.0 * 0.5)
-    assert unlucky_rate(truth, POSTERIOR) == pytest.approx(phi / (1.0 - phi), rel=1e-9)
+    rate = unlucky_rate(truth.category, truth.mean, POSTERIOR, truth.clients.first_round())
+    assert rate == pytest.approx(phi / (1.0 - phi), rel=1e-9)
     assert rejected_per_log_t(POSTERIOR, 0.5, 2.0, ONE) == pytest.approx(0.25 / 0.75)
     assert rejected_per_log_t("", 0.5, 1.0, ONE) == 0.0
 

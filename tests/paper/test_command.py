@@ -150,7 +150,7 @@ def test_one_line_for_a_mistake(tmp_path: Path, arguments: list[str], words: tup
 def test_without_the_libraries_of_the_report(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['altair'] = None; sys.argv = ['profitable', 'paper', '--out', sys.argv[1]]; "
-        "from profitable.cli.app import main; main()"
+        "from profitable.cli import main; main()"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "new")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)

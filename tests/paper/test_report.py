@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from profitable.paper.charts import LOOKS, THEORY_LOOK
+from profitable.common.looks import SOLID
+from profitable.paper.charts import THEORY
 from profitable.paper.command import reproduce
+from profitable.policy.looks import looks_of
+from profitable.policy.policies import POLICIES
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium; on Debian: apt-get install chromium")
@@ -134,9 +137,9 @@ def test_legend_has_the_order_of_the_curves(browser: Browser, report: Path) -> N
 
 
 def test_no_two_policies_look_alike() -> None:
-    looks = [*LOOKS.values(), THEORY_LOOK]
-    assert len({(colour, tuple(dash)) for colour, dash in looks}) == len(looks)
-    solid = [colour for colour, dash in looks if dash == [1, 0]]
+    looks = [*looks_of([*POLICIES, "kl-ucb:c=3", "my own"]).values(), THEORY]
+    assert len(set(looks)) == len(looks)
+    solid = [look.colour for look in looks if look.dash == SOLID]
     assert len(set(solid)) == len(solid)
 
 

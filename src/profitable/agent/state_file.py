@@ -141,8 +141,10 @@ def _write_lines(path: Path, agent: Agent) -> None:
 def _check_registered(field: str, name: str, kind: type, known: Mapping[str, type]) -> None:
     """Refuse to write what could not be read back."""
     if known.get(name) is not kind:
-        remedy = f"add it to {'POLICIES' if field == 'policy' else 'FAMILIES'}"
-        raise StateFileError(field, kind.__name__, "is not known by name, so that it could not be loaded", remedy)
+        remedy = f"use the {field} that has the name {name!r} now"
+        raise StateFileError(
+            field, kind.__name__, "is not what its name means by now, so that it could not be loaded", remedy
+        )
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:

@@ -33,4 +33,4 @@ def _print(registry: dict[str, type], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps([dict(zip(HEADERS, row, strict=True)) for row in found], ensure_ascii=False))
     else:
-        typer.echo(text_table(HEADERS, found))
+        typer.echo(text_table(HEADERS, found, words=(0, 1, 2)))

@@ -35,15 +35,15 @@ def money(value: float) -> str:
     return f"{value:,.{2 if abs(value) < 1_000 else 0}f}".replace(",", " ")
 
 
-def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns aligned: the first to the left, the others to the right, the last to the left if it is prose."""
+def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,)) -> str:
+    """Columns aligned: those of words to the left, the others to the right, the last to the left if it is prose."""
     cells = [list(headers), *[list(row) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
     prose = len(headers) - 1 if any(" " in row[-1] and len(row[-1]) > 24 for row in rows) else -1
 
     def line(row: Sequence[str]) -> str:
         parts = [
-            cell.ljust(width) if i in (0, prose) else cell.rjust(width)
+            cell.ljust(width) if i in (*words, prose) else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         return "  ".join(parts).rstrip()

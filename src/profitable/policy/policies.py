@@ -59,7 +59,7 @@ class ThompsonSampling(Bayesian):
 
 @dataclass(frozen=True)
 class KLBernoulliUCB(BoundedPolicy):
-    """kl-Bernoulli-UCB-4P (section 4.3): kl-UCB-4P with d_Bern on rewards scaled to [0, 1]."""
+    """kl-Bernoulli-UCB-4P (section 4.3): kl-UCB-4P with d_Bern on rewards scaled to [0, 1].  Needs a bound."""
 
     name = "kl-bernoulli-ucb"
     rule = DIVERGENCE
@@ -68,7 +68,7 @@ class KLBernoulliUCB(BoundedPolicy):
 
 @dataclass(frozen=True)
 class KLBernoulliUCBPlus(BoundedPolicy):
-    """kl-Bernoulli-UCB+-4P: kl-UCB+-4P with d_Bern on rewards scaled to [0, 1]."""
+    """kl-Bernoulli-UCB+-4P: kl-UCB+-4P with d_Bern on rewards scaled to [0, 1].  Needs a bound."""
 
     name = "kl-bernoulli-ucb+"
     rule = DIVERGENCE_PLUS
@@ -77,7 +77,7 @@ class KLBernoulliUCBPlus(BoundedPolicy):
 
 @dataclass(frozen=True)
 class KLGaussianUCB(BoundedPolicy):
-    """kl-Gaussian-UCB-4P (section 4.3): evidence 2 N ((threshold - mean) / B)^2."""
+    """kl-Gaussian-UCB-4P (section 4.3): evidence 2 N ((threshold - mean) / B)^2.  Needs a bound."""
 
     name = "kl-gaussian-ucb"
     rule = DIVERGENCE
@@ -87,7 +87,7 @@ class KLGaussianUCB(BoundedPolicy):
 
 @dataclass(frozen=True)
 class KLEmpUCB(BoundedPolicy):
-    """KL-Emp-UCB-4P (section 8): evidence N K_inf(empirical law, threshold).
+    """KL-Emp-UCB-4P (section 8): evidence N K_inf(empirical law, threshold).  Needs a bound and single rewards.
 
     It keeps the distinct rewards of each category and how often each came: 16 bytes per distinct value.  That is a
     handful for whole-number rewards; for continuous ones it is every reward ever seen, and a renewal takes time in
@@ -101,7 +101,8 @@ class KLEmpUCB(BoundedPolicy):
 
 @dataclass(frozen=True)
 class UCBV(BoundedPolicy):
-    """UCB-V-4P: evidence x that solves mean + sqrt(2 v x / N) + 3 B x / N = threshold."""
+    """UCB-V-4P: evidence x that solves mean + sqrt(2 v x / N) + 3 B x / N = threshold.  Needs a bound and single
+    rewards."""
 
     name = "ucb-v"
     rule = VARIANCE

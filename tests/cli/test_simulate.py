@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import profitable as pb
+from tests.cli.test_app import COMMAND, run
 from tests.simulation.test_scenario import CONTRACT
 from tests.simulation.worlds import BERNOULLI, paper
-from tests.test_cli import COMMAND, run
 
 
 @pytest.fixture
