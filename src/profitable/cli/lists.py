@@ -5,20 +5,19 @@ from typing import Annotated
 
 import typer
 
-from profitable.cli.shared import JSON_HELP
-
 POLICIES_EXAMPLE = "profitable policies --json"
 FAMILIES_EXAMPLE = "profitable families"
+LIST_HELP = "Print a JSON list instead."
 
 
-def policies(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
+def policies(as_json: Annotated[bool, typer.Option("--json", help=LIST_HELP)] = False) -> None:
     """List the policies: their names on the command line and in Python, their parameters, what they are."""
     from profitable.policy.policies import POLICIES
 
     _print(POLICIES, as_json)
 
 
-def families(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
+def families(as_json: Annotated[bool, typer.Option("--json", help=LIST_HELP)] = False) -> None:
     """List the families of rewards: their names in files and in Python, their parameters, what they are."""
     from profitable.model.families import FAMILIES
 

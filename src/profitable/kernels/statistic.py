@@ -30,6 +30,7 @@ from profitable.kernels.compile import kernel
 from profitable.kernels.law import SMALLEST_POSITIVE, Law, log_survival
 
 IDENTITY, CUT, LOG_RATIO, POWER = 0, 1, 2, 3
+KINDS: list[type["Statistic"]] = []  # filled by the classes themselves
 
 
 class CodedStatistic(NamedTuple):
@@ -90,6 +91,13 @@ class Statistic(ABC):
     """A statistic, and how the mean of the rewards translates into its mean; the fields are the numbers of its code."""
 
     code: ClassVar[int]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        others = {each.code: each for each in KINDS if each.__qualname__ != cls.__qualname__}
+        if cls.code in others:
+            raise TypeError(f"{cls.__name__} has the code {cls.code} of {others[cls.code].__name__}")
+        KINDS.append(cls)
 
     @property
     def coded(self) -> CodedStatistic:

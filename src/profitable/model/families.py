@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from profitable.common import check
 from profitable.errors import ParameterError
+from profitable.kernels import statistic
 from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, POISSON, SMALLEST_PARAMETER, Law
-from profitable.kernels.statistic import LogRatio, Power
 from profitable.kernels.view import Support
 from profitable.model.family import FAMILIES as FAMILIES
 from profitable.model.family import Family
@@ -143,7 +143,7 @@ class Pareto(Family):
         object.__setattr__(self, "scale", check.positive("scale", self.scale))
 
     def make_view(self) -> View:
-        return View(Law(GAMMA, size=1.0), LogRatio(self.scale), Support(self.scale, open=True))
+        return View(Law(GAMMA, size=1.0), statistic.LogRatio(self.scale), Support(self.scale, open=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ class Weibull(Family):
             )
 
     def make_view(self) -> View:
-        return View(Law(GAMMA, size=1.0), Power(self.shape), POSITIVE)
+        return View(Law(GAMMA, size=1.0), statistic.Power(self.shape), POSITIVE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from profitable.common.looks import BLACK, BLUE, DASH_DOT, DASHED, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look
-from profitable.kernels.evidence import DIVERGENCE, DIVERGENCE_PLUS, EMPIRICAL, POSTERIOR, VARIANCE
+from profitable.kernels import evidence
 from profitable.policy.policy import POLICIES as POLICIES
 from profitable.policy.policy import Bayesian, BoundedPolicy, Deterministic
 from profitable.policy.policy import Policy as Policy
@@ -14,7 +14,7 @@ class KLUCB(Deterministic):
     """kl-UCB-4P (section 4): evidence N d(mean, threshold)."""
 
     name = "kl-ucb"
-    rule = DIVERGENCE
+    rule = evidence.DIVERGENCE
     look = Look(BLUE)
 
 
@@ -23,7 +23,7 @@ class KLUCBPlus(Deterministic):
     """kl-UCB+-4P (section 8): evidence N d(mean, threshold) + log N."""
 
     name = "kl-ucb+"
-    rule = DIVERGENCE_PLUS
+    rule = evidence.DIVERGENCE_PLUS
     look = Look(BLUE, DASHED)
 
 
@@ -32,7 +32,7 @@ class BayesUCB(Bayesian, Deterministic):
     """Bayes-UCB-4P (section 5): evidence -log P(mean >= threshold given the data)."""
 
     name = "bayes-ucb"
-    rule = POSTERIOR
+    rule = evidence.POSTERIOR
     look = Look(VERMILION)
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class ThompsonSampling(Bayesian):
     """
 
     name = "ts"
-    rule = POSTERIOR
+    rule = evidence.POSTERIOR
     look = Look(GREEN)
     draws = True
 
@@ -62,7 +62,7 @@ class KLBernoulliUCB(BoundedPolicy):
     """kl-Bernoulli-UCB-4P (section 4.3): kl-UCB-4P with d_Bern on rewards scaled to [0, 1].  Needs a bound."""
 
     name = "kl-bernoulli-ucb"
-    rule = DIVERGENCE
+    rule = evidence.DIVERGENCE
     look = Look(ORANGE)
 
 
@@ -71,7 +71,7 @@ class KLBernoulliUCBPlus(BoundedPolicy):
     """kl-Bernoulli-UCB+-4P: kl-UCB+-4P with d_Bern on rewards scaled to [0, 1].  Needs a bound."""
 
     name = "kl-bernoulli-ucb+"
-    rule = DIVERGENCE_PLUS
+    rule = evidence.DIVERGENCE_PLUS
     look = Look(ORANGE, DASHED)
 
 
@@ -80,7 +80,7 @@ class KLGaussianUCB(BoundedPolicy):
     """kl-Gaussian-UCB-4P (section 4.3): evidence 2 N ((threshold - mean) / B)^2.  Needs a bound."""
 
     name = "kl-gaussian-ucb"
-    rule = DIVERGENCE
+    rule = evidence.DIVERGENCE
     look = Look(SKY, DASH_DOT)
     gaussian = True
 
@@ -95,15 +95,14 @@ class KLEmpUCB(BoundedPolicy):
     """
 
     name = "kl-emp-ucb"
-    rule = EMPIRICAL
+    rule = evidence.EMPIRICAL
     look = Look(PURPLE, DASH_DOT)
 
 
 @dataclass(frozen=True)
 class UCBV(BoundedPolicy):
-    """UCB-V-4P: evidence x that solves mean + sqrt(2 v x / N) + 3 B x / N = threshold.  Needs a bound and single
-    rewards."""
+    """UCB-V-4P: evidence x with mean + sqrt(2 v x / N) + 3 B x / N = threshold.  Needs a bound and single rewards."""
 
     name = "ucb-v"
-    rule = VARIANCE
+    rule = evidence.VARIANCE
     look = Look(BLACK)
