@@ -229,24 +229,18 @@ def test_your_own_policy_is_known_by_its_name(tmp_path: Path) -> None:
         POLICIES.update(before)
 
 
-def test_a_name_is_taken_once() -> None:
-    with pytest.raises(TypeError, match="'kl-ucb', which belongs to KLUCB"):
-
-        class Other(pb.Policy):
-            name = "kl-ucb"
-            rule = pb.KLUCB.rule
-
-    with pytest.raises(TypeError, match="has no name"):
-
-        class Nameless(pb.Policy):
-            rule = pb.KLUCB.rule
-
-    with pytest.raises(TypeError, match="has no rule"):
-
-        class Ruleless(pb.Policy):
-            name = "ruleless"
-
-    with pytest.raises(TypeError, match="has no make_view"):
-
-        class Lawless(pb.Family):
-            name = "lawless"
+@pytest.mark.parametrize(
+    ("base", "contents", "problem"),
+    [
+        (pb.Policy, {"name": "kl-ucb", "rule": pb.KLUCB.rule}, "'kl-ucb', which belongs to KLUCB"),
+        (pb.Policy, {"rule": pb.KLUCB.rule}, "has no name"),
+        (pb.Policy, {"name": "ruleless"}, "has no rule"),
+        (pb.Family, {"name": "lawless"}, "has no make_view"),
+        (pb.Family, {"name": "poisson", "make_view": pb.Poisson.make_view}, "'poisson', which belongs to Poisson"),
+    ],
+)
+def test_a_class_that_lacks_something_is_refused_when_it_is_defined(
+    base: type, contents: dict[str, object], problem: str
+) -> None:
+    with pytest.raises(TypeError, match=problem):
+        type("Mine", (base,), contents)

@@ -23,7 +23,7 @@ from profitable.common.types import IntArray
 from profitable.kernels.compile import kernel
 from profitable.kernels.draw import draw_binomial, draw_poisson
 
-FEW = 20  # so many uniform numbers are drawn one by one
+DRAWN_SINGLY = 20  # so many uniform numbers are drawn one by one
 
 
 class ArrivalsCode(IntEnum):
@@ -69,7 +69,7 @@ def clients_in(rng: np.random.Generator, arrivals: Arrivals, listed: IntArray, t
 def _uniform_sum(rng: np.random.Generator, width: int, number: int) -> int:
     """The sum of that many uniform numbers from 0 to width - 1."""
     total = 0
-    if number <= FEW:
+    if number <= DRAWN_SINGLY:
         for _ in range(number):
             total += int(rng.integers(0, width))
         return total

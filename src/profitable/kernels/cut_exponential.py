@@ -1,6 +1,12 @@
 """Exponential rewards cut at a bound, many at once: a piece is some that are not cut, drawn as their sum.
 
 Everything is in units of the mean reward: the rewards are standard exponential, and P(X > bound) = exp(-bound).
+
+The equation is Whitworth's: n standard exponential variables with sum s are all at most b with probability
+
+    sum over j of (-1)^j C(n, j) (1 - j b/s)_+^(n - 1).
+
+Example: two variables with sum 1.5 are both at most 1 with probability 1 - 2 (1 - 1/1.5) = 1/3.
 """
 
 import math

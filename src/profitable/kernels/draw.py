@@ -1,4 +1,10 @@
-"""Draws: the sum of n rewards at once, and a mean from the posterior.  Generator first, as everywhere."""
+"""Draws: the sum of n rewards at once, and a mean from the posterior.  The generator comes first, as everywhere.
+
+The equations: n Bernoulli rewards sum to a Binomial(n, p) number, n Poisson rewards to a Poisson(n mean) number, n
+gamma rewards of shape k to a gamma variable of shape n k; a negative binomial number is Poisson with a gamma mean.
+
+Example: a thousand Bernoulli rewards of mean 0.3 are one draw from Binomial(1 000, 0.3).
+"""
 
 import math
 

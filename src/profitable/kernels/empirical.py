@@ -6,6 +6,13 @@ The dual is one-dimensional and concave: with c_i clients of reward x_i,
 
 It is written as lambda (N tau - S) - sum c_i [v_i - log(1 + v_i)] with v_i = lambda (tau - x_i), so that nothing
 cancels when the mean is close to the threshold.
+
+Example: 8 rewards of 0 and 2 of 1, tau = 0.5, high = 1.  The maximum is at lambda = 1.2, where the sum is
+8 log 1.6 + 2 log 0.4 = 1.927 nats: 10 d(0.2, 0.5) of the Bernoulli law, as it must be for two points.
+
+>>> import numpy as np
+>>> round(empirical_evidence(np.array([0.0, 1.0]), np.array([8.0, 2.0]), 1.0, 0.5), 3)
+1.927
 """
 
 import math
@@ -15,7 +22,7 @@ from profitable.kernels.compile import kernel
 from profitable.kernels.exact import exact_product
 from profitable.kernels.special import excess
 
-FAR = 0.4  # where `excess` leaves its series, too
+SERIES_END = 0.4  # where `excess` leaves its series, too
 
 
 @kernel
@@ -39,7 +46,7 @@ def slope(
         plain += count * ratio
         bend += count * distance * ratio
         second -= count * ratio * ratio
-        far = far or abs(multiplier * distance) >= FAR
+        far = far or abs(multiplier * distance) >= SERIES_END
     return plain if far else gap - multiplier * bend, second
 
 
@@ -113,7 +120,7 @@ def empirical_dual(
                 break
             multiplier = following
     # Far from the threshold lambda gap and the excesses are huge and nearly equal; close to it the logarithms cancel.
-    far = multiplier * max(threshold - lowest, highest - threshold) >= FAR
+    far = multiplier * max(threshold - lowest, highest - threshold) >= SERIES_END
     total = 0.0
     for value, count in zip(values, counts):
         if count > 0.0:
@@ -122,5 +129,5 @@ def empirical_dual(
             if not far:
                 total += count * excess(v, ratio)
             else:
-                total += count * (math.log1p(v) if abs(v) < FAR else math.log(ratio))
+                total += count * (math.log1p(v) if abs(v) < SERIES_END else math.log(ratio))
     return max(0.0, total if far else multiplier * gap - total), multiplier

@@ -11,8 +11,13 @@ evidence:
 | `EMPIRICAL`       | N K_inf(empirical law, tau)                         | KL-Emp-UCB-4P                          |
 | `VARIANCE`        | the x that solves m + sqrt(2 v x/N) + 3 B x/N = tau | UCB-V-4P                               |
 
-Example: 2 of 10 Bernoulli clients against tau = 0.5.  `DIVERGENCE` gives 10 d(0.2, 0.5) = 1.927, `DIVERGENCE_PLUS` adds
-log 10 = 2.303, `POSTERIOR` gives 3.777.
+Example: 2 of 10 Bernoulli clients against tau = 0.5.  The divergence is 10 d(0.2, 0.5), the plus is log 10, and the
+posterior has P(mean >= 0.5) = 0.0260.
+
+>>> from profitable.kernels.law import BINOMIAL
+>>> bernoulli, seen = Law(BINOMIAL, low=0.0, high=1.0, size=1.0), sums(10, 2)
+>>> [round(evidence(rule, bernoulli, seen, 0.5), 3) for rule in (DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR)]
+[1.927, 4.23, 3.648]
 
 A new rule is one constant below with what it needs and is, and one branch: in `evidence_of_sums` if N and S are all it
 needs, else in `evidence`.  Everything else in the package asks the rule; what a rule does not promise is done the slow,

@@ -1,8 +1,10 @@
 """Sums and products without their rounding error, and the shortfall N tau - S that every evidence is built on.
 
-Example: 3 clients at a threshold of 0.1 expect 3 * 0.1 = 0.30000000000000004 as doubles.  `shortfall(3, 0.1, 0.3)`
-works with the exact product of the double 0.1 and gives 1.7e-17, not 5.6e-17.  The plain formula N d(S/N, tau) has lost
-all its digits near S/N = tau long before N = 10^9; written with the shortfall it keeps them.
+The plain formula N d(S/N, tau) has lost all its digits near S/N = tau long before N = 10^9.  Written with the shortfall
+it keeps them.  Example: 3 clients at a threshold of 0.1, of whom 0.3 was received.
+
+>>> 3 * 0.1 - 0.3, shortfall(3.0, 0.1, 0.3)  # the exact product of the double 0.1, rounded once
+(5.551115123125783e-17, 2.7755575615628914e-17)
 """
 
 from profitable.kernels.compile import kernel

@@ -3,6 +3,12 @@
 With eta^2/2 = mu - log(1 + mu), mu = x/a - 1 and the sign of eta that of mu,
 
     P(G > x) = erfc(eta sqrt(a/2))/2 + exp(-a eta^2/2)/sqrt(2 pi a) * sum over k of c_k(eta) a^-k.
+
+Example: a = 100 at its own mean, x = 100.  Then eta = 0 and c_0(0) = -1/3, so that P(G > 100) is 1/2 - 1/(3 sqrt(200
+pi)) and a little less.
+
+>>> round(gamma_tail(100.0, 0.0, True), 4), round(0.5 - 1.0 / (3.0 * math.sqrt(200.0 * math.pi)), 4)
+(0.4867, 0.4867)
 """
 
 import math

@@ -12,9 +12,12 @@ Every family of `model/families.py` is one of these laws, seen through a statist
 
 Notation of the paper: N clients, S the sum of their statistics, tau the threshold, d the divergence (eq. 3).
 
-Example: 2 of 10 Bernoulli clients against tau = 0.5.  d(0.2, 0.5) = 0.2 log 0.4 + 0.8 log 1.6 = 0.1927 nats, and
-`against(law, 10, 2, 0.5)` is 1.927.  The Jeffreys posterior Beta(2.5, 8.5) has P(mean >= 0.5) = 0.0229, and
-`posterior_evidence(law, 10, 2, 0.5)` is -log 0.0229 = 3.777.
+Example: 2 of 10 Bernoulli clients against tau = 0.5.  d(0.2, 0.5) = 0.2 log 0.4 + 0.8 log 1.6 = 0.1927 nats.  The
+Jeffreys posterior is Beta(2.5, 8.5), and P(mean >= 0.5) = 0.0260.
+
+>>> bernoulli = Law(BINOMIAL, low=0.0, high=1.0, size=1.0)
+>>> round(against(bernoulli, 10.0, 2.0, 0.5), 3), round(math.exp(-posterior_evidence(bernoulli, 10.0, 2.0, 0.5)), 4)
+(1.927, 0.026)
 
 Every function here gives NaN for a code it does not know.
 """

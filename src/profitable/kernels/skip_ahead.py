@@ -42,7 +42,7 @@ from profitable.kernels.weigh import is_lazy, keeps_values, resolve, weigh
 from profitable.kernels.worst_case import MARGIN, certain_clients, safe_clients, worst_evidence
 
 LOOK_UP_AFTER = 1e6  # draws before the next look at STOP
-DEEPEST = 128  # entries of the pile: halving 10^18 rounds needs 60
+PILE_HEIGHT = 128  # entries of the pile: halving 10^18 rounds needs 60
 CANDIDATES = 3.0  # a block with more expected candidates for rejection is cut in two
 
 
@@ -241,7 +241,7 @@ def run_events(
     Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do not draw then follow the very
     path of `run_rounds` with the same generators.
     """
-    pile = np.zeros(DEEPEST, dtype=PENDING)
+    pile = np.zeros(PILE_HEIGHT, dtype=PENDING)
     for place in range(runs.size):
         run = runs[place]
         own_tables = of_run(tables, place)

@@ -1,14 +1,22 @@
 """Tail probabilities of the beta, gamma and normal laws, in nats, right far into both tails.
 
-Each `*_evidence` returns -log P(tail), computed from whichever tail is the smaller one, so that neither an evidence
-of 1e-8 nor one of 1e5 nats loses digits.  Arguments named `gap` carry a difference that the caller knows more
-exactly than its two terms would give it; see `kernels/law.py`.
+Each `*_evidence` returns -log P(tail).  It is computed from the smaller one of the two tails, so that neither an
+evidence of 1e-8 nor one of 1e5 nats loses digits.  An argument named `gap` is a difference that the caller knows more
+exactly than its two terms would give it (`kernels/law.py`).
 
-Method: a saddle-point prefactor (deviance + Stirling remainder: no cancellation however large the parameters) times
-a continued fraction.  Those fractions need ever more terms as the point nears the mean.  For the gamma law Temme's
-expansion (`kernels/temme.py`) takes over there; for the beta law, within `NEAR` standard deviations, the tail at `FAR`
-standard deviations, plus a Gauss-Legendre quadrature of the density in between: all terms positive.  Either way the
-cost is bounded for any number of clients.
+The equation: tail = prefactor * continued fraction.  For the gamma law, with Legendre's fraction,
+
+    P(G > x) = x^a e^-x / Gamma(a) * 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))).
+
+The prefactor is written with a deviance and the remainder of Stirling's formula, so that nothing cancels however large
+the parameters are.  Near the mean the fractions need more and more terms.  There, Temme's expansion takes over for the
+gamma law (`kernels/incomplete_gamma.py`).  For the beta law it is the tail at `FAR` standard deviations plus a
+Gauss-Legendre quadrature of the density from there to the point.  So the cost is bounded for any number of clients.
+
+Example: P(G > 5) for G ~ Gamma(3) is e^-5 (1 + 5 + 25/2) = 0.12465.
+
+>>> round(math.exp(-gamma_evidence(3.0, 5.0, 2.0, True)), 5)
+0.12465
 """
 
 import math
@@ -24,9 +32,9 @@ LARGE = 100.0  # parameters from here on are "large": near the mean something el
 LARGEST_DEVIANCE = 300.0  # where the fractions are fast, long before exp(-deviance) underflows
 NEAR = 1.5
 FAR = 3.0
-SMALLEST = 1e-300  # stands for 0 in Lentz's algorithm
-PRECISION = 2.3e-16  # the spacing of doubles around 1
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+STANDS_FOR_ZERO = 1e-300  # stands for 0 in Lentz's algorithm
+SPACING = 2.3e-16  # the spacing of doubles around 1
+BETA_NODES, BETA_WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 @kernel
@@ -46,7 +54,7 @@ def excess(v: float, ratio: float) -> float:
     for _ in range(40):  # |r| <= 1/4
         term = power / odd
         series += term
-        if term <= PRECISION * series:
+        if term <= SPACING * series:
             break
         power *= square
         odd += 2.0
@@ -96,22 +104,22 @@ def log_gamma_front(a: float, x: float, gap: float) -> float:
 def gamma_upper_fraction(a: float, gap: float) -> float:
     """Gamma(a, x) / (x^a e^-x) for x > a; gap = x - a (Legendre's fraction, modified Lentz)."""
     b = gap + 1.0
-    c = 1.0 / SMALLEST
+    c = 1.0 / STANDS_FOR_ZERO
     d = 1.0 / b
     h = d
     for n in range(1, 1_000_000):
         numerator = -n * (n - a)
         b += 2.0
         d = numerator * d + b
-        if abs(d) < SMALLEST:
-            d = SMALLEST
+        if abs(d) < STANDS_FOR_ZERO:
+            d = STANDS_FOR_ZERO
         c = b + numerator / c
-        if abs(c) < SMALLEST:
-            c = SMALLEST
+        if abs(c) < STANDS_FOR_ZERO:
+            c = STANDS_FOR_ZERO
         d = 1.0 / d
         factor = d * c
         h *= factor
-        if abs(factor - 1.0) <= PRECISION:
+        if abs(factor - 1.0) <= SPACING:
             break
     return h
 
@@ -120,7 +128,7 @@ def gamma_upper_fraction(a: float, gap: float) -> float:
 def gamma_lower_fraction(a: float, x: float, gap: float) -> float:
     """gamma(a, x) / (x^a e^-x) for x < a; gap = x - a: 1/(a-x + x/(a+1-x + 2x/(a+2-x + ...))), all positive."""
     b = -gap
-    c = 1.0 / SMALLEST
+    c = 1.0 / STANDS_FOR_ZERO
     d = 1.0 / b
     h = d
     for n in range(1, 1_000_000):
@@ -130,7 +138,7 @@ def gamma_lower_fraction(a: float, x: float, gap: float) -> float:
         c = b + numerator / c
         factor = d * c
         h *= factor
-        if abs(factor - 1.0) <= PRECISION:
+        if abs(factor - 1.0) <= SPACING:
             break
     return h
 
@@ -141,7 +149,7 @@ def gamma_lower_series(a: float, x: float) -> float:
     term = 1.0 / a
     total = term
     n = a
-    while term > PRECISION * total:
+    while term > SPACING * total:
         n += 1.0
         term *= x / n
         total += term
@@ -192,9 +200,9 @@ def log_beta_front(a: float, b: float, x: float, y: float, gap: float) -> float:
 def beta_fraction(a: float, b: float, x: float, y: float, gap: float) -> float:
     """B_x(a, b) / (x^a y^b) for x below the mean; gap = a - (a + b) x (DiDonato and Morris's even fraction)."""
     denominator = a * (gap + 1.0) / (a + 1.0)
-    if abs(denominator) < SMALLEST:
-        denominator = SMALLEST
-    c = 1.0 / SMALLEST
+    if abs(denominator) < STANDS_FOR_ZERO:
+        denominator = STANDS_FOR_ZERO
+    c = 1.0 / STANDS_FOR_ZERO
     d = 1.0 / denominator
     h = d
     for n in range(1, 1_000_000):
@@ -202,15 +210,15 @@ def beta_fraction(a: float, b: float, x: float, y: float, gap: float) -> float:
         numerator = ((a + n - 1.0) / odd) * ((a + b + n - 1.0) / odd) * (n * (b - n)) * x * x
         denominator = n + n * (b - n) * x / odd + (a + n) * (gap + 1.0 + n * (1.0 + y)) / (odd + 2.0)
         d = numerator * d + denominator
-        if abs(d) < SMALLEST:
-            d = SMALLEST
+        if abs(d) < STANDS_FOR_ZERO:
+            d = STANDS_FOR_ZERO
         c = denominator + numerator / c
-        if abs(c) < SMALLEST:
-            c = SMALLEST
+        if abs(c) < STANDS_FOR_ZERO:
+            c = STANDS_FOR_ZERO
         d = 1.0 / d
         factor = c * d
         h *= factor
-        if abs(factor - 1.0) <= PRECISION:
+        if abs(factor - 1.0) <= SPACING:
             break
     return h
 
@@ -228,7 +236,7 @@ def log_beta_lower(a: float, b: float, x: float, y: float, gap: float) -> float:
     tail = math.exp(log_beta_front(a, b, x_far, y_far, far)) * beta_fraction(a, b, x_far, y_far, far)
     half = 0.5 * (far - gap)
     between = 0.0
-    for node, weight in zip(NODES, WEIGHTS):
+    for node, weight in zip(BETA_NODES, BETA_WEIGHTS):
         g = gap + half * (1.0 + node)
         p = (a - g) / n
         q = (b + g) / n

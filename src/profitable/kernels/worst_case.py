@@ -9,7 +9,7 @@ The worst reward is the smallest one.  Where there is one, no evidence after n m
 For any other rule nothing is known, and no number of clients is certain.
 
 Example: kl-UCB after 60 of 100 Bernoulli clients, tau = 0.5, patience log 100 = 4.6.  Even 41 failures in a row bring
-evidence no further than 141 d(60/141, 0.5) = 1.6 nats, so 41 clients are certain.
+evidence to no more than 141 d(60/141, 0.5) = 1.57 nats.  So at least 41 clients are certain.
 """
 
 import math
@@ -20,7 +20,7 @@ from profitable.kernels.evidence import DIVERGENCE_PLUS, EMPIRICAL, VARIANCE, ev
 from profitable.kernels.law import variance
 from profitable.kernels.run_record import Problem
 
-MOST = 1e19  # clients; no run has more
+UNLIMITED = 1e19  # clients; no run has more
 WITH_CEILING = (EMPIRICAL, VARIANCE)  # rules that are not monotone, but whose growth is known
 MARGIN = 1e-6  # a certainty leaves more room than evidence can be rounded by
 
@@ -35,7 +35,7 @@ def parabola(clients: float, gap: float, step: float, spread: float, nats: float
     inner = half * half - step * step * (gap * gap - 2.0 * spread * nats * clients)
     root = math.sqrt(max(inner, 0.0))
     n = (half + root if below else half - root) / (step * step)
-    return n if n < MOST else MOST  # where a square overflowed or vanished, too: then n is not a number
+    return n if n < UNLIMITED else UNLIMITED  # where a square overflowed or vanished, too: then n is not a number
 
 
 @step
