@@ -6,37 +6,43 @@ which a deed is done at a named moment: DEED is the name of a signal that it sen
 
 import faulthandler
 import importlib
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
 
 LIMIT = 600.0  # seconds; what hangs takes longer, and nothing else does
 NOTICE = "compiling numerical kernels"  # said on standard error when the cache of kernels is empty
 
-# Where the moment can be noticed (a module and the name of a function), and whether a call is the moment.
+# Where a moment can be noticed (a module and the name of a function), and which call of the function is the moment.
 MOMENTS: dict[str, tuple[str, str, Callable[..., bool]]] = {
-    "some runs are finished": ("profitable.simulation.runner", "_merge", lambda result, _: result.finished > 0),
+    "some runs are finished": ("profitable.simulation.runner", "_merge", lambda call, result, _: result.finished > 0),
     "in the first experiment": (
         "profitable.simulation.runner",
         "_merge",
-        lambda result, _: result.finished > 0 and result.scenario.name == "Bernoulli",
+        lambda call, result, _: result.finished > 0 and result.scenario.name == "Bernoulli",
     ),
     "in a later experiment": (
         "profitable.simulation.runner",
         "_merge",
-        lambda result, _: result.finished > 0 and result.scenario.name == "Ten clients a round",
+        lambda call, result, _: result.finished > 0 and result.scenario.name == "Ten clients a round",
     ),
-    "while a later result is saved": ("os", "replace", lambda _, path: str(path).endswith("arrivals/result.json")),
-    "while the report is written": ("os", "replace", lambda _, path: str(path).endswith("report.html")),
-    "in the second play": ("profitable.paper.credit", "play", lambda *_: next(PLAYS) == 1),
+    "while a later result is saved": (
+        "os",
+        "replace",
+        lambda call, _, path: str(path).endswith("arrivals/result.json"),
+    ),
+    "while the report is written": ("os", "replace", lambda call, _, path: str(path).endswith("report.html")),
+    "in the second play": ("profitable.paper.credit", "play", lambda call, *_: call == 2),
 }
-PLAYS = iter(range(10**9))
 
 
 def at(moment: str, deed: str, *arguments: str) -> list[str]:
@@ -46,7 +52,7 @@ def at(moment: str, deed: str, *arguments: str) -> list[str]:
 
 
 @contextmanager
-def started(command: list[str], cwd: Path) -> Iterator[subprocess.Popen[str]]:
+def started(command: list[str], cwd: Path) -> Generator[subprocess.Popen[str]]:
     """A process that does not outlive the test, even if the test fails."""
     with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
         try:
@@ -65,13 +71,55 @@ def wait_for(there: Path, job: subprocess.Popen[str]) -> None:
 
 
 @contextmanager
-def comes_to_an_end() -> Iterator[None]:
+def comes_to_an_end() -> Generator[None]:
     """For work that would take hours if something were wrong: then all tests end here, for no thread can be killed."""
     faulthandler.dump_traceback_later(LIMIT, exit=True)
     try:
         yield
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+def ctrl_c_when(it_is_time: Callable[[], bool]) -> Callable[[float], None]:
+    """A progress function that presses Ctrl-C when it is time.  Simulations call it while their workers are at work."""
+
+    def progress(share: float) -> None:
+        if it_is_time():
+            signal.raise_signal(signal.SIGINT)
+
+    return progress
+
+
+class Kernels:
+    """Kernels under observation: whether they are in the middle of their work, and how many left it unfinished."""
+
+    def __init__(self, monkeypatch: "pytest.MonkeyPatch") -> None:
+        from profitable.simulation import block, runner
+
+        self._streams: list[Any] = []
+        self._states: list[Any] = []
+        self._moves = 0
+        self.unfinished = 0
+        make, play = block.stream, runner.play_block
+
+        def stream(*names: Any) -> Any:
+            self._streams.append(make(*names))
+            return self._streams[-1]
+
+        def play_block(*given: Any) -> Any:
+            rows = play(*given)
+            self.unfinished += rows is None
+            return rows
+
+        monkeypatch.setattr(block, "stream", stream)
+        monkeypatch.setattr(runner, "play_block", play_block)
+
+    def at_work(self) -> bool:
+        """Whether, asked again and again, it has seen three times that random numbers were drawn since the last."""
+        states = [each.bit_generator.state["state"] for each in self._streams]
+        self._moves += any(now != before for now, before in zip(states, self._states, strict=False))
+        self._states = states
+        return self._moves >= 3
 
 
 def said(errors: str) -> list[str]:
@@ -85,17 +133,17 @@ def main() -> None:
     module, name, is_now = MOMENTS[moment]
     place = importlib.import_module(module)
     function = getattr(place, name)
-    done = False
+    calls = count(1)
+    done: list[str] = []
 
-    def watched(*given: Any) -> Any:
-        nonlocal done
-        if not done and is_now(*given):
-            done = True
+    def watched(*given: Any, **named: Any) -> Any:
+        if not done and is_now(next(calls), *given):
+            done.append(deed)
             if deed in signal.Signals.__members__:
-                os.kill(os.getpid(), signal.Signals[deed])
+                signal.raise_signal(signal.Signals[deed])
             else:
                 Path(deed).touch()
-        return function(*given)
+        return function(*given, **named)
 
     setattr(place, name, watched)
     sys.argv = ["profitable", *arguments]

@@ -43,11 +43,11 @@ class ProfitableError(Exception):
 
     @property
     def where(self) -> str:
-        """The field, and the category it is of, if it is about one."""
+        """The field, with the name of the category if the error is about one."""
         return self.field if self.category is None else f"{self.field} of {self.category!r}"
 
     def about(self, category: str) -> Self:
-        """The same error, about a category; for checks that do not know which one they are part of."""
+        """The same error with a category's name, unless it has one; for checks that do not know their category."""
         return self if self.category else type(self)(self.field, self.value, self.problem, self.remedy, category)
 
     def __reduce__(self) -> tuple[type["ProfitableError"], tuple[str, object, str, str, str | None]]:

@@ -1,20 +1,53 @@
 """The command line as a user types it."""
 
+import contextlib
+import io
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from profitable import cli
+from tests.waiting import LIMIT, at, said, started, wait_for
+
 COMMAND = [sys.executable, "-m", "profitable"]
+Way = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+    """In a process of its own."""
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=LIMIT, check=False)
+
+
+def call(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which takes less time; warnings are errors here."""
+    output, errors = io.StringIO(), io.StringIO()
+    logs = logging.StreamHandler(errors)  # as Python does unless told otherwise
+    logs.setLevel(logging.WARNING)
+    before = signal.getsignal(signal.SIGINT)
+    logging.getLogger().addHandler(logs)
+    try:
+        with (
+            contextlib.chdir(cwd),
+            mock.patch.object(sys, "argv", ["profitable", *arguments]),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(errors),
+            pytest.raises(SystemExit) as ended,
+        ):
+            cli.main()
+    finally:
+        logging.getLogger().removeHandler(logs)
+        signal.signal(signal.SIGINT, before)
+    code = ended.value.code
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(arguments, code, output.getvalue(), errors.getvalue())
 
 
 def test_help_has_an_example_and_loads_no_compiler() -> None:
@@ -24,10 +57,10 @@ def test_help_has_an_example_and_loads_no_compiler() -> None:
         "heavy = {'numba', 'scipy', 'scipy.special', 'numpy', 'pydantic', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.returncode == 0, done.stderr
     assert "credit" in done.stdout
-    credit = run("credit", "--help")
+    credit = call("credit", "--help", cwd=Path())
     assert credit.returncode == 0
     assert "Example:" in credit.stdout
 
@@ -48,41 +81,48 @@ def test_every_command_and_option_has_help() -> None:
 def test_version() -> None:
     from profitable import __version__
 
-    assert run("--version").stdout.strip() == f"profitable {__version__}"
+    done = run("--version")
+    assert done.returncode == 0
+    assert done.stdout.strip() == f"profitable {__version__}"
 
 
 def test_credit(tmp_path: Path) -> None:
     done = run("credit", "--rounds", "30", "--plays", "3", "--out", "made/here", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert said(done.stderr) == []
     assert "clairvoyant" in done.stdout
     assert "homeowners" in done.stdout
     assert (tmp_path / "made/here/credit.png").exists()
-    numbers = run("credit", "--rounds", "30", "--plays", "3", "--out", "made/here", "--json", cwd=tmp_path)
+    numbers = call("credit", "--rounds", "30", "--plays", "3", "--out", "made/here", "--json", cwd=tmp_path)
     assert json.loads(numbers.stdout) == json.loads((tmp_path / "made/here/credit.json").read_text())
 
 
+MISTAKES = [
+    (["credit", "--policy", "ucb1"], "ucb1"),
+    (["nothing"], "nothing"),
+    (["credit", "--policy", "ts:c=1"], "'ts:c=1'"),
+    (["credit", "--policy", "kl-emp-ucb:c=x"], "'x'"),
+    (["credit", "--rounds", "0"], "rounds"),
+    (["credit", "--plays", "-3"], "plays"),
+    (["credit", "--seed", "-1"], "seed"),
+    (["credit", "--rounds", "many"], "many"),
+    (["credit", "--unknown"], "--unknown"),
+    (["credit", "--out", "a-file"], "a-file"),
+    (["credit", "--out", "x" * 300], "xxx"),
+    (["credit", "--rounds", "1000000000000"], "rounds"),
+    (["credit", "--plays", "1000000000000000000000"], "plays"),
+    (["credit", "--seed", "1" + "0" * 400], "seed"),
+]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["credit", "--policy", "ucb1"], "ucb1"),
-        (["credit", "--policy", "ts:c=1"], "'ts:c=1'"),
-        (["credit", "--policy", "kl-emp-ucb:c=x"], "'x'"),
-        (["credit", "--rounds", "0"], "rounds"),
-        (["credit", "--plays", "-3"], "plays"),
-        (["credit", "--seed", "-1"], "seed"),
-        (["credit", "--rounds", "many"], "many"),
-        (["credit", "--unknown"], "--unknown"),
-        (["nothing"], "nothing"),
-        (["credit", "--out", "a-file"], "a-file"),
-        (["credit", "--out", "x" * 300], "xxx"),
-        (["credit", "--rounds", "1000000000000"], "rounds"),
-        (["credit", "--plays", "1000000000000000000000"], "plays"),
-        (["credit", "--seed", "1" + "0" * 400], "seed"),
-    ],
+    ("way", "arguments", "named"),
+    [*((call, *mistake) for mistake in MISTAKES), *((run, *mistake) for mistake in MISTAKES[:2])],
+    ids=lambda value: value.__name__ if callable(value) else str(value)[-40:],
 )
-def test_mistakes_get_one_line_and_exit_2(tmp_path: Path, arguments: list[str], named: str) -> None:
+def test_mistakes_get_one_line_and_exit_2(tmp_path: Path, way: Way, arguments: list[str], named: str) -> None:
     (tmp_path / "a-file").write_text("not a folder")
-    done = run(*arguments, cwd=tmp_path)
+    done = way(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert named in done.stderr
@@ -92,38 +132,36 @@ def test_mistakes_get_one_line_and_exit_2(tmp_path: Path, arguments: list[str], 
 
 
 def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
-    arguments = ["credit", "--rounds", "5000", "--plays", "5000"]
-    with subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(4.0)
-        os.kill(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
+    """Thousands of plays, which would take hours."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    with started(at("in the second play", str(there), "credit", "--plays", "100000"), cwd=here) as job:
+        wait_for(there, job)
+        assert (here / "results").exists()
+        os.kill(job.pid, signal.SIGINT)
+        _, errors = job.communicate(timeout=LIMIT)
+    assert job.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
-    assert not list(tmp_path.iterdir())
+    assert not list(here.iterdir())
 
 
 @pytest.mark.parametrize("kind", ["policies", "families"])
-def test_lists_name_what_is_registered(kind: str) -> None:
+def test_lists_name_what_is_registered(kind: str, tmp_path: Path) -> None:
     from profitable.common.registry import exported
     from profitable.model.families import FAMILIES
     from profitable.policy.policies import POLICIES
 
     known = exported(POLICIES if kind == "policies" else FAMILIES)
-    listed = json.loads(run(kind, "--json").stdout)
+    listed = json.loads(call(kind, "--json", cwd=tmp_path).stdout)
     assert [each["name"] for each in listed] == [cls.name for cls in known.values()]
-    table = run(kind).stdout
+    table = call(kind, cwd=tmp_path).stdout
     for name, cls in known.items():
         assert cls.name in table
         assert f"{name}(" in table
 
 
-def test_python_dash_m() -> None:
-    done = subprocess.run([sys.executable, "-m", "profitable", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("profitable ")
-
-
 def test_a_single_round_warns_of_nothing(tmp_path: Path) -> None:
-    done = run("credit", "--rounds", "1", "--plays", "1", cwd=tmp_path)
+    done = call("credit", "--rounds", "1", "--plays", "1", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr == ""
+    assert said(done.stderr) == []

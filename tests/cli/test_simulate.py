@@ -3,16 +3,16 @@
 import json
 import os
 import signal
-import subprocess
-import time
+import sys
 from pathlib import Path
 
 import pytest
 
 import profitable as pb
-from tests.cli.test_app import COMMAND, run
+from tests.cli.test_app import Way, call, run
 from tests.simulation.test_scenario import CONTRACT
 from tests.simulation.worlds import BERNOULLI, paper
+from tests.waiting import LIMIT, at, said, started, wait_for
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def test_json_and_nothing_else(folder: Path) -> None:
     assert [each["policy"] for each in found["policies"]] == ["kl-ucb:c=3", "ts"]
     assert found["policies"][0]["t"] == [10, 100, 300]
     assert sorted(path.name for path in folder.iterdir()) == ["five.toml", "segments.toml"]
-    again = run(*SHORT, "--json", "--checkpoints", "10,100,300", "--workers", "1", cwd=folder)
+    again = call(*SHORT, "--json", "--checkpoints", "10,100,300", "--workers", "1", cwd=folder)
     assert numbers(again.stdout) == numbers(done.stdout)
-    slow = run(*SHORT, "--json", "--kernel", "rounds", cwd=folder)
+    slow = call(*SHORT, "--json", "--kernel", "rounds", cwd=folder)
     assert {each["kernel"] for each in json.loads(slow.stdout)["policies"]} == {"rounds"}
 
 
@@ -53,27 +53,28 @@ def test_table_and_files(folder: Path) -> None:
     made = sorted(path.name for path in (folder / "results/here").iterdir())
     assert made == ["regret.png", "result.json", "statistics.parquet", "timing.json"]
     assert pb.Result.load(folder / "results/here").finished == 120
-    assert run(*SHORT, "--out", "results/here", "--resume", cwd=folder).stdout == done.stdout
+    assert call(*SHORT, "--out", "results/here", "--resume", cwd=folder).stdout == done.stdout
 
 
 def test_bounds(folder: Path) -> None:
     done = run("bounds", "five.toml", "--horizon", "1000000", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "11.18" in done.stdout
-    found = json.loads(run("bounds", "five.toml", "--json", cwd=folder).stdout)
+    found = json.loads(call("bounds", "five.toml", "--json", cwd=folder).stdout)
     assert found["lower_bound_per_log_t"] == pytest.approx(11.175, abs=1e-3)
     assert found["upper_bound_per_log_t"] == pytest.approx(73.6, abs=0.1)  # with the factor average/smallest
     first = found["categories"][0]
     assert first["clients_per_log_t"] == pytest.approx(27.2554, abs=1e-4)  # 1 / d(0.1, 0.2)
     assert first["kl_ucb"]["clients"] == pytest.approx(5276, abs=1)
     assert first["kl_ucb_turned_away"] is None  # profitable categories only, and bounded arrivals
-    loans = json.loads(run("bounds", "segments.toml", "--json", cwd=folder).stdout)["categories"][2]
+    loans = json.loads(call("bounds", "segments.toml", "--json", cwd=folder).stdout)["categories"][2]
     assert loans["loss_per_client"] == pytest.approx(41.6)
     assert loans["kl_ucb_turned_away"] > 0
 
 
 MISTAKES = [
     (["simulate", "missing.toml"], "missing.toml"),
+    ([*SHORT, "--out", "newer"], "newer"),
     (["simulate"], "Missing parameter: scenario"),
     ([*SHORT, "--horizon", "0"], "horizon = 0"),
     ([*SHORT, "--horizon", "1" + "0" * 30], "horizon"),
@@ -89,7 +90,6 @@ MISTAKES = [
     ([*SHORT, "--kernel", "quick"], "quick"),
     ([*SHORT, "--workers", "0"], "workers = 0"),
     ([*SHORT, "--out", "segments.toml"], "segments.toml"),
-    ([*SHORT, "--out", "newer"], "newer"),
     ([*SHORT, "--out", "newer", "--resume"], "newer"),
     ([*SHORT, "--out", "foreign"], "foreign"),
     (["simulate", "unbounded.toml", "--policy", "kl-gaussian-ucb"], "bound of 'claims'"),
@@ -100,8 +100,12 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "named"), MISTAKES, ids=lambda value: str(value)[-40:])
-def test_mistakes_get_one_line_and_exit_2(folder: Path, arguments: list[str], named: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "arguments", "named"),
+    [*((call, *mistake) for mistake in MISTAKES), *((run, *mistake) for mistake in MISTAKES[:3])],
+    ids=lambda value: value.__name__ if callable(value) else str(value)[-40:],
+)
+def test_mistakes_get_one_line_and_exit_2(folder: Path, way: Way, arguments: list[str], named: str) -> None:
     (folder / "empty.toml").write_text('name = "nobody"\n')
     (folder / "wrong.toml").write_text(CONTRACT.replace("mean = 0.3", "mean = 3"))
     (folder / "unbounded.toml").write_text(
@@ -111,7 +115,7 @@ def test_mistakes_get_one_line_and_exit_2(folder: Path, arguments: list[str], na
         (folder / name).mkdir()
         (folder / name / "result.json").write_text(text)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    done = run(*arguments, cwd=folder)
+    done = way(*arguments, cwd=folder)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert done.stderr.startswith("profitable: ")
@@ -121,49 +125,45 @@ def test_mistakes_get_one_line_and_exit_2(folder: Path, arguments: list[str], na
 
 
 @pytest.mark.parametrize("out", [True, False])
-def test_ctrl_c_and_resume(folder: Path, out: bool) -> None:
+def test_ctrl_c_and_resume(folder: Path, out: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Interrupted in the middle of so many runs that they would take hours."""
     where = ["--out", "results"] if out else []
     command = ["simulate", "five.toml", "--policy", "kl-ucb", "--kernel", "rounds", "--horizon", "1000", *where]
-    long = [*command, "--runs", "200000"]
-    with subprocess.Popen(
-        [*COMMAND, *long], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as job:
-        time.sleep(5.0)
+    there = tmp_path_factory.mktemp("moment") / "there"
+    long = [*command, "--runs", str(10**9)]
+    with started(at("some runs are finished", str(there), *long), cwd=folder) as job:
+        wait_for(there, job)
         os.kill(job.pid, signal.SIGINT)
-        start = time.monotonic()
-        printed, errors = job.communicate(timeout=30)
-    assert time.monotonic() - start < 5.0
+        printed, errors = job.communicate(timeout=LIMIT)
     assert job.returncode == 130
     assert printed == ""
     assert "--resume" in errors
-    assert len(errors.strip().splitlines()) == 1
+    assert len(said(errors)) == 1
     if out:
         kept = folder / "results"
     else:
         (kept,) = folder.glob("profitable-*")
         assert kept.name in errors
     finished = pb.Result.load(kept).finished
-    assert 0 < finished < 200_000
+    assert 0 < finished < 10**9
     wanted = [*command, "--runs", str(finished + 250), "--json"]
-    resumed = run(*wanted, "--resume", cwd=folder)
+    resumed = call(*wanted, "--resume", cwd=folder)
     assert resumed.returncode == 0, resumed.stderr
-    fresh = run(*(part for part in wanted if part not in where), cwd=folder)
+    fresh = call(*(part for part in wanted if part not in where), cwd=folder)
     assert numbers(resumed.stdout) == numbers(fresh.stdout)
     assert not list(folder.glob("profitable-*"))
 
 
 def test_killed_and_resumed(folder: Path) -> None:
-    """SIGKILL leaves no time for anything: what was saved a few seconds earlier is used."""
+    """SIGKILL leaves no time for anything, here while the folder is written again and again: what was saved is used."""
     code = (
-        "import profitable as pb, profitable.simulation.runner as s; s.SAVE_EVERY = 0.2\n"
-        "pb.simulate(pb.Scenario.load('five.toml'), ['ts'], horizon=1000, runs=10**6, kernel='rounds', out='r')"
+        "import profitable as pb, profitable.simulation.runner as s; s.SAVE_EVERY = 0.0\n"
+        "pb.simulate(pb.Scenario.load('five.toml'), ['ts'], horizon=1000, runs=10**9, kernel='rounds', out='r')"
     )
-    with subprocess.Popen([COMMAND[0], "-c", code], cwd=folder) as job:
-        deadline = time.monotonic() + 60
-        while not (folder / "r" / "timing.json").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(0.5)
+    with started([sys.executable, "-c", code], cwd=folder) as job:
+        wait_for(folder / "r" / "timing.json", job)
         job.kill()
+        job.wait()
     scenario = pb.Scenario.load(folder / "five.toml")
     finished = pb.Result.load(folder / "r").finished
     assert finished > 0

@@ -17,9 +17,9 @@ from profitable.paper.asymptotics import (
 )
 from profitable.paper.experiment import load
 from profitable.theory.unlucky_start import (
-    DIVERGENCE,
-    DIVERGENCE_PLUS,
-    POSTERIOR,
+    TAIL_OF_DIVERGENCE,
+    TAIL_OF_DIVERGENCE_PLUS,
+    TAIL_OF_POSTERIOR,
     rejected_per_log_t,
     unlucky_rate,
 )
@@ -48,9 +48,11 @@ ONE = ((1, 1.0),)
 
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 0.75])
 def test_rejected_per_log_t(ratio: float) -> None:
-    assert rejected_per_log_t(POSTERIOR, ratio, 1.0, ONE) == pytest.approx(ratio / (1.0 - ratio))
+    assert rejected_per_log_t(TAIL_OF_POSTERIOR, ratio, 1.0, ONE) == pytest.approx(ratio / (1.0 - ratio))
     lambert = float(mpmath.lambertw(-ratio / mpmath.e))  # sum of n^n x^n / n! is 1/(1 + W(-x)) - 1
-    assert rejected_per_log_t(DIVERGENCE, ratio, 1.0, ONE) == pytest.approx(1.0 / (1.0 + lambert) - 1.0, rel=1e-9)
+    assert rejected_per_log_t(TAIL_OF_DIVERGENCE, ratio, 1.0, ONE) == pytest.approx(
+        1.0 / (1.0 + lambert) - 1.0, rel=1e-9
+    )
     # n times the terms: x d/dx of that sum, -x W'(-x) ... by a difference
     step = 1e-6
 
@@ -58,16 +60,16 @@ def test_rejected_per_log_t(ratio: float) -> None:
         return 1.0 / (1.0 + float(mpmath.lambertw(-x / mpmath.e))) - 1.0
 
     slope = ratio * (whole(ratio + step) - whole(ratio - step)) / (2.0 * step)
-    assert rejected_per_log_t(DIVERGENCE_PLUS, ratio, 1.0, ONE) == pytest.approx(slope, rel=1e-6)
+    assert rejected_per_log_t(TAIL_OF_DIVERGENCE_PLUS, ratio, 1.0, ONE) == pytest.approx(slope, rel=1e-6)
 
 
 def test_rejected_per_log_t_with_random_arrivals() -> None:
     """phi/(1 - phi) with phi = E[r^C], C - 1 ~ Poisson(4); and shape 2 is like twice the clients."""
     truth = load("exponential").scenario.truths[1]
     phi = 0.5 * math.exp(-4.0 * 0.5)
-    rate = unlucky_rate(truth.category, truth.mean, POSTERIOR, truth.clients.first_round())
+    rate = unlucky_rate(truth.category, truth.mean, TAIL_OF_POSTERIOR, truth.clients.first_round())
     assert rate == pytest.approx(phi / (1.0 - phi), rel=1e-9)
-    assert rejected_per_log_t(POSTERIOR, 0.5, 2.0, ONE) == pytest.approx(0.25 / 0.75)
+    assert rejected_per_log_t(TAIL_OF_POSTERIOR, 0.5, 2.0, ONE) == pytest.approx(0.25 / 0.75)
     assert rejected_per_log_t("", 0.5, 1.0, ONE) == 0.0
 
 

@@ -1,12 +1,11 @@
 """`profitable paper` as a user runs it: the same numbers for any workers, and no finished work lost."""
 
 import json
-import os
 import re
-import signal
+import shutil
 import subprocess
 import sys
-import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,21 +13,34 @@ import pytest
 from profitable.errors import InputError, OtherResultError, ResultFolderError
 from profitable.paper.command import reproduce
 from profitable.paper.experiment import NAMES, PAPER
+from profitable.simulation import runner
+from tests.cli.test_app import Way, call, run
+from tests.waiting import LIMIT, at
 
 TWO = ("bernoulli", "unlucky")
-COMMAND = [sys.executable, "-m", "profitable", "paper", "--quick", "--experiment", "bernoulli"]
-COMMAND += ["--experiment", "long-poisson", "--runs", "1500"]
+COMMAND = ["paper", "--quick", "--experiment", "bernoulli", "--experiment", "arrivals", "--runs", "300"]
+BERNOULLI, ARRIVALS = "Bernoulli", "Ten clients a round"  # the scenarios: 3 blocks of runs for each of 7 and 4 policies
 
 
-def paper(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, "--out", str(folder), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-
-
-def numbers(folder: Path) -> dict[str, bytes]:
-    """All files but the time that it took."""
+def numbers(folder: Path, instead_of: Path | None = None) -> dict[str, bytes]:
+    """All files but the time that it took; where a page names its folder, it may be called another one."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "timing.json"]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    name = str(folder if instead_of is None else instead_of).encode()
+    return {str(path.relative_to(folder)): path.read_bytes().replace(str(folder).encode(), name) for path in files}
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> "Counter[str]":
+    """How many blocks of runs are played in each scenario."""
+    counted: Counter[str] = Counter()
+    play = runner.play_block
+
+    def count(settings: runner.Settings, *rest: object) -> object:
+        counted[settings.scenario.name] += 1
+        return play(settings, *rest)
+
+    monkeypatch.setattr(runner, "play_block", count)
+    return counted
 
 
 @pytest.fixture(scope="module")
@@ -54,32 +66,42 @@ def test_what_is_written(made: Path) -> None:
     assert not list(made.rglob("*.part"))
 
 
-def test_same_bytes_for_any_number_of_workers(made: Path, tmp_path: Path) -> None:
-    again = tmp_path / "paper"
-    reproduce(again, experiments=TWO, quick=True, variant="both", runs=200, seed=3, workers=2)
-    assert numbers(again) == {
-        name: text.replace(str(made).encode(), str(again).encode()) for name, text in numbers(made).items()
-    }
-
-
-def test_what_is_finished_is_taken_over(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_finished_is_taken_over(made: Path, played: "Counter[str]", capfd: pytest.CaptureFixture[str]) -> None:
     before = numbers(made)
     reproduce(made, experiments=TWO, quick=True, variant="both", runs=200, seed=3)
     assert numbers(made) == before
-    reproduce(made, experiments=TWO, quick=True, variant="both", runs=200, seed=3, fresh=True)
-    assert numbers(made) == before
+    assert not played
     assert "bernoulli (1 of 3)" in capfd.readouterr().err
 
 
-def test_another_result_is_not_lost(tmp_path: Path) -> None:
-    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=200, seed=1)
-    before = numbers(tmp_path)
-    for options in ({"seed": 2, "runs": 200}, {"seed": 1, "runs": 100}):
+def test_same_bytes_when_all_is_run_anew_by_any_number_of_workers(made: Path, played: "Counter[str]") -> None:
+    before = numbers(made)
+    reproduce(made, experiments=TWO, quick=True, variant="both", runs=200, seed=3, workers=2, fresh=True)
+    assert numbers(made) == before
+    assert played == {BERNOULLI: 14, f"{BERNOULLI}, the authors' variant": 14, "An unlucky start": 8}
+
+
+@pytest.fixture(scope="module")
+def small_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    reproduce(folder, experiments=["arrivals"], quick=True, runs=100)
+    return folder
+
+
+@pytest.fixture
+def small(small_report: Path, tmp_path: Path) -> Path:
+    """A copy of a small report."""
+    return shutil.copytree(small_report, tmp_path / "small")
+
+
+def test_another_result_is_not_lost(small: Path) -> None:
+    before = numbers(small)
+    for options in ({"seed": 2, "runs": 100}, {"seed": 1, "runs": 50}):
         with pytest.raises(OtherResultError, match="--fresh"):
-            reproduce(tmp_path, experiments=["bounds", "arrivals"], quick=True, **options)
-    assert numbers(tmp_path) == before  # found out before anything else is run
-    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100, seed=2, fresh=True)
-    assert json.loads((tmp_path / "arrivals" / "result.json").read_text())["seed"] == 2
+            reproduce(small, experiments=["bounds", "arrivals"], quick=True, **options)
+    assert numbers(small) == before  # found out before anything else is run
+    reproduce(small, experiments=["arrivals"], quick=True, runs=50, seed=2, fresh=True)
+    assert json.loads((small / "arrivals" / "result.json").read_text())["seed"] == 2
 
 
 @pytest.mark.parametrize(("runs", "names"), [(1, NAMES), (2, (*PAPER, "unlucky"))])
@@ -92,13 +114,13 @@ def test_too_few_runs_to_say_anything(tmp_path: Path, runs: int, names: tuple[st
     assert not re.search(r">[^<]*\b(nan|inf)\b", page)
 
 
-def test_pictures_of_an_earlier_report_go(tmp_path: Path) -> None:
-    reproduce(tmp_path, experiments=["sharp-poisson"], quick=True, runs=100)
-    assert (tmp_path / "sharp-poisson.svg").exists()
-    (tmp_path / "mine.svg").write_text("<svg/>")
-    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100)
-    assert not (tmp_path / "sharp-poisson.svg").exists()
-    assert (tmp_path / "mine.svg").exists()
+def test_pictures_of_an_earlier_report_go(whole: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(whole, tmp_path / "paper")
+    assert (folder / "bernoulli.svg").exists()
+    (folder / "mine.svg").write_text("<svg/>")
+    reproduce(folder, experiments=["arrivals"], quick=True, runs=300)
+    assert not (folder / "bernoulli.svg").exists()
+    assert (folder / "mine.svg").exists()
 
 
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
@@ -109,14 +131,13 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_a_broken_result_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100)
-    table = tmp_path / "arrivals" / "statistics.parquet"
-    whole = table.read_bytes()
-    table.write_bytes(whole[: len(whole) // 2])
-    reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100)
+def test_a_broken_result_is_made_anew(small: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = small / "arrivals" / "statistics.parquet"
+    good = table.read_bytes()
+    table.write_bytes(good[: len(good) // 2])
+    reproduce(small, experiments=["arrivals"], quick=True, runs=100)
     assert "made anew" in caplog.text
-    assert table.read_bytes() == whole
+    assert table.read_bytes() == good
 
 
 @pytest.mark.parametrize(
@@ -136,11 +157,14 @@ def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [(["--experiment", "cauchy"], ("experiment", "'cauchy'", "choose from")), (["--variant", "x"], ("variant", "'x'"))],
+    ("way", "arguments", "words"),
+    [
+        (run, ["--experiment", "cauchy"], ("experiment", "'cauchy'", "choose from")),
+        (call, ["--variant", "x"], ("variant", "'x'")),
+    ],
 )
-def test_one_line_for_a_mistake(tmp_path: Path, arguments: list[str], words: tuple[str, ...]) -> None:
-    done = paper(tmp_path / "new", *arguments)
+def test_one_line_for_a_mistake(tmp_path: Path, way: Way, arguments: list[str], words: tuple[str, ...]) -> None:
+    done = way(*COMMAND, "--out", "new", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert all(word in done.stderr for word in words)
@@ -153,55 +177,58 @@ def test_without_the_libraries_of_the_report(tmp_path: Path) -> None:
         "from profitable.cli import main; main()"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "new")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
     assert done.returncode == 2
     assert "pip install 'profitable[paper]'" in done.stderr
     assert not (tmp_path / "new").exists()
 
 
+def complete(folder: Path) -> None:
+    """What COMMAND does when nobody interrupts it."""
+    reproduce(folder, experiments=["bernoulli", "arrivals"], quick=True, runs=300)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What COMMAND writes when nobody interrupts it."""
     folder = tmp_path_factory.mktemp("whole") / "paper"
-    assert paper(folder).returncode == 0
+    complete(folder)
     return folder
 
 
-@pytest.mark.parametrize("delay", [2.5, 5.0])
-def test_ctrl_c_loses_nothing(tmp_path: Path, whole: Path, delay: float) -> None:
+@pytest.mark.parametrize(
+    ("moment", "left"),
+    [
+        ("in the first experiment", {BERNOULLI: 7, ARRIVALS: 12}),
+        ("in a later experiment", {ARRIVALS: 4}),
+        ("while the report is written", {}),
+    ],
+)
+def test_ctrl_c_loses_nothing(
+    tmp_path: Path, whole: Path, played: "Counter[str]", moment: str, left: dict[str, int]
+) -> None:
     """Interrupted at some moment, run again: the same files as without the interruption, and no half of one before."""
     folder = tmp_path / "paper"
-    process = subprocess.Popen(
-        [*COMMAND, "--out", str(folder)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    time.sleep(delay)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=100)
-    assert process.returncode in (0, 130), stderr
-    assert "Traceback" not in stderr
+    command = at(moment, "SIGINT", *COMMAND, "--out", str(folder))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+    assert done.returncode == 130, done.stderr
+    assert "interrupted" in done.stderr
+    assert "Traceback" not in done.stderr
     assert not list(tmp_path.rglob("*.part"))
-    if process.returncode == 130:
-        assert "interrupted" in stderr
-    done = paper(folder)
-    assert done.returncode == 0, done.stderr
-    expected = {name: text.replace(str(whole).encode(), str(folder).encode()) for name, text in numbers(whole).items()}
-    assert numbers(folder) == expected
+    assert not (folder / "report.html").exists()
+    complete(folder)
+    assert played == left  # and no other blocks
+    assert numbers(folder) == numbers(whole, folder)
 
 
-def test_killed_in_the_middle(tmp_path: Path) -> None:
+def test_killed_in_the_middle(tmp_path: Path, whole: Path, played: "Counter[str]") -> None:
     """Even without a chance to tidy up: what was saved is taken over, and the report is whole."""
     folder = tmp_path / "paper"
-    process = subprocess.Popen([*COMMAND, "--out", str(folder)], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not (folder / "bernoulli" / "result.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
+    command = at("while a later result is saved", "SIGKILL", *COMMAND, "--out", str(folder))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+    assert done.returncode == -9, done.stderr
     assert not (folder / "report.html").exists()
-    done = paper(folder)
-    assert done.returncode == 0, done.stderr
-    assert (folder / "report.html").read_text().rstrip().endswith("</html>")
+    (half,) = folder.rglob("*.part")
+    half.unlink()
+    complete(folder)
+    assert played == {ARRIVALS: 12}
+    assert numbers(folder) == numbers(whole, folder)

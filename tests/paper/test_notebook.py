@@ -5,6 +5,8 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+from tests.waiting import LIMIT
+
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "first-figure.ipynb"
 
 
@@ -15,7 +17,8 @@ def test_notebook_runs() -> None:
     sizes = [cell for cell in code if cell.source.startswith("RUNS = ")]
     assert len(sizes) == 1
     sizes[0].source = "RUNS = 100"
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    limits = {"timeout": int(LIMIT), "startup_timeout": int(LIMIT), "iopub_timeout": int(LIMIT)}
+    NotebookClient(notebook, kernel_name="python3", **limits).execute()
     texts = "\n".join(
         output.get("text", "") or output.get("data", {}).get("text/plain", "")
         for cell in code

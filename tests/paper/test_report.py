@@ -13,6 +13,7 @@ from profitable.paper.charts import THEORY
 from profitable.paper.command import reproduce
 from profitable.policy.looks import looks_of
 from profitable.policy.policies import POLICIES
+from tests.waiting import LIMIT
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium; on Debian: apt-get install chromium")
@@ -30,7 +31,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=QUIET)
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=QUIET, timeout=1000 * LIMIT)
         yield chromium
         chromium.close()
 
@@ -42,6 +43,7 @@ class Opened:
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page: Page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page.set_default_timeout(1000 * LIMIT)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))

@@ -2,10 +2,7 @@
 
 import json
 import math
-import os
 import signal
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ from scipy import special
 import profitable as pb
 from profitable.simulation.runner import BLOCK
 from tests.simulation.worlds import BERNOULLI, EXPONENTIAL, GAUSSIAN, POISSON, paper, single
+from tests.waiting import Kernels, comes_to_an_end, ctrl_c_when
 
 COIN = pb.Scenario("one coin", [single(pb.Bernoulli(), 0.5, 0.6, 4)])
 FIVE = paper("five", BERNOULLI)
@@ -29,7 +27,7 @@ def numbers(result: pb.Result) -> list[Any]:
 
 
 def simulate(scenario: pb.Scenario, *policies: Any, horizon: int = 500, runs: int = 250, **options: Any) -> pb.Result:
-    return pb.simulate(scenario, policies, horizon=horizon, runs=runs, progress=False, **options)
+    return pb.simulate(scenario, policies, horizon=horizon, runs=runs, **{"progress": False, **options})
 
 
 def test_any_number_of_workers_gives_the_same_numbers() -> None:
@@ -223,7 +221,7 @@ class InNats:
 
 def test_your_own_policy() -> None:
     scenario = paper("gaussian", GAUSSIAN)
-    result = simulate(scenario, Cautious(), InNats(), "kl-ucb", horizon=150, runs=200, common_random_numbers=True)
+    result = simulate(scenario, Cautious(), InNats(), "kl-ucb", horizon=150, runs=25, common_random_numbers=True)
     assert [curve.kernel for curve in result.curves] == ["rounds"] * 3
     for name in ("cautious", "in nats"):
         np.testing.assert_allclose(result[name].accepted_rounds, result["kl-ucb"].accepted_rounds, atol=0.02)
@@ -319,55 +317,38 @@ def test_exponential_rewards_are_known_to_mislead() -> None:
     assert light.notes() == []
 
 
-def interrupt_soon(seconds: float) -> None:
-    threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-
-
-def interrupt_when(there: Path, moments: list[float]) -> None:
-    """Ctrl-C as soon as a file is there; notes when."""
-
-    def watch() -> None:
-        while not there.exists():
-            time.sleep(0.02)
-        moments.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def test_interrupting_keeps_what_is_finished_and_resumes_to_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options: dict[str, Any] = {"horizon": 2_000, "runs": 200 * BLOCK, "kernel": "rounds"}
+    """All the runs would take hours."""
+    options: dict[str, Any] = {"horizon": 500, "runs": 10**7 * BLOCK, "kernel": "rounds"}
     monkeypatch.setattr("profitable.simulation.runner.SAVE_EVERY", 0.0)
-    moments: list[float] = []
-    interrupt_when(tmp_path / "result.json", moments)
-    with pytest.raises(pb.errors.Interrupted) as caught:
-        simulate(FIVE, "kl-ucb", "ts", out=tmp_path, **options)
-    assert time.monotonic() - moments[0] < 4.0  # promptly
+    progress = ctrl_c_when((tmp_path / "result.json").exists)
+    with comes_to_an_end(), pytest.raises(pb.errors.Interrupted) as caught:
+        simulate(FIVE, "kl-ucb", "ts", out=tmp_path, progress=progress, **options)
     part = caught.value.result
     assert isinstance(part, pb.Result)
-    assert 0 < part.finished < 200 * BLOCK
+    assert 0 < part.finished < 10**7 * BLOCK
     assert part.finished % BLOCK == 0
     kept = pb.Result.load(tmp_path)
     assert numbers(kept) == numbers(part)
     short = {**options, "runs": part.finished}
     assert numbers(part) == numbers(simulate(FIVE, "kl-ucb", "ts", **short))
-    options["runs"] = part.finished + 3 * BLOCK + 50
     with pytest.raises(pb.errors.InputError, match="runs"):
-        simulate(FIVE, "kl-ucb", "ts", out=tmp_path, resume=True, **{**options, "runs": part.finished - BLOCK})
+        simulate(FIVE, "kl-ucb", "ts", out=tmp_path, resume=True, **{**options, "runs": part.finished - 1})
+    options["runs"] = part.finished + 3 * BLOCK + 50
     resumed = simulate(FIVE, "kl-ucb", "ts", out=tmp_path, resume=True, **options)
     assert numbers(resumed) == numbers(simulate(FIVE, "kl-ucb", "ts", **options))
     assert numbers(pb.Result.load(tmp_path)) == numbers(resumed)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_interrupting_a_single_long_run() -> None:
-    interrupt_soon(1.0)
-    start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt) as caught:
-        simulate(FIVE, "kl-ucb", horizon=10**12, runs=1, kernel="rounds")
-    assert time.monotonic() - start < 5.0
+def test_interrupting_a_single_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Round by round, a run to 10^12 takes hours: the kernel stops in the middle of it."""
+    kernels = Kernels(monkeypatch)
+    with comes_to_an_end(), pytest.raises(KeyboardInterrupt) as caught:
+        simulate(FIVE, "kl-ucb", horizon=10**12, runs=1, kernel="rounds", progress=ctrl_c_when(kernels.at_work))
+    assert kernels.unfinished == 1
     assert caught.value.result is None  # type: ignore[attr-defined]
 
 

@@ -151,7 +151,7 @@ class Agent:
         return Decision(self._round + 1, self._categories, table, limits, positions, self._paused, values)
 
     def explain(self, name: str) -> str:
-        """What the agent would say about a category if the next round were decided now; nothing moves."""
+        """What the agent knows about a category and what it would decide next, in words; the agent does not change."""
         k = self._categories.position(name)
         limit = np.inf if self._round == 0 or self._policy.draws else self._policy.patience(self._round)
         verdict = self._decision(np.array([k]), limit)[name]
@@ -169,10 +169,10 @@ class Agent:
         total: float | None = None,
         costs: Rewards | None = None,
     ) -> None:
-        """Take in outcomes: of one category, or of many at once as a mapping from names to rewards or batches.
+        """Add outcomes of one category, or of many at once: a mapping from names to rewards or batches.
 
-        Give the rewards, or their `count` and `total`; `costs` if the clients cost something else than the price.
-        If anything is wrong, nothing at all is taken in.
+        Give the rewards, or their `count` and `total`.  Give `costs` if the clients did not cost the category's price.
+        If anything is wrong, an error is raised and nothing is added.
         """
         if isinstance(category, str):
             k = self._categories.position(category)
@@ -195,7 +195,7 @@ class Agent:
             self._enter(k, entry)
 
     def _absorb(self, k: int, rewards: Rewards) -> None:
-        """The everyday case, `_enter` of `_read` in one kernel: rewards at the category's own price."""
+        """`_read` and `_enter` in one kernel, for the everyday case: rewards at the category's own price."""
         category = self._categories.all[k]
         values = reward_array(rewards, category)
         bad = agent_table.absorb(self._table, k, self._categories.view_row_of(k), values)
@@ -224,7 +224,7 @@ class Agent:
         self._table[Row.EVIDENCE, k] = evidence(self._policy.rule, view.law, seen, numbers[Row.TARGET])
 
     def expect(self, category: str | Mapping[str, int], clients: int | None = None) -> None:
-        """Say how many clients were accepted, so that the agent can show whose outcomes are still to come."""
+        """Say how many clients were accepted, so that the agent can show how many outcomes are still to come."""
         if not isinstance(category, str | Mapping):
             raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to numbers")
         numbers = {category: clients} if isinstance(category, str) else category
@@ -249,7 +249,8 @@ class Agent:
     ) -> None:
         """Replace outcomes that were reported wrongly; without `now` they are taken back.
 
-        Without costs, money is corrected at what the category's clients cost, and a reward of 1 brought, on average.
+        Without costs, the money is corrected by averages over the category's clients: what one of them cost and, for
+        loans, what a repaid one brought.
 
         >>> import profitable as pb
         >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
@@ -269,7 +270,7 @@ class Agent:
             self._add(k, new, 1.0)
 
     def _at_average(self, k: int, entry: Entry) -> Entry:
-        """The entry at the terms its clients had on average; a loan's rate may have changed since."""
+        """The entry at the average terms of the category's clients; a loan's rate may have changed since."""
         numbers = self._table[:, k].tolist()
         category = self._categories.all[k]
         sums = entry.sums._replace(cost=entry.sums.clients * numbers[Row.COST] / numbers[Row.CLIENTS])
@@ -278,7 +279,7 @@ class Agent:
         return entry._replace(sums=sums._replace(revenue=sums.total * numbers[Row.REVENUE] / numbers[Row.TOTAL]))
 
     def _check_seen(self, k: int, name: str, was: Rewards, old: Entry) -> None:
-        """Refuse to take back what cannot have been observed, as far as the sums tell."""
+        """CorrectionError for outcomes that cannot have been observed, as far as the sums show."""
         taken = old.sums
         clients, total = self._table[Row.CLIENTS, k] - taken.clients, self._table[Row.TOTAL, k] - taken.total
         if self._values is not None and old.values is not None:
@@ -314,7 +315,7 @@ class Agent:
         self._set_terms(positions, added)
 
     def set_threshold(self, name: str, threshold: float) -> None:
-        """Costs changed: past outcomes keep counting, against the new threshold."""
+        """Change a threshold because costs changed; past outcomes keep counting, against the new threshold."""
         k = self._categories.position(name)
         self._categories.all[k] = self._categories.all[k].with_threshold(threshold)
         self._set_terms(np.array([k]), [self._categories.all[k]])
@@ -361,7 +362,7 @@ class Agent:
         return load(path_of(path))
 
     def __getstate__(self) -> dict[str, object]:
-        """What a copy or a pickle takes along: not the view, which would be of the old table."""
+        """The state of a copy or a pickle.  `_snapshot` is left out, because it is a view of this agent's own table."""
         return {**self.__dict__, "_snapshot": None}
 
     # ------------------------------------------------------------------------------------------ showing

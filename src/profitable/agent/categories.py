@@ -58,7 +58,7 @@ class Categories:
         return added
 
     def _view_number(self, category: Category) -> int:
-        # What a view depends on; a million alike categories share one.
+        # A view depends on these alone, so a million categories that are alike share one.
         key = (category.family, category.bound, category.prior)
         if key not in self._seen:
             view = self.policy.view(category)
@@ -74,7 +74,7 @@ class Categories:
         return self.views[self._which[position]]
 
     def view_row_of(self, position: int) -> FloatArray:
-        """The same as the kernels read it."""
+        """The view of the category at a position, as a row of numbers for the kernels."""
         return self.view_rows[self._which[position]]
 
     def which(self) -> IntArray:
@@ -84,16 +84,16 @@ class Categories:
         return self._which_array
 
     def position(self, name: str) -> int:
-        """Where the category of that name stands."""
+        """The position of the category with that name."""
         try:
             return self.positions[name]
         except (KeyError, TypeError):
             raise UnknownCategoryError("category", name, "is unknown", f"choose from {_some(self.names)}") from None
 
     def select(self, names: Iterable[str]) -> IntArray:
-        """The positions of several categories, each at most once, in the order of the categories.
+        """The positions of several categories, each at most once, in increasing order.
 
-        Not in the order given: a set has none, and Thompson's draws must not depend on it.
+        The order of `names` does not matter: a set has none, and Thompson's draws must not depend on it.
         """
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("available", names, "is no list of names", "give a list of names")

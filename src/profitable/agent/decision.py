@@ -1,4 +1,4 @@
-"""Decision: which categories to accept this round, and why; it never changes after it was made."""
+"""Decision: which categories to accept this round, and why.  It never changes after it was made."""
 
 import json
 import math
@@ -25,13 +25,14 @@ EVIDENCE = int(Row.EVIDENCE)  # looked up in every decision
 class Verdict:
     """One category's part of a decision.
 
-    - `evidence`, `patience`: in nats; accepted when evidence <= patience (and not paused).
-    - `index`: the paper's index; index >= threshold says the same.  Infinite when nothing limits it.
-    - `mean`: of the rewards as the policy saw them, cut at their bound or not (for Pareto and Weibull the mean that
-      fits their statistic); None without any.
-    - `propensity`: the probability with which this round's rule accepts.
-    - `next_round`: the next round in which a rejected category can be accepted; None if accepted, paused or never
-      (which is what lies beyond round 10^18).
+    - `evidence`, `patience`: in nats.  The category is accepted if evidence <= patience and it is not paused.
+    - `index`: the paper's index; index >= threshold means the same as evidence <= patience.  Infinite if nothing limits
+      it.
+    - `mean`: of the rewards as the policy sees them, which may be cut at the bound; for Pareto and Weibull, the mean
+      that fits their statistic.  None without outcomes.
+    - `propensity`: the probability that this round accepts the category.
+    - `next_round`: the next round in which a rejected category can be accepted.  None if it is accepted, paused, or
+      never accepted again (rounds beyond 10^18 count as never).
     - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
     """
 
@@ -57,8 +58,8 @@ class Decision:
     """A round's decision for every category that was available.
 
     It keeps its own copy of the numbers it was made from, and works out names, indices and reasons when asked.
-    `accepted_mask`, `evidence`, `patience` and `propensity` are arrays [M] in the order of `names`, for those who
-    decide about many categories at once.
+    `accepted_mask`, `evidence`, `patience` and `propensity` are arrays [M] in the order of `names`, for callers with
+    many categories.
     """
 
     __slots__ = ("_categories", "_limits", "_mask", "_paused", "_positions", "_round", "_table", "_values")

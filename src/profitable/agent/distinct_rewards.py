@@ -1,4 +1,4 @@
-"""The distinct rewards of a category and how often each came: what a policy remembers whose rule needs the values."""
+"""The distinct rewards of a category and how often each came.  Only policies whose rule needs them keep them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class DistinctRewards:
 
     @classmethod
     def of(cls, rewards: FloatArray) -> "DistinctRewards":
-        """The distinct ones among some rewards.
+        """The distinct values among some rewards, with their counts.
 
         >>> DistinctRewards.of(np.array([2.0, 0.0, 2.0]))
         DistinctRewards(values=array([0., 2.]), counts=array([1., 2.]))
@@ -29,7 +29,7 @@ class DistinctRewards:
         return cls(values, counts.astype(np.float64))
 
     def plus(self, other: "DistinctRewards", sign: float = 1.0) -> "DistinctRewards":
-        """The two together, or with sign -1 this one without the other; values that nobody has are dropped."""
+        """Add the counts of `other`, or subtract them with sign -1; values with a count of 0 are dropped."""
         values, where = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
         weights = np.concatenate([self.counts, sign * other.counts])
         counts = np.bincount(where, weights=weights).astype(np.float64)

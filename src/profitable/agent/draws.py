@@ -7,7 +7,7 @@ import numpy as np
 from profitable.common.types import FloatArray
 from profitable.errors import ParameterError
 
-BUFFER = 1024  # draws made at a time, so that one decision over five categories does not pay for a NumPy call
+BUFFER = 1024  # draws made at a time, so that not every decision over five categories pays for a NumPy call
 
 
 class ExponentialStream:
@@ -26,12 +26,12 @@ class ExponentialStream:
         self._refill(0)
 
     def _refill(self, size: int) -> None:
-        self._start = self._generator.bit_generator.state  # what the buffer can be made from again
+        self._start = self._generator.bit_generator.state  # from which the buffer can be made again
         self._buffer = self._generator.standard_exponential(size)
         self._used = 0
 
     def take(self, size: int) -> FloatArray:
-        """The next `size` draws, [size]; not to be written to."""
+        """The next `size` draws, [size]; do not write to them."""
         end = self._used + size
         if end > self._buffer.size:
             left = self._buffer[self._used :]
@@ -60,7 +60,7 @@ class ExponentialStream:
         }
 
     def restore(self, *, state: int, increment: int, buffered: int, used: int) -> None:
-        """Stand where `dump` stood."""
+        """Continue the sequence from where `dump` saved it."""
         whole = {"state": state, "inc": increment}
         self._generator.bit_generator.state = {"bit_generator": "PCG64", "state": whole, "has_uint32": 0, "uinteger": 0}
         self._refill(buffered)

@@ -24,14 +24,14 @@ class Standing:
 
     @property
     def profit(self) -> float:
-        """What its clients earned so far, after what accepting them cost."""
+        """What its clients brought so far, less what accepting them cost."""
         return self.revenue - self.cost
 
 
 def explanation(
     category: Category, policy: Policy, standing: Standing, verdict: Verdict, round: int, memory: int
 ) -> str:
-    """What was seen, how far it speaks against the category, what `round` would decide, and the money."""
+    """A text: what was seen, how strongly it speaks against the category, what `round` would decide, and the money."""
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {number(category.threshold)}."]
     if category.amount is not None:
         worth, price = money(category.worth), money(category.price)

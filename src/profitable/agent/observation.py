@@ -1,4 +1,4 @@
-"""Batch: outcomes as the caller reports them.  Entry: the same, checked, as the table takes it in."""
+"""Batch: outcomes as the caller reports them.  Entry: the same, checked and added up for the agent's table."""
 
 import contextlib
 import math
@@ -37,7 +37,8 @@ FLOAT64 = np.dtype(np.float64)
 class Batch:
     """Outcomes of some clients of one category: the rewards one by one, or their count and total.
 
-    `costs` are what accepting these clients really cost, one by one or in total; left out, it is the category's price.
+    `costs` are what accepting these clients really cost: one by one, or in total except for loans.  Without them, each
+    client costs the category's price.
     """
 
     rewards: Rewards | None = None
@@ -54,7 +55,7 @@ class Entry(NamedTuple):
 
 
 def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Rule) -> Entry:
-    """Check a batch and work out its sums; raises and changes nothing if it is wrong."""
+    """Check a batch and add it up; raises an error if anything is wrong with it."""
     if batch.rewards is None:
         return _read_sum(batch, category, view, rule)
     if batch.count is not None or batch.total is not None:
@@ -82,8 +83,8 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
 
 
 def reward_array(values: Any, category: Category, what: str = "rewards") -> FloatArray:
-    """A reward, or some, as an array [M] of doubles."""
-    if values.__class__ is list and values and {*map(type, values)} <= PLAIN:  # the everyday case, without detours
+    """One reward or several as an array [M] of doubles; RewardError if they are not numbers."""
+    if values.__class__ is list and values and {*map(type, values)} <= PLAIN:  # the everyday case, made fast
         with contextlib.suppress(OverflowError):
             return np.array(values, FLOAT64)
     try:
@@ -121,7 +122,7 @@ def _unpaired(category: Category, costs: object) -> SumNotEnoughError:
 
 
 def reward_error(category: Category, value: float, support: Support, field: str = "reward") -> RewardError:
-    """What is wrong with a reward that `kernels/view.py` refused."""
+    """The error that says what is wrong with a reward that the kernels refused."""
     name, remedy = category.name, f"give {support}"
     if math.isnan(value) or math.isinf(value):
         return NotFiniteRewardError(field, value, "is not a finite number", remedy, name)
@@ -168,7 +169,7 @@ def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry
     else:
         cost = float(_costs(batch.costs, category).sum())
     values = DistinctRewards(np.array([0.0, 1.0]), np.array([count - total, total]))
-    # The squares of zeros and ones are themselves, and no other sums are taken where squares are needed.
+    # Zeros and ones are their own squares.  Where squares are needed, sums of other rewards were refused above.
     sums = Sums(count, total, squares=total, revenue=total * category.worth, cost=cost)
     return Entry(sums, values.plus(EMPTY) if rule.needs_values else None)
 

@@ -1,6 +1,6 @@
 """The agent's file: JSON with a format version, checked strictly on the way in, written whole or not at all.
 
-This is the only module that knows an agent's inside besides the agent itself.
+Besides the agent itself, only this module uses an agent's private attributes.
 """
 
 import json
@@ -27,8 +27,8 @@ from profitable.model.prior import Kind, Prior
 from profitable.model.view import View
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 
-FORMAT = "profitable-agent"
-FORMAT_VERSION = 1
+AGENT_FORMAT = "profitable-agent"
+AGENT_FORMAT_VERSION = 1
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -76,7 +76,7 @@ class SampleRecord(_Record):
 
 
 class CategoryRecord(_Record):
-    """A category and what was observed of it; what is left out is as here."""
+    """A category and what was observed of it.  A field that the file leaves out has the default given here."""
 
     name: str
     family: str
@@ -122,7 +122,7 @@ class StateRecord(_Record):
 
 
 def save(agent: Agent, path: Path) -> None:
-    """Write the agent beside `path` and put it in place in one step."""
+    """Write the agent to `path`, whole or not at all."""
     _check_registered("policy", agent.policy.name, type(agent.policy), POLICIES)
     for family in {type(category.family) for category in agent._categories.all}:
         _check_registered("family", family.name, family, FAMILIES)
@@ -139,7 +139,7 @@ def _write_lines(path: Path, agent: Agent) -> None:
 
 
 def _check_registered(field: str, name: str, kind: type, known: Mapping[str, type]) -> None:
-    """Refuse to write what could not be read back."""
+    """StateFileError for a class that could not be read back by its name."""
     if known.get(name) is not kind:
         remedy = f"use the {field} that has the name {name!r} now"
         raise StateFileError(
@@ -148,8 +148,8 @@ def _check_registered(field: str, name: str, kind: type, known: Mapping[str, typ
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:
-    """`path` as a Path, if a file can have that name."""
-    if not isinstance(path, str | Path) or "\0" in str(path):
+    """`path` as a Path; StateFileError if no file can have that name."""
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
         raise StateFileError("path", path, "is no file name", "give the path of a file")
     return Path(path)
 
@@ -157,8 +157,8 @@ def path_of(path: str | os.PathLike[str]) -> Path:
 def lines(agent: Agent) -> Iterator[str]:
     """The file's text: a line for each field of the header, a line for each category."""
     header = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format": AGENT_FORMAT,
+        "format_version": AGENT_FORMAT_VERSION,
         "package_version": version.VERSION,
         "policy": str(agent.policy),
         "policy_prior": None if (prior := getattr(agent.policy, "prior", None)) is None else asdict(prior),
@@ -215,8 +215,8 @@ def load(path: Path) -> Agent:
     remedy = "give a file that Agent.save wrote, or restore it from a backup"
     try:
         header = Header.model_validate_json(text)
-        if header.format_version > FORMAT_VERSION:
-            theirs, ours = header.format_version, f"profitable {version.VERSION} reads up to {FORMAT_VERSION}"
+        if header.format_version > AGENT_FORMAT_VERSION:
+            theirs, ours = header.format_version, f"profitable {version.VERSION} reads up to {AGENT_FORMAT_VERSION}"
             problem = f"has format version {theirs}, and {ours}"
             raise NewerStateError("path", str(path), problem, "upgrade profitable, or use the version that wrote it")
         return restore(StateRecord.model_validate_json(text))
@@ -236,7 +236,7 @@ def _first(error: ValidationError) -> str:
 
 
 def restore(state: StateRecord) -> Agent:
-    """The agent of a record."""
+    """The agent that a record describes."""
     categories = [_category(record) for record in state.categories]
     policy = Policy.parse(state.policy)
     if state.policy_prior is not None:

@@ -1,6 +1,6 @@
-"""The command line: `app.py` lists the commands, each of them has a thin file, `shared.py` is what they have in common.
+"""The command line: `app.py` lists the commands, `shared.py` has what they share, and the other files are commands.
 
-A command reads its options, calls the library and prints.  From outside, only `main` is used.
+A command reads its options, calls the library and prints.  Used from outside: `main`.
 """
 
 from profitable.cli.app import main as main

@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and how it ends.  Heavy imports wait until a command needs them."""
+"""The command line: its commands and its exit codes.  Heavy imports wait until a command needs them."""
 
 import os
 import signal
@@ -68,7 +68,7 @@ def _usage_message(error: typer.TyperException) -> str:
 def _leave_interrupted() -> None:
     """Exit with the documented code.
 
-    Python itself would end by the signal when the interruption met code run from a string, as imports do at places.
+    Python itself would end by the signal if Ctrl-C had met code that is run from a string, as some imports do.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -81,7 +81,7 @@ def main() -> None:
 
     def notice(number: int, frame: object) -> None:
         noticed.append(number)
-        sys.unraisablehook = lambda _: None  # the compiler's callbacks would print a traceback of their own
+        sys.unraisablehook = lambda _: None  # else the compiler's callbacks print their own traceback
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, notice)
@@ -90,7 +90,7 @@ def main() -> None:
         if code == INTERRUPTED:
             typer.echo(NOTHING_KEPT, err=True)
             _leave_interrupted()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is done, and a late Ctrl-C changes nothing
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done, so ignore a late Ctrl-C
         sys.exit(code if isinstance(code, int) else DONE)
     except Stopped as stopped:
         typer.echo(f"profitable: {stopped}", err=True)
@@ -101,7 +101,7 @@ def main() -> None:
     except Exception as error:
         from profitable.errors import ProfitableError
 
-        if noticed:  # Ctrl-C in the middle of a compilation comes out of the compiler as something else
+        if noticed:  # Ctrl-C during a compilation comes out of the compiler as another error
             typer.echo(NOTHING_KEPT, err=True)
             _leave_interrupted()
         if not isinstance(error, ProfitableError):

@@ -1,4 +1,4 @@
-"""`profitable policies` and `profitable families`: what there is to choose from."""
+"""`profitable policies` and `profitable families`: list what there is to choose from."""
 
 import json
 from typing import Annotated

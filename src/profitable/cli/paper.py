@@ -45,7 +45,7 @@ def paper(
     """
     from profitable.paper.command import reproduce
 
-    # A part of the experiments has a folder of its own, so that it does not replace the whole report.
+    # Chosen experiments get a folder of their own, so that they do not replace the whole report.
     folder = out or Path("results") / "-".join(["paper", *(["quick"] if quick else []), *(experiment or [])])
     size: dict[str, Any] = {"quick": quick, "variant": variant, "runs": runs, "seed": seed}
     try:

@@ -1,4 +1,4 @@
-"""What commands share: exit codes, help of options, the folder they write into, what is said when they are stopped."""
+"""What commands share: exit codes, help texts, the output folder, and the exception for an interrupted command."""
 
 import tempfile
 from collections.abc import Generator
@@ -13,12 +13,12 @@ JSON_HELP = "Print the numbers as one JSON object instead."
 
 
 class Stopped(Exception):
-    """A command was interrupted, and this is what to say."""
+    """A command was interrupted; the message is what to tell the user."""
 
 
 @contextmanager
 def output_folder(folder: Path) -> Generator[None]:
-    """Make a folder before the work that fills it; take it away again if the work does not get done."""
+    """Make a folder before the work that fills it; remove it again if the work fails and it is empty."""
     from profitable.errors import InputError
 
     made: list[Path] = []

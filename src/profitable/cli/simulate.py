@@ -52,7 +52,7 @@ def simulate(
         kernel=kernel,
         common_random_numbers=common_random_numbers,
     )
-    # Without --out nothing is written, unless it is interrupted: then this folder keeps what is finished.
+    # Without --out nothing is written, except after an interruption: then this folder keeps the finished runs.
     spare = Path(f"profitable-{fingerprint(new_result(settings))}")
     goes_on = resume and out is None and spare.exists()
     folder = spare if goes_on else out
@@ -72,7 +72,7 @@ def simulate(
 
 
 def _prepare(scenario: Path, policies: list[str], **options: Any) -> "Settings":
-    """The settings; what is wrong with a category is said with the name of the file."""
+    """The settings; an error about a category also names the file."""
     from profitable.errors import InputError, MissingBoundError
     from profitable.simulation.scenario import Scenario
     from profitable.simulation.settings import prepare
@@ -106,7 +106,7 @@ def _whole_numbers(option: str, text: str) -> list[int]:
 
 
 def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path) -> str:
-    """One line: what is kept, and how to go on."""
+    """Save the finished runs if they have no folder yet; returns a line that says what is kept and how to go on."""
     from profitable.errors import ProfitableError
     from profitable.simulation.result import Result
 

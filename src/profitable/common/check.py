@@ -1,4 +1,4 @@
-"""Checks of numbers at the edge of the package: one place that turns a bad argument into a ParameterError."""
+"""Checks of the numbers that callers pass: a bad one becomes a ParameterError."""
 
 from numbers import Real
 from typing import TypeGuard
@@ -10,7 +10,7 @@ MOST = 10**15  # the same for counts, so that they stay exact as floats
 
 
 def number(value: object) -> float | None:
-    """`value` as a plain number if it is a real one, NumPy's included and truth values not; else None."""
+    """`value` as a plain number, or None if it is no real number.  NumPy's numbers count, True and False do not."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     plain = getattr(value, "item", None)  # comparing a float32 with a large double would warn
@@ -18,7 +18,7 @@ def number(value: object) -> float | None:
 
 
 def fits(value: float | None, low: float = -LARGEST, high: float = LARGEST) -> TypeGuard[float]:
-    """Whether `value` is a number between the two, and of a size that can be worked with; NaN is not."""
+    """Whether `value` is a number from `low` to `high`, and at most `LARGEST` in size; None and NaN are not."""
     return value is not None and max(low, -LARGEST) <= value <= min(high, LARGEST)
 
 

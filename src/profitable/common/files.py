@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
-    """Let `write` make the file beside its place, then put it there in one step."""
+    """Replace `path` in one step by a file that `write` fills; returns `path`."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
     temporary = Path(name)
@@ -25,12 +25,12 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
 
 
 def replace_text(path: Path, text: str) -> Path:
-    """A text file."""
+    """`replace_file` for a text."""
     return replace_file(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def replace_json(path: Path, value: object) -> Path:
-    """A JSON file."""
+    """`replace_file` for a value that is written as JSON."""
     return replace_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

@@ -7,7 +7,11 @@ from typing import Any, Self
 
 
 class Progress:
-    """Counts work, parts of what is under way included.  `shown`: a bar or none, or a function told the share done."""
+    """A progress bar over `total` units of work; fractions count.
+
+    `shown` is True, False, or a function that is called with the share done.  By default, there is a bar if standard
+    error is a terminal.
+    """
 
     def __init__(
         self,
@@ -41,14 +45,14 @@ class Progress:
             self._bar.stop()
 
     def update(self, done: float, *, title: str | None = None) -> None:
-        """What is done so far; `title` says what is under way."""
+        """Set the work done so far; `title` says what is under way."""
         if self._listener is not None:
             self._listener(done / self.total)
         if self._bar is not None:
             self._bar.update(self._task, completed=done, description=title or self.title)
 
     def say(self, text: str) -> None:
-        """A line that stays, above the bar."""
+        """Print a line on standard error; it stays, above the bar."""
         if self._bar is not None:
             self._bar.console.print(text, highlight=False, markup=False)
         else:

@@ -13,9 +13,9 @@ Kind = TypeVar("Kind")
 
 
 def register(registry: dict[str, type[Kind]], cls: type[Any], *, needed: Sequence[str]) -> None:
-    """Enter a class under its name; refuse one that lacks something or takes another class's name.
+    """Enter a class under its name; TypeError if it lacks a `needed` attribute or takes another class's name.
 
-    A class may be defined again, as when a notebook's cell is run twice.
+    The same class may be defined again, for example when a notebook cell is run twice.
     """
     for attribute in needed:
         if not hasattr(cls, attribute) or getattr(getattr(cls, attribute), "__isabstractmethod__", False):
@@ -28,7 +28,7 @@ def register(registry: dict[str, type[Kind]], cls: type[Any], *, needed: Sequenc
 
 
 def exported(registry: dict[str, type[Kind]]) -> dict[str, type[Kind]]:
-    """The classes of this package by the names they are exported under; those of a user are not among them."""
+    """The classes of this package by their exported names; a user's own classes are left out."""
     return {cls.__name__: cls for cls in registry.values() if cls.__module__.startswith("profitable.")}
 
 
@@ -46,7 +46,7 @@ def rows(registry: dict[str, type[Any]]) -> list[tuple[str, str, str]]:
 
 
 def _parameters(cls: type[Any]) -> str:
-    """The parameters as they are written in a call; those that have to be given end in `=`."""
+    """The parameters as in a call, with their defaults: `c=0, inflate=1`.  Required ones have none: `shape=`."""
     texts: list[str] = []
     for each in fields(cls):
         number = f"{each.default:g}" if isinstance(each.default, float) else str(each.default)

@@ -36,7 +36,7 @@ def money(value: float) -> str:
 
 
 def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,)) -> str:
-    """Columns aligned: those of words to the left, the others to the right, the last to the left if it is prose."""
+    """A table with aligned columns: those in `words` and a last one of prose to the left, the others to the right."""
     cells = [list(headers), *[list(row) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
     prose = len(headers) - 1 if any(" " in row[-1] and len(row[-1]) > 24 for row in rows) else -1
@@ -52,7 +52,7 @@ def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: 
 
 
 def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as HTML, everything escaped."""
+    """An HTML table; all text is escaped."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return (

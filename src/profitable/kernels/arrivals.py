@@ -38,7 +38,7 @@ class ArrivalsCode(IntEnum):
 CONSTANT, ONE_PLUS_POISSON, UNIFORM, LISTED = (int(code) for code in ArrivalsCode)
 
 
-class Arrivals(NamedTuple):
+class ArrivalLaw(NamedTuple):
     """A law of arrivals with its numbers.
 
     What is written down comes beside it as `listed` [T + 1], the clients of the first 0, 1, 2, ... rounds; empty if
@@ -51,7 +51,9 @@ class Arrivals(NamedTuple):
 
 
 @kernel
-def clients_in(rng: np.random.Generator, arrivals: Arrivals, listed: IntArray, t: int, rounds: int, extra: int) -> int:
+def clients_in(
+    rng: np.random.Generator, arrivals: ArrivalLaw, listed: IntArray, t: int, rounds: int, extra: int
+) -> int:
     """Clients of the rounds t + 1 .. t + rounds; `extra` is what Poisson arrivals bring beyond one per round."""
     if arrivals.code == ONE_PLUS_POISSON:
         return rounds + extra
@@ -87,7 +89,7 @@ def _uniform_sum(rng: np.random.Generator, width: int, number: int) -> int:
 
 
 @kernel
-def draw_extra(rng: np.random.Generator, arrivals: Arrivals, rounds: int) -> int:
+def draw_extra(rng: np.random.Generator, arrivals: ArrivalLaw, rounds: int) -> int:
     """The Poisson part of the arrivals in that many rounds."""
     return int(draw_poisson(rng, rounds * arrivals.first)) if arrivals.code == ONE_PLUS_POISSON else 0
 
@@ -103,7 +105,7 @@ def share_of_extra(rng: np.random.Generator, rounds: int, extra: int, first: int
 
 
 @kernel
-def most_clients(arrivals: Arrivals, listed: IntArray, t: int, rounds: int, extra: int) -> float:
+def most_clients(arrivals: ArrivalLaw, listed: IntArray, t: int, rounds: int, extra: int) -> float:
     """No more clients than this come in the rounds t + 1 .. t + rounds."""
     if arrivals.code == ONE_PLUS_POISSON:
         return float(rounds) + extra
@@ -113,7 +115,7 @@ def most_clients(arrivals: Arrivals, listed: IntArray, t: int, rounds: int, extr
 
 
 @kernel
-def average_clients(arrivals: Arrivals, listed: IntArray) -> float:
+def average_clients(arrivals: ArrivalLaw, listed: IntArray) -> float:
     """The mean number of clients per round; NaN for an unknown law."""
     if arrivals.code == CONSTANT:
         return arrivals.first
@@ -127,7 +129,7 @@ def average_clients(arrivals: Arrivals, listed: IntArray) -> float:
 
 
 @kernel
-def rounds_for(arrivals: Arrivals, listed: IntArray, t: int, clients: float, rounds_left: int) -> int:
+def rounds_for(arrivals: ArrivalLaw, listed: IntArray, t: int, clients: float, rounds_left: int) -> int:
     """How many rounds to try when that many clients may come: at least one."""
     if arrivals.code == LISTED:
         low = 1

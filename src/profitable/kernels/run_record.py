@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from profitable.common.types import FloatArray, IntArray, Record
-from profitable.kernels.arrivals import Arrivals
+from profitable.kernels.arrivals import ArrivalLaw
 from profitable.kernels.compile import kernel, step
 from profitable.kernels.patience import Patience
 from profitable.kernels.rewards import Truth
@@ -66,7 +66,7 @@ class Problem(NamedTuple):
     smallest: float  # the smallest statistic a client can have; -inf if there is none
     blocks: bool  # whether many rounds may be accepted at once
     truth: Truth  # what clients bring
-    arrivals: Arrivals  # how many come
+    arrivals: ArrivalLaw  # how many come
     horizon: int
 
 

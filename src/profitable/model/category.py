@@ -8,7 +8,7 @@ from profitable.errors import ParameterError, ProfitableError, ThresholdError
 from profitable.model.families import Bernoulli, Family
 from profitable.model.prior import Prior
 
-LARGEST_GROWTH = 11.0  # a loan that comes back elevenfold is a rate given in percent
+LARGEST_GROWTH = 11.0  # 1 + rate of a loan; beyond this, the rate was probably given in percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +16,11 @@ class Category:
     """One of the K categories of the paper: name, family of rewards, known threshold.
 
     - `threshold`: what accepting one client costs, in the units of the rewards.
-    - `bound`: rewards are cut at it by the policies for bounded rewards, which need one; the others do not look at it.
-      Where rewards can be negative they are cut at -bound, too.
+    - `bound`: policies for bounded rewards cut rewards at it, and at -bound where rewards can be negative.  They need
+      it unless the family itself is bounded.  Other policies ignore it.
     - `worth`: what a reward of 1 is worth in money.  Evidence is about rewards, profit is shown in money.
     - `prior`: for Bayes-UCB-4P and TS-4P; Jeffreys' unless given.
-    - `amount`: set by `Category.loan`: what one loan costs, the same at any rate.
+    - `amount`: what one loan costs, the same at any rate.  `Category.loan` sets it.
 
     >>> Category("shops", Bernoulli(), threshold=0.2).price
     0.2
@@ -83,8 +83,8 @@ class Category:
     def loan(cls, name: str, *, amount: float, rate: float, prior: Prior | None = None) -> Self:
         """A loan of `amount` that comes back as (1 + rate) * amount or not at all (section 1.3); rate 0.12 is 12 %.
 
-        The reward is 1 when it is repaid and 0 when not, the threshold is 1 / (1 + rate), eq. (1), and a reward of 1 is
-        worth (1 + rate) * amount.
+        The reward is 1 if the loan is repaid and 0 if not.  The threshold is 1 / (1 + rate), eq. (1), and a reward of 1
+        is worth (1 + rate) * amount.
 
         >>> loan = Category.loan("car loans", amount=1_000, rate=0.12)
         >>> round(loan.threshold, 4), round(loan.worth), loan.price

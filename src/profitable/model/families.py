@@ -2,7 +2,7 @@
 
 A new family is a class below and a row in `tests/matrix.py` (docs/design.md shows one).
 
-Table of the paper's section 3.1 in the mean parametrisation:
+Divergences are those of the table in the paper's section 3.1, in the mean parametrisation:
 
 >>> Bernoulli().divergence(0.5, 0.75)
 0.14384103622589045
@@ -29,7 +29,7 @@ SMALLEST_WEIBULL_SHAPE = 0.01
 
 
 def _parameter(field: str, value: float) -> float:
-    """A number of failures or a shape: not so small that a posterior would have no digits."""
+    """A number of failures or a shape, as a float; ParameterError if it is so small that a posterior has no digits."""
     if check.positive(field, value) < SMALLEST_PARAMETER:
         raise ParameterError(field, value, f"is below {SMALLEST_PARAMETER:g}", "give a larger one")
     return float(value)
@@ -168,8 +168,9 @@ class Weibull(Family):
 class Bounded(Family):
     """Rewards in [low, high] that follow no parametric law, as real repayments do (section 4.3).
 
-    Seen as Bernoulli on the interval: a sound kl-Bernoulli-UCB-4P, since no law on the interval has heavier tails for
-    its mean.  For Bayes-UCB-4P and TS-4P, whose posterior is a Bernoulli one with fractional successes, a heuristic.
+    Policies see it as Bernoulli on the interval.  kl-UCB-4P is then kl-Bernoulli-UCB-4P, which is sound: no law on the
+    interval has heavier tails for its mean.  Bayes-UCB-4P and TS-4P are a heuristic: their posterior is a Bernoulli one
+    with fractional successes.
     """
 
     low: float

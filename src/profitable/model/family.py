@@ -44,7 +44,7 @@ class Family(ABC):
         """The family's own law, statistic and support."""
 
     def view(self) -> View:
-        """The same, made once for all equal families."""
+        """The view of `make_view`, made once for all equal families."""
         return _view_of(self)
 
     @property
@@ -74,12 +74,12 @@ class Family(ABC):
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The interval of rewards that are bounded by nature, else None."""
+        """The interval of the rewards if the family bounds them, else None."""
         support = self.support
         return (support.low, support.high) if support.high < math.inf else None
 
     def check_mean(self, field: str, value: object) -> float:
-        """`value` as a float, if it is a finite number of the mean domain."""
+        """`value` as a float; ThresholdError if it is no finite number in the mean domain."""
         low, high = self.mean_domain
         plain = check.number(value)
         if check.fits(plain, low, high):
@@ -134,5 +134,5 @@ class Family(ABC):
 
 @lru_cache(maxsize=1024)
 def _view_of(family: Family) -> View:
-    """Views are asked for a million times where a million categories share a family."""
+    """A view is kept, because a million categories with one family ask for it a million times."""
     return family.make_view()

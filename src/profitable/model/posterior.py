@@ -15,7 +15,7 @@ from profitable.model.view import View
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """The conjugate posterior that a view with its (real or imaginary) clients stands for.
+    """The conjugate posterior after the clients of a view, which may be real or imaginary.
 
     >>> from profitable import Exponential
     >>> posterior = Exponential().posterior(clients=10, total=20.0)
@@ -26,7 +26,7 @@ class Posterior:
     view: View
 
     def evidence(self, threshold: float) -> float:
-        """-log P(mean >= threshold), in nats: right even where the probability underflows."""
+        """-log P(mean >= threshold), in nats; accurate even where the probability underflows."""
         view = self.view
         value = view.statistic.of_mean(threshold)
         return posterior_evidence(view.law, view.prior_clients, view.prior_total, value)
@@ -45,7 +45,7 @@ class Posterior:
         return view.statistic.mean_of(value)
 
     def draw(self, rng: np.random.Generator, *, size: int = 1) -> FloatArray:
-        """`size` independent means from the posterior, [size]; infinite where a Pareto mean is."""
+        """`size` independent means from the posterior, [size]; a Pareto mean may be infinite."""
         view = self.view
         if view.prior_clients == 0.0 and view.law.code != BINOMIAL:
             raise ParameterError("clients", 0, "leaves an improper prior to draw from", "observe a client first")

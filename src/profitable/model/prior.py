@@ -1,7 +1,7 @@
 """Priors, all of them as imaginary clients on top of the Jeffreys prior.
 
-Every conjugate prior is the Jeffreys posterior after some (possibly fractional) number of clients with some total,
-so that a prior costs the kernels nothing: they add two numbers.
+Every conjugate prior is the Jeffreys posterior after some (possibly fractional) number of clients with some total.  So
+a prior costs the kernels next to nothing: they add two numbers.
 """
 
 from collections.abc import Callable

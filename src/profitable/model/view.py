@@ -45,7 +45,7 @@ class View:
         return total == 0.0 if clients == 0.0 else clients * low - slack <= total <= clients * high + slack
 
     def holds_mean(self, mean: float) -> bool:
-        """Whether the statistic of a mean inside the domain is an ordinary double."""
+        """Whether the statistic of a mean inside the domain is a double of ordinary size."""
         if isinstance(self.statistic, Identity) or mean == self.support.low:
             return True
         value = self.statistic.of_mean(mean)
@@ -57,12 +57,12 @@ class View:
             return 0.0
         statistic, inside = self.statistic, min(x, y) > self.support.low
         means = statistic.of_mean(x), statistic.of_mean(y)
-        # Means that are close would lose their distance in the transformation.
+        # The difference of two close means would be lost in the transformation, so it is computed apart.
         distance = statistic.difference(x, y) if inside else means[0] - means[1]
         return deviance_by_gap(self.law, 1.0, *means, -distance)
 
     def with_prior(self, clients: float, total: float) -> "View":
-        """The same view after imaginary clients, `total` being the sum of their statistics."""
+        """The same view after imaginary clients; `total` is the sum of their statistics."""
         return replace(self, prior_clients=clients, prior_total=total)
 
 

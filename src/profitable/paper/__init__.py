@@ -1,6 +1,6 @@
 """The paper's experiments as data, one analysis of them, and the report; and the paper's credit example.
 
-The way of the data: `experiment` (what to run) to `reproduction` (the results) to `claims` and `questions` (what they
-show) to `summary` (all of it as plain values) to `charts` and `report` (pages and pictures).  `command` is
-`profitable paper`.
+How the data flows: `experiment` says what to run.  `reproduction` runs it and has the results.  `claims` and
+`questions` say what they show.  `summary` puts all of it into plain values.  `charts` and `report` make the pictures
+and pages.  `command` is `profitable paper`.
 """

@@ -1,4 +1,4 @@
-"""What theory says about long horizons, in closed form: slopes of the regret, and the price of an unlucky start."""
+"""What theory says about long horizons: slopes of the regret, and the price of an unlucky start."""
 
 import math
 
@@ -16,11 +16,12 @@ from profitable.theory.unlucky_start import tail_of, unlucky_rate
 def has_closed_form(policy: str) -> bool:
     """Whether evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons)."""
     chosen = Policy.parse(policy)
-    return not isinstance(chosen, BoundedPolicy) and not math.isnan(chosen.rule.logarithms)
+    plain = not isinstance(chosen, Deterministic) or chosen.c == 0.0
+    return plain and not isinstance(chosen, BoundedPolicy) and not math.isnan(chosen.rule.logarithms)
 
 
 def clients_by(nats: float, logarithms: float, log_t: float) -> float:
-    """N that solves N d + k log N = log t: about so many clients of an unprofitable category are accepted by t.
+    """The N that solves N d + k log N = log t: about how many clients of an unprofitable category are accepted by t.
 
     >>> round(clients_by(0.02, 0.0, 10.0)), round(clients_by(0.02, 1.0, 10.0))
     (500, 228)
@@ -33,9 +34,9 @@ def clients_by(nats: float, logarithms: float, log_t: float) -> float:
 
 
 def expected_slope(scenario: Scenario, policy: str, start: float, end: float) -> float:
-    """Regret of the unprofitable categories per log t between two times, with the logarithm in the evidence.
+    """Regret of the unprofitable categories per log t between two times, from `clients_by`.
 
-    It tends to the lower bound's constant, from below for k > 0: d N' = 1 - k/(N d + k) per log t.
+    It tends to the lower bound's constant.  For k > 0 it comes from below: d N' = 1 - k/(N d + k) per log t.
     """
     if not has_closed_form(policy):
         known = ", ".join(name for name in POLICIES if has_closed_form(name))
@@ -53,7 +54,7 @@ def expected_slope(scenario: Scenario, policy: str, start: float, end: float) ->
 
 
 def unlucky_slope(scenario: Scenario, policy: str) -> float:
-    """Regret of the profitable categories per log t in the limit: 0 but for Exponential-type rewards.
+    """Regret of the profitable categories per log t in the limit: 0 except for Exponential-type rewards.
 
     >>> from profitable.paper.experiment import load
     >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)  # tau/(mu - tau) rounds, and each costs mu - tau
@@ -71,9 +72,10 @@ def unlucky_slope(scenario: Scenario, policy: str) -> float:
 
 
 def unlucky_at_least(ratio: float, t: int) -> float:
-    """Rounds up to t that Thompson sampling rejects after its first Exponential reward, one client a round: exact.
+    """Mean number of rounds up to t that Thompson sampling rejects after its first Exponential reward; exact.
 
-    P(still rejected after k draws) = 1/(1 + k mu/tau); the sum over k < t grows like (tau/mu) log t, without bound.
+    There is one client per round.  P(still rejected after k draws) = 1/(1 + k mu/tau), and the sum over k < t grows
+    like (tau/mu) log t, without bound.
 
     >>> round(unlucky_at_least(0.5, 3), 4)  # 1/3 + 1/5
     0.5333
@@ -83,9 +85,10 @@ def unlucky_at_least(ratio: float, t: int) -> float:
 
 
 def unlucky_at_most(ratio: float, t: int, *, most: int = 400) -> float:
-    """The same after all rewards: the sum over n of E[min(wait after n rewards, t - 1)], by quadrature.
+    """An upper bound on all rejected rounds up to t: the sum over n of E[min(wait after n rewards, t - 1)].
 
-    Given n rewards with sum S the posterior accepts with probability p = P(Gamma(n) <= S/tau) in each round.
+    After n rewards with sum S, each round accepts with probability p = P(Gamma(n) <= S/tau).  The expectation is
+    computed by quadrature.
 
     >>> unlucky_at_most(0.5, 3) > unlucky_at_least(0.5, 3)
     True

@@ -1,4 +1,4 @@
-"""The finite-time upper bounds against simulation: Theorem 2 in full, the leading terms of Theorems 3 and 4."""
+"""The finite-time upper bounds against simulation: Theorem 2 in full, of Theorems 3 and 4 what can be compared."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ Row = tuple[str, ...]
 
 
 def decide_finite_time(reproduction: Reproduction, by_authors: bool) -> Finding:
-    """Theorem 2; arrivals are replaced by bounded ones, so that the authors' variant changes nothing."""
+    """Theorem 2.  The experiment has bounded arrivals of its own, so `by_authors` changes nothing."""
     trials = reproduction.find("bounds")
     if not trials:
         return not_run("bounds")
@@ -56,7 +56,7 @@ def decide_finite_time(reproduction: Reproduction, by_authors: bool) -> Finding:
 
 
 def decide_turned_away(reproduction: Reproduction, by_authors: bool) -> Finding:
-    """Theorem 4 (ii); arrivals are replaced in both experiments, so that the authors' variant changes nothing."""
+    """Theorem 4 (ii).  Both experiments have arrivals of their own, so `by_authors` changes nothing."""
     windows = {"bounds": ("Bernoulli", 1e6, 1e12), "unlucky": ("Exponential", 1e2, 1e4)}
     if len(reproduction.find(*windows)) < len(windows):
         return not_run(*windows)
@@ -81,7 +81,7 @@ def decide_turned_away(reproduction: Reproduction, by_authors: bool) -> Finding:
 
 
 def _wrong_rounds(trial: Trial, policy: str, category: int, t: float) -> tuple[float, float]:
-    """Mean rounds in which a category is wrongly accepted (or rejected, if it is profitable) up to t, and the error."""
+    """Mean number of rounds up to t in which a category is decided wrongly, and its standard error."""
     curve = trial.curve(policy)
     truth, place = trial.result.scenario.truths[category], checkpoint(curve, t)
     rounds, error = curve.accepted_rounds[category, place], curve.error("accepted")[category, place]
@@ -89,14 +89,14 @@ def _wrong_rounds(trial: Trial, policy: str, category: int, t: float) -> tuple[f
 
 
 def _wrong_clients(trial: Trial, policy: str, category: int, t: float) -> tuple[float, float]:
-    """The same in clients."""
+    """`_wrong_rounds` in clients."""
     rounds, error = _wrong_rounds(trial, policy, category, t)
     average = trial.result.scenario.truths[category].clients.average
     return rounds * average, error * average
 
 
 def _theorem_2(truth: Truth, t: float) -> tuple[float, float | None, str]:
-    """The bound with the best epsilon, that with the best one below 1, and the theorem's name."""
+    """The bound with the best epsilon, the bound with the best epsilon below 1, and the theorem's name."""
     arrivals = truth.clients.bounds()
     if truth.profitable:
         return bounds.kl_ucb_profitable(horizon=t, arrivals=arrivals), None, "Theorem 2 (ii)"
@@ -110,7 +110,7 @@ def _theorem_2(truth: Truth, t: float) -> tuple[float, float | None, str]:
 
 
 def _leading_terms(trial: Trial) -> str:
-    """Theorems 3 and 4 leave constants open: what can be compared is the leading term at the horizon."""
+    """A sentence on Theorems 3 and 4.  They leave constants open, so only leading terms at the horizon are compared."""
     horizon = float(trial.result.horizon)
     shares: dict[str, list[float]] = {}
     for policy in ("bayes-ucb", "ts"):

@@ -1,4 +1,4 @@
-"""Interactive regret curves: Altair charts that a page embeds, and the same charts as pictures."""
+"""Interactive Altair charts that a page embeds, and the same charts as pictures."""
 
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
@@ -20,22 +20,22 @@ THEORY = Look(BLACK, (1, 3))
 LOWER_BOUND = "lower bound"
 LIMIT_OF = "limit of "
 BEST = "-best"  # ends the name of a close-up
-FAR_APART = 20.0  # regrets whose largest is so many times the smallest are drawn on a logarithmic axis
-CLOSE = 4.0  # the close-up shows policies up to so many times the smallest regret
+FAR_APART = 20.0  # if the largest regret is more than so many times the smallest, the axis is logarithmic
+CLOSE_UP = 4.0  # the close-up shows policies with up to so many times the smallest regret
 PICTURE_WIDTH, HEIGHT = 640, 380
 SHOWN_DIGITS = 6
 DATA = "curves"
-NEAR = "near"  # the selection of the time that is pointed at
+POINTED_AT = "near"  # the selection of the time that the reader points at
 SUPERSCRIPTS = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹", "¹⁰", "¹¹", "¹²", "¹³", "¹⁴", "¹⁵"]
 POWER_LABEL = f"'10' + {SUPERSCRIPTS}[round(log(datum.value) / LN10)]"
-MANY_POWERS = 6  # from so many decades on, only every other power of ten has a label
+MANY_POWERS = 6  # with more of them on an axis, only every other power of ten has a label
 
 Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart as a Vega-Lite specification, its name (of the files, too) and what it shows."""
+    """A chart as a Vega-Lite specification, with its caption and its name, which the files have, too."""
 
     name: str
     caption: str
@@ -43,20 +43,20 @@ class Figure:
 
     @property
     def picture(self) -> dict[str, Any]:
-        """The specification of a picture: of a fixed width, and without what only shows when pointed at."""
+        """The specification for a picture, with a fixed width and without what only shows when pointed at."""
         seen = [layer for layer in self.chart["layer"] if layer["mark"]["type"] not in ("rule", "point")]
-        params = [param for param in self.chart["params"] if param["name"] != NEAR]
+        params = [param for param in self.chart["params"] if param["name"] != POINTED_AT]
         return self.chart | {"width": PICTURE_WIDTH, "layer": seen, "params": params}
 
 
 def figures(name: str, result: Result) -> list[Figure]:
-    """The regret curves of an experiment; where they are far apart, on a logarithmic axis, with a close-up."""
+    """The regret curves of an experiment.  Curves that are far apart get a logarithmic axis, and a close-up."""
     final = [float(curve.regret[-1]) for curve in result.curves]
     runs = f"{result.finished:,}".replace(",", " ")
     band = f"mean of {runs} runs, bands of two standard errors"
     if max(final) <= FAR_APART * min(final):
         return [Figure(name, f"Regret over time: {band}.", _regret_chart(result, result.curves, log=False))]
-    close = [curve for curve in result.curves if curve.regret[-1] <= CLOSE * min(final)]
+    close = [curve for curve in result.curves if curve.regret[-1] <= CLOSE_UP * min(final)]
     both = f"Regret over time, both axes logarithmic: {band}."
     return [
         Figure(name, both, _regret_chart(result, result.curves, log=True)),
@@ -65,9 +65,9 @@ def figures(name: str, result: Result) -> list[Figure]:
 
 
 def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyond: float) -> list[Figure]:
-    """How likely more than w rejected rounds are, for a scenario of one profitable category; `limits` of w P(W > w).
+    """The probability of more than w rejected rounds, for a scenario with one profitable category.
 
-    No figure if there are too few runs to speak of a tail.
+    `limits` has the limit of w P(W > w) by policy.  The list is empty if there are too few runs to show a tail.
     """
     loss = result.scenario.truths[0].loss
     rows: Rows = []
@@ -96,7 +96,7 @@ def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyo
 
 
 def credit_figure(credit: CreditResult) -> Figure:
-    """What three lenders earn over time, and in how many of the plays each segment is accepted."""
+    """What three lenders earn over time: the mean over plays, and a band from the 10 % to the 90 % quantile."""
     every = max(1, credit.rounds // 100)
     rounds = [*range(0, credit.rounds, every), credit.rounds - 1]
     looks = {
@@ -145,7 +145,10 @@ def credit_figure(credit: CreditResult) -> Figure:
 
 
 def _plain(chart: Any, title: str, rows: Rows) -> dict[str, Any]:
-    """The specification with its data, which Altair would copy many times, and without a check that takes long."""
+    """The specification of a chart, with its data.
+
+    The data are added at the end, because Altair would copy them many times.  Its check is skipped, because it is slow.
+    """
     chart = (
         chart.properties(width="container", height=HEIGHT, title=alt.Title(title, anchor="start", fontSize=14))
         .configure_view(stroke=None)
@@ -185,7 +188,7 @@ def _rows(curve: Curve, log: bool) -> Rows:
 
 
 def _draw(rows: Rows, order: Sequence[str], *, title: str, x: str, y: str, log_y: bool) -> dict[str, Any]:
-    """Lines with bands over a logarithmic axis; the legend hides and shows them, and pointing shows the values."""
+    """Lines with bands over a logarithmic axis.  The legend hides and shows them, and pointing shows the values."""
     looks = _looks(order)
     legend = alt.Legend(title=None)
     colours = alt.Scale(domain=order, range=[look.colour for look in looks])
@@ -217,7 +220,7 @@ def _draw(rows: Rows, order: Sequence[str], *, title: str, x: str, y: str, log_y
 
 
 def _looks(names: Sequence[str]) -> list[Look]:
-    """The looks of curves: a limit has the colour of its policy, and dots; the lower bound is black, and dotted."""
+    """The looks of curves.  A limit is dotted in the colour of its policy; the lower bound is dotted in black."""
     looks = looks_of([name for name in names if name != LOWER_BOUND and not name.startswith(LIMIT_OF)])
     limits = {LIMIT_OF + name: Look(look.colour, THEORY.dash) for name, look in looks.items()}
     return [(looks | limits | {LOWER_BOUND: THEORY})[name] for name in names]
@@ -242,7 +245,7 @@ def _power_axis(rows: Rows, field: str, *, grid: bool) -> Any:
 def _hover(base: Any, order: Sequence[str], up: Any, colour: Any, x: str) -> list[Any]:
     """A rule at the nearest time, with the values of all policies there, and points on the curves."""
     near = alt.selection_point(
-        name="near", fields=["x"], nearest=True, on="pointerover", clear="pointerout", empty=False
+        name=POINTED_AT, fields=["x"], nearest=True, on="pointerover", clear="pointerout", empty=False
     )
     tooltip = [alt.Tooltip("x:Q", title=x, format=",.6~g")]
     tooltip += [alt.Tooltip(f"{name.replace(':', '_')}:Q", title=name, format=",.5~g") for name in order]

@@ -1,4 +1,7 @@
-"""The paper's claims about its experiments: `claims.toml` says which and how each is decided, this file decides."""
+"""The paper's claims about its experiments.
+
+`claims.toml` has the claims and the tests in words; `DECIDED_BY` has the function that carries out each test.
+"""
 
 import tomllib
 from collections.abc import Callable
@@ -9,7 +12,7 @@ import numpy as np
 from profitable.paper.bounds_check import decide_finite_time, decide_turned_away
 from profitable.paper.experiment import PAPER
 from profitable.paper.finding import (
-    FEW,
+    DAGGER,
     RESTRICTED,
     SURE,
     Claim,
@@ -40,10 +43,10 @@ def base(curve: Curve) -> str:
 
 
 def bend(curve: Curve) -> tuple[float, float]:
-    """Slope per log t in the last half decade over that of the half decade before, and its standard error.
+    """The slope per log t in the last half decade divided by that in the half decade before, and its standard error.
 
-    1 is a straight line over log t; a regret that grows like t has 10^(1/2).  The error adds those of both slopes as if
-    they were independent, which makes it rather too large.
+    1 is a straight line over log t; a regret that grows like t has 10^(1/2).  The errors of both slopes are added as if
+    they were independent, which makes the sum rather too large.
     """
     horizon = float(curve.t[-1])
     early, middle = checkpoint(curve, horizon / 10.0), checkpoint(curve, horizon / np.sqrt(10.0))
@@ -72,7 +75,7 @@ def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
             is_bent = ratio - SURE * error > ALIKE or ratio + SURE * error < 1.0 / ALIKE
             straight[base(curve) in KNOWING].append(is_straight)
             word = "yes" if is_straight else "no" if is_bent else "not decided"
-            few = FEW if curve.carried_by_few[-1] else ""
+            few = DAGGER if curve.carried_by_few[-1] else ""
             rows.append((trial.experiment.name, curve.policy, plus_minus(ratio, error) + few, word))
             if is_bent:
                 bent.append(f"{curve.policy} in {trial.experiment.name} ({ratio:.2f}, {_why(curve, ratio)})")
@@ -86,7 +89,7 @@ def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
 
 
 def _why(curve: Curve, ratio: float) -> str:
-    """What a bent curve is doing."""
+    """Why a curve is bent, in words."""
     if ratio < 1.0:
         return "its initial phase is just over"
     wrong = [not truth.profitable for truth in curve.scenario.truths]
@@ -128,7 +131,7 @@ def decide_alike(reproduction: Reproduction, by_authors: bool) -> Finding:
     spread = ratio_of(regrets[-1], regrets[0])
     spread_of_slopes = ratio_of(max(slopes), min(slopes))
     rows = [
-        (curve.policy, final(curve), plus_minus(*slope) + (FEW if curve.carried_by_few[-1] else ""))
+        (curve.policy, final(curve), plus_minus(*slope) + (DAGGER if curve.carried_by_few[-1] else ""))
         for curve, slope in zip(curves, slopes, strict=True)
     ]
     verdict = judge(
@@ -166,7 +169,7 @@ def decide_knowledge(reproduction: Reproduction, by_authors: bool) -> Finding:
 
 
 def winners(trial: Trial) -> str:
-    """The policies with the smallest regret: all that the best one is not ahead of by 4 standard errors."""
+    """The policy with the smallest regret, and all others that it does not lead by 4 standard errors."""
     best, *others = by_regret(trial)
     return " and ".join([best.policy, *(curve.policy for curve in others if not lead(best, curve) > SURE)])
 
@@ -254,7 +257,7 @@ DECIDED_BY: dict[str, Callable[[Reproduction, bool], Finding]] = {
 
 
 def claims() -> list[Claim]:
-    """All of them, as `claims.toml` words them.
+    """All claims of `claims.toml`.
 
     >>> [claim.key for claim in claims()][:3]
     ['growth', 'gaussian', 'alike']

@@ -1,4 +1,4 @@
-"""`profitable paper`: the experiments, then the report, then what a terminal shows of it."""
+"""`profitable paper`: run the experiments, write the report, and summarise it for a terminal."""
 
 import shlex
 import time
@@ -13,7 +13,7 @@ from profitable.errors import InputError, ResultFolderError
 from profitable.model.category import is_text
 from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
-from profitable.paper.finding import FEW, final, plus_minus
+from profitable.paper.finding import DAGGER, final, plus_minus
 from profitable.paper.reproduction import Reproduction, conduct
 from profitable.paper.summary import summarise
 from profitable.policy.policies import ThompsonSampling
@@ -76,7 +76,7 @@ def reproduce(
 
 
 def _report_module() -> Any:
-    """The report needs libraries that the rest does not: find out before the work."""
+    """The module of the report.  InputError, before the work starts, if a library that it needs is missing."""
     try:
         from profitable.paper import report
     except ImportError as error:
@@ -124,6 +124,6 @@ def _regret_tables(reproduction: Reproduction) -> list[str]:
         horizon = number(trials[0].result.horizon)
         title = f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed {reproduction.seed}"
         parts.append(f"{title}{', as the authors ran it' if by_authors else ''}:\n{text_table(headers, rows)}")
-    if any(FEW in part for part in parts):
+    if any(DAGGER in part for part in parts):
         parts.append("† A few unlucky runs carry the mean: its true error is larger than the one shown.")
     return parts

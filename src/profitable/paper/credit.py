@@ -33,7 +33,7 @@ class Segment:
     applicants: float
 
     def category(self) -> Category:
-        """What the lender knows of it."""
+        """The category: what the lender knows of the segment."""
         return Category.loan(self.name, amount=self.amount, rate=self.rate)
 
     @property
@@ -55,7 +55,7 @@ LENDERS = ("accepts everybody", "learns", "clairvoyant")
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """One history: cumulative profit of the three lenders [3, rounds], what was accepted [segments, rounds]."""
+    """One history: cumulative profit of the three lenders [3, rounds], and what was accepted [segments, rounds]."""
 
     profit: FloatArray
     accepted: FloatArray

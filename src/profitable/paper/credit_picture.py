@@ -14,7 +14,7 @@ from profitable.simulation.plots import new_figure
 
 
 def save_credit(path: Path, profit: FloatArray, acceptance: FloatArray, segments: Sequence[str], policy: str) -> None:
-    """The credit example: profit [plays, 3, rounds] over time, and acceptance [segments, rounds] as a map."""
+    """Draw profit [plays, 3, rounds] over time and acceptance [segments, rounds] as a map, and write it to `path`."""
     figure = new_figure(10.5, 4.6)
     from matplotlib.ticker import PercentFormatter
 

@@ -1,4 +1,4 @@
-"""Experiment: a scenario, policies, a horizon and a number of runs, read from a small file each (`experiments/`)."""
+"""Experiment: a scenario, policies, a horizon and a number of runs.  Each has a small file in `experiments/`."""
 
 import tomllib
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ BEYOND = ("long-bernoulli", "long-poisson", "long-exponential", "arrivals", "unl
 NAMES = (*PAPER, *BEYOND)
 AUTHORS = "-authors"  # ends the name of an experiment as the authors ran it
 INFLATE = 10.0  # log(10 t/N) in their ⁺ policies
-QUICK = 50  # a quick look has so many times fewer runs
+QUICK = 50  # a quick look divides the number of runs by this
 LEAST_RUNS = 100
 
 
@@ -26,8 +26,8 @@ LEAST_RUNS = 100
 class Experiment:
     """What to run, and where it comes from.
 
-    `authors_runs`: of the authors' variant when it runs beside the paper's, for the verdicts on the claims; 0 if there
-    is none.  `work` is its share of the time, for the estimate of the time left.
+    `authors_runs`: the runs of the authors' variant if it runs beside the paper's; 0 if there is no such variant.
+    `work`: its share of the time, for the estimate of the time left.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Experiment:
         return self.name.endswith(AUTHORS)
 
     def as_authors_ran(self) -> "Experiment":
-        """The variant of the authors' own runs: C - 1 ~ Poisson(rate - 1), and log(10 t/N) in the ⁺ policies.
+        """The variant that the authors ran: C - 1 ~ Poisson(rate - 1), and log(10 t/N) in the ⁺ policies.
 
         >>> bernoulli = load("bernoulli")
         >>> bernoulli.as_authors_ran().policies[3], bernoulli.as_authors_ran().scenario.truths[0].clients.average
@@ -64,7 +64,7 @@ class Experiment:
         )
 
     def with_runs(self, runs: int) -> "Experiment":
-        """The same with another number of runs."""
+        """The same experiment with another number of runs."""
         return replace(self, runs=runs, work=self.work * runs / self.runs)
 
 
@@ -90,9 +90,9 @@ def load(name: str) -> Experiment:
 
 
 def choose(names: Sequence[str], *, variant: str, runs: int | None, quick: bool) -> list[Experiment]:
-    """The experiments of those names, as in the paper, as the authors ran them, or both.
+    """The named experiments as in the paper, as the authors ran them, or both.
 
-    Without names: all, or the paper's own for a quick look.
+    Without names, these are all experiments, or the paper's own for a quick look.
 
     >>> [each.name for each in choose(["arrivals", "sharp-poisson"], variant="both", runs=None, quick=False)]
     ['sharp-poisson', 'sharp-poisson-authors', 'arrivals']

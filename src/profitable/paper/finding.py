@@ -12,14 +12,14 @@ from profitable.simulation.curve import Curve
 
 HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
 UNDECIDED, NOT_RUN = "not decided", "not run"
-FEW = " †"  # a few unlucky runs carry the mean: its true error is larger than the one shown
+DAGGER = " †"  # a few unlucky runs carry the mean: its true error is larger than the one shown
 FEWEST_RUNS = 50
-SURE = 4.0  # standard errors: a difference of that size is not chance
+SURE = 4.0  # standard errors; a larger difference is not chance
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict, what we see in a sentence, and the numbers behind it as a table."""
+    """A verdict, what is seen in a few sentences, and the numbers behind it as a table."""
 
     verdict: str
     seen: str
@@ -27,7 +27,7 @@ class Finding:
     rows: tuple[tuple[str, ...], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """The finding as JSON-ready values."""
         return {
             "verdict": self.verdict,
             "seen": self.seen,
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, where, and how it is decided; `decide` is told whether to look at the authors' variant."""
+    """What the paper says, where, and how that is decided; `decide` also takes whether to use the authors' variant."""
 
     key: str
     statement: str
@@ -47,7 +47,7 @@ class Claim:
     decide: Callable[[Reproduction, bool], Finding]
 
     def finding(self, reproduction: Reproduction, *, by_authors: bool) -> Finding:
-        """What the test says; nothing is decided on a handful of runs, whose standard errors mean little."""
+        """What the test says; `UNDECIDED` with fewer than `FEWEST_RUNS` runs, whose standard errors mean little."""
         found = self.decide(reproduction, by_authors)
         runs = min((trial.result.finished for trial in reproduction.trials.values()), default=0)
         if found.verdict == NOT_RUN or runs >= FEWEST_RUNS:
@@ -56,12 +56,12 @@ class Claim:
 
 
 def not_run(*names: str) -> Finding:
-    """What a claim says when its experiments are missing."""
+    """The finding of a claim whose experiments were not run."""
     return Finding(NOT_RUN, f"It needs the experiment{'s' if len(names) > 1 else ''} {', '.join(names)}.")
 
 
 def judge(*, shown: bool, refuted: bool, restriction: bool) -> str:
-    """The verdict: what is neither shown nor refuted is not decided; what is refuted may hold with its restriction."""
+    """The verdict.  A refuted claim may hold with its restriction; one neither shown nor refuted is not decided."""
     if shown:
         return HOLDS
     if refuted:
@@ -70,7 +70,7 @@ def judge(*, shown: bool, refuted: bool, restriction: bool) -> str:
 
 
 def only(trials: Sequence[Trial], names: Sequence[str]) -> str:
-    """A sentence if not all of the experiments that a claim is about were run."""
+    """A sentence that names the experiments of a claim that were run; empty if all were."""
     if len(trials) == len(names):
         return ""
     return f"Decided on {', '.join(trial.experiment.name for trial in trials)} alone. "
@@ -92,18 +92,18 @@ def plus_minus(value: float, error: float) -> str:
 
 def final(curve: Curve) -> str:
     """Final regret ± error, with a mark where a few runs carry the mean, so that the error is too small."""
-    return plus_minus(float(curve.regret[-1]), float(curve.stderr[-1])) + (FEW if curve.carried_by_few[-1] else "")
+    return plus_minus(float(curve.regret[-1]), float(curve.stderr[-1])) + (DAGGER if curve.carried_by_few[-1] else "")
 
 
 def lead(better: Curve, worse: Curve) -> float:
-    """By how many standard errors the final regret of the first lies below that of the second; NaN without an error."""
+    """How many standard errors the final regret of `better` lies below that of `worse`; NaN without an error."""
     gap = float(worse.regret[-1] - better.regret[-1])
     error = float(np.hypot(better.stderr[-1], worse.stderr[-1]))
     return gap / error if error > 0.0 else np.nan
 
 
 def standard_errors(value: float) -> str:
-    """A lead for reading."""
+    """A lead as text."""
     return "no error" if np.isnan(value) else f"{value:+.1f} s.e."
 
 

@@ -14,7 +14,7 @@ from profitable.theory import bounds
 
 UNLUCKY_TIMES = (100, 1_000, 10_000)
 SHARES = (0.99, 0.999)
-FEWEST_BEYOND = 20.0  # runs that have to be beyond a quantile to speak of it
+FEWEST_BEYOND = 20.0  # a quantile is only shown if at least so many runs lie beyond it
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Answer:
     rows: tuple[tuple[str, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """The answer as JSON-ready values."""
         return {
             "key": self.key,
             "experiment": self.experiment,
@@ -41,7 +41,7 @@ class Answer:
 
 
 def answers(reproduction: Reproduction) -> list[Answer]:
-    """Those whose experiments were run."""
+    """The answers whose experiments were run."""
     found: list[Answer] = []
     for trial in reproduction.find("arrivals"):
         found.append(_factor(trial, reproduction.find(LONG[0])))

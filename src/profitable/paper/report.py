@@ -1,7 +1,7 @@
 """The report: one page that opens offline, the same in Markdown, pictures beside them, and all numbers as JSON.
 
-Every file is written whole, the page last: an interruption leaves files of the old report or of the new one, never a
-part of one.
+Every file is written whole, and the page last.  After an interruption, each file is of the old report or of the new
+one, never half a file.
 """
 
 import json
@@ -38,9 +38,9 @@ def write_report(
     scale: float = 1.25,
     advance: Callable[[], object] = lambda: None,
 ) -> list[Path]:
-    """Write everything; returns the page, the text, the numbers and the pictures.
+    """Write everything; returns the paths of the page, the text, the numbers and the pictures.
 
-    `scale` is that of the PNG pictures, which take the longest; `advance` is called after each.
+    `scale` is that of the PNG pictures, which take the longest.  `advance` is called after each figure.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {name: _figures(trial) for name, trial in reproduction.trials.items()}
@@ -69,7 +69,7 @@ def _figures(trial: Trial) -> list[Figure]:
 
 
 def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
-    """The figure as SVG and PNG."""
+    """Write a figure as SVG and PNG; returns the paths."""
     svg = _renumber(vl_convert.vegalite_to_svg(figure.picture))
     png = vl_convert.svg_to_png(svg, scale=scale)
     return [
@@ -79,7 +79,7 @@ def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
 
 
 def _remove_others(folder: Path, drawn: set[str]) -> None:
-    """Take away pictures of an earlier report that are not in this one."""
+    """Delete pictures of an earlier report that are not in this one."""
     for name in NAMES:
         for figure in {name + variant + view for variant in ("", AUTHORS) for view in ("", BEST)} - drawn:
             for ending in (".svg", ".png"):
@@ -87,7 +87,7 @@ def _remove_others(folder: Path, drawn: set[str]) -> None:
 
 
 def _renumber(svg: str) -> str:
-    """Clip paths are numbered through a whole process: here from 0 in each picture, so that the bytes are the same."""
+    """Number the clip paths from 0.  vl-convert counts on from picture to picture, so that the bytes would differ."""
     numbers: dict[str, str] = {}
     return re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), svg)
 
@@ -108,7 +108,7 @@ def _environment(*, html: bool) -> Environment:
 
 
 def _words(key: str, numbers: dict[str, str]) -> list[str]:
-    """The paragraphs of an answer with its numbers put in."""
+    """The paragraphs of an answer, with its numbers filled in."""
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=False)
     return environment.get_template(f"{key}.txt").render(numbers).strip().split("\n\n")
 

@@ -1,4 +1,4 @@
-"""Reproduction: the results of the experiments.  `conduct` runs those that are not finished yet, one by one."""
+"""Reproduction: the results of the experiments.  `conduct` runs the experiments that are not finished yet."""
 
 import logging
 import time
@@ -38,13 +38,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Outcomes by the name of their experiment."""
+    """The trials by the name of their experiment."""
 
     seed: int
     trials: dict[str, Trial]
 
     def find(self, *names: str, by_authors: bool = False) -> list[Trial]:
-        """Those of the named experiments that were run, in the paper's or in the authors' variant."""
+        """The trials of the named experiments that were run, in the paper's or in the authors' variant."""
         ending = AUTHORS if by_authors else ""
         return [self.trials[name + ending] for name in names if name + ending in self.trials]
 
@@ -58,9 +58,10 @@ def conduct(
     fresh: bool = False,
     progress: bool | None = None,
 ) -> Reproduction:
-    """Run experiments, each in a folder of its own; what is finished there is taken over, what is begun goes on.
+    """Run experiments, each in a folder of its own.
 
-    Whether that can be done is found out for all of them before the first one is run.
+    Finished results in the folders are used, and unfinished ones are continued, unless `fresh`.  All folders are
+    checked before the first experiment runs.
     """
     prepared = [_prepare(experiment, seed) for experiment in experiments]
     for experiment, settings in zip(experiments, prepared, strict=True):
@@ -95,7 +96,7 @@ def _prepare(experiment: Experiment, seed: int) -> Settings:
 
 
 def _check_folder(settings: Settings, folder: Path, *, fresh: bool) -> None:
-    """Whether the folder can be written, and holds nothing else that would be lost."""
+    """An error if the folder cannot be written, or holds another simulation that would be lost."""
     keeper = Keeper(folder)
     if not fresh:
         try:

@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 
 from profitable.paper.asymptotics import expected_slope, has_closed_form, unlucky_slope
-from profitable.paper.finding import FEW, SURE, Finding, checkpoint, judge, not_run, only, plus_minus
+from profitable.paper.finding import DAGGER, SURE, Finding, checkpoint, judge, not_run, only, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.curve import Curve
 from profitable.theory import bounds
 
 LONG = ("long-bernoulli", "long-poisson", "long-exponential")
 EARLIER, START = 1e3, 1e6  # the last six decades of 10¹² begin at START
-CLOSE = 0.02
+NEXT_TO_IT = 0.02
 
 
 @dataclass(frozen=True)
 class Slope:
-    """Regret per log t of one policy: all, of profitable and of unprofitable categories, each with its error."""
+    """Regret per log t of one policy: in all, from profitable and from unprofitable categories, each with its error."""
 
     experiment: str
     policy: str
@@ -33,7 +33,7 @@ class Slope:
     carried_by_few: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: errors beside the values."""
+        """The slope as JSON-ready values; each slope is a pair with its error."""
         values = {
             key: [_or_none(each) for each in getattr(self, key)]
             for key in ("earlier", "total", "profitable", "unprofitable")
@@ -55,7 +55,7 @@ def _or_none(value: float) -> float | None:
 
 
 def slopes(trial: Trial) -> list[Slope]:
-    """For every policy of a long experiment."""
+    """The slopes in a long experiment, for every policy with a closed form."""
     scenario = trial.result.scenario
     constant = scenario.lower_bound().total
     means = [truth.mean for truth in scenario.truths]
@@ -86,7 +86,7 @@ def slopes(trial: Trial) -> list[Slope]:
 
 
 def _slope_between(curve: Curve, start: float, end: float) -> tuple[float, float]:
-    """Regret per log t between two times; the errors of both are added as if independent, which is rather too much."""
+    """Regret per log t between two times.  Both errors are added as if independent, so the sum is rather too large."""
     first, last = checkpoint(curve, start), checkpoint(curve, end)
     width = float(np.log(curve.t[last] / curve.t[first]))
     error = float(np.hypot(curve.stderr[first], curve.stderr[last]))
@@ -99,10 +99,10 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
     if not trials:
         return not_run(*LONG)
     found = [slope for trial in trials for slope in slopes(trial)]
-    precise = [SURE * slope.total[1] <= CLOSE * slope.constant for slope in found]
+    precise = [SURE * slope.total[1] <= NEXT_TO_IT * slope.constant for slope in found]
     below = [slope for slope in found if slope.total[0] + SURE * slope.total[1] < slope.constant]
     explained = all(
-        abs(slope.unprofitable[0] - slope.expected) <= CLOSE * slope.expected + SURE * slope.unprofitable[1]
+        abs(slope.unprofitable[0] - slope.expected) <= NEXT_TO_IT * slope.expected + SURE * slope.unprofitable[1]
         for slope in below
     )
     verdict = judge(shown=all(precise) and not below, refuted=bool(below), restriction=explained)
@@ -124,7 +124,7 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
             slope.experiment,
             slope.policy,
             plus_minus(*slope.earlier),
-            plus_minus(*slope.total) + (FEW if slope.carried_by_few else ""),
+            plus_minus(*slope.total) + (DAGGER if slope.carried_by_few else ""),
             f"{slope.constant:.4g}",
             f"{slope.expected:.4g}",
         )

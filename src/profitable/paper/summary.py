@@ -1,4 +1,4 @@
-"""Summary: everything the report says, as plain values; `summary.json` is this, the pages are made from it."""
+"""Summary: everything the report says, as plain values.  `summary.json` holds it, and the pages are made from it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +8,8 @@ import numpy as np
 from profitable.common.text_tables import money, number
 from profitable.paper.claims import claims
 from profitable.paper.credit import CreditResult
-from profitable.paper.experiment import PAPER, Experiment
-from profitable.paper.finding import FEW, checkpoint, final, plus_minus
+from profitable.paper.experiment import AUTHORS, PAPER, Experiment
+from profitable.paper.finding import DAGGER, checkpoint, final, plus_minus
 from profitable.paper.questions import answers
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, Slope, slopes
@@ -42,7 +42,7 @@ def summarise(reproduction: Reproduction, credit: CreditResult) -> dict[str, Any
 
 
 def experiment_summary(trial: Trial) -> dict[str, Any]:
-    """One experiment: its settings, the numbers of every policy, and the same as a table for reading."""
+    """One experiment: its settings, the numbers of every policy, and the same numbers as a table."""
     experiment, result = trial.experiment, trial.result
     truths = result.scenario.truths
     constant = result.scenario.lower_bound().total
@@ -70,7 +70,7 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
             [
                 curve.policy,
                 final(curve),
-                plus_minus(slope, slope_error) + (FEW if curve.carried_by_few[-1] else "") + against,
+                plus_minus(slope, slope_error) + (DAGGER if curve.carried_by_few[-1] else "") + against,
                 *(_rounds(value) for value in accepted),
                 f"{right:.1%}",
             ]
@@ -81,7 +81,7 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
         "title": experiment.title,
         "source": experiment.source,
         "settings": settings(experiment),
-        "part": "paper" if experiment.name.partition("-authors")[0] in PAPER else "beyond",
+        "part": "paper" if experiment.name.partition(AUTHORS)[0] in PAPER else "beyond",
         "by_authors": experiment.by_authors,
         "horizon": result.horizon,
         "runs": result.finished,
@@ -130,9 +130,9 @@ def slopes_table(reproduction: Reproduction) -> dict[str, Any]:
 
 
 def _seen_in_runs(slope: Slope, reproduction: Reproduction) -> str:
-    """The slope of the profitable categories; where no run lost anything, that is all that can be said."""
+    """The slope of the profitable categories; the number of runs if none of them lost anything there."""
     if slope.profitable[1] > 0.0:
-        return plus_minus(*slope.profitable) + (FEW if slope.carried_by_few else "")
+        return plus_minus(*slope.profitable) + (DAGGER if slope.carried_by_few else "")
     return f"none in {number(reproduction.trials[slope.experiment].result.finished)} runs"
 
 

@@ -1,4 +1,4 @@
-"""The policies: values that say which evidence to compute and how patient to be, and how their curves look.
+"""The policies.  A policy says which evidence to compute, how patient to be, and how its curves look.
 
-From outside: `Policy`, the registered policies (`POLICIES`), `looks_of`.  The formulas are in `kernels/evidence.py`.
+Used from outside: `Policy`, the registered policies (`POLICIES`), `looks_of`.  `kernels/evidence.py` has the formulas.
 """

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from profitable.common.looks import DASH_DOT, DASHED, PALETTE, SHORT, Look
 from profitable.policy.policies import POLICIES
 
-VARIANTS = (SHORT, DASH_DOT, DASHED)  # for a policy that a picture shows several times, with other parameters
+VARIANTS = (SHORT, DASH_DOT, DASHED)  # for a policy that one picture shows with several parameters
 
 
 def looks_of(names: Sequence[str]) -> dict[str, Look]:
-    """The looks of curves by their names, which may have parameters; all are different.
+    """A look for each name of a curve; names may have parameters.  All looks are different.
 
     >>> looks_of(["kl-ucb", "kl-ucb:c=3"])
     {'kl-ucb': Look(colour='#0072B2', dash=(1, 0)), 'kl-ucb:c=3': Look(colour='#0072B2', dash=(2, 2))}
@@ -24,7 +24,7 @@ def looks_of(names: Sequence[str]) -> dict[str, Look]:
 
 
 def _look(policy: str, place: int) -> Look:
-    """The look that a policy's class asks for; others get the next colour."""
+    """The look that a policy's class asks for; a policy without one gets the colour of its place."""
     chosen = POLICIES[policy].look if policy in POLICIES else None
     known = list(POLICIES)
     return chosen or Look(PALETTE[(known.index(policy) if policy in known else place) % len(PALETTE)], SHORT)

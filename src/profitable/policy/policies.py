@@ -45,7 +45,7 @@ class ThompsonSampling(Bayesian):
     """TS-4P (section 6): the evidence of Bayes-UCB-4P, and a patience drawn anew from Exp(1) for each decision.
 
     A draw from the posterior is at least the threshold exactly as often as an exponential draw is at least
-    -log P(mean >= threshold): the probability of acceptance is known, not estimated.
+    -log P(mean >= threshold).  So the probability of acceptance is known exactly.
     """
 
     name = "ts"
@@ -89,9 +89,9 @@ class KLGaussianUCB(BoundedPolicy):
 class KLEmpUCB(BoundedPolicy):
     """KL-Emp-UCB-4P (section 8): evidence N K_inf(empirical law, threshold).  Needs a bound and single rewards.
 
-    It keeps the distinct rewards of each category and how often each came: 16 bytes per distinct value.  That is a
-    handful for whole-number rewards; for continuous ones it is every reward ever seen, and a renewal takes time in
-    proportion.  `Agent.memory` says how much it is.
+    It keeps the distinct rewards of each category and how often each came: 16 bytes per distinct value.  Whole-number
+    rewards have a handful of distinct values.  Continuous rewards are all distinct, so every reward is kept, and
+    computing the evidence takes time in proportion.  `Agent.memory` says how many bytes are used.
     """
 
     name = "kl-emp-ucb"

@@ -1,7 +1,7 @@
 """Policy: a value that says which evidence to compute and how patient to be.  `policy/policies.py` has the nine.
 
-All of them are the same sentence: accept while evidence <= patience.  A policy is a rule (`kernels/evidence.py`), what
-it sees of a category (`model/view.py`) and the constants of its patience,
+All of them decide in the same way: accept while evidence <= patience.  They differ in their rule
+(`kernels/evidence.py`), in what they see of a category (`model/view.py`) and in the constants of their patience,
 
     patience(t) = log(inflate t) + c log log t,
 
@@ -50,9 +50,9 @@ class Policy(ABC):
 
     @property
     def stream_name(self) -> str:
-        """What its random streams are named after: the canonical string, and the prior if it has one of its own.
+        """The name of its random streams: `str(policy)`, and the prior if the policy has one of its own.
 
-        It does not change when a class is renamed or gets a further parameter, and so a seed keeps its numbers.
+        It does not change when a class is renamed or gets another parameter.  So a seed keeps its numbers.
 
         >>> from profitable import KLUCB, Prior, ThompsonSampling
         >>> KLUCB(c=3).stream_name, ThompsonSampling(prior=Prior.beta(1, 1)).stream_name
@@ -62,7 +62,7 @@ class Policy(ABC):
         return str(self) if prior is None else f"{self}, prior {prior.kind}({prior.first!r}, {prior.second!r})"
 
     def prior_of(self, category: Category) -> Prior | None:
-        """The prior that this policy has of a category; None is Jeffreys'."""
+        """The prior for a category; None means Jeffreys'.  ParameterError if the category has one that is of no use."""
         if category.prior is not None:
             raise ParameterError(
                 "prior",
@@ -81,7 +81,7 @@ class Policy(ABC):
 
     @classmethod
     def constants(cls) -> list[str]:
-        """The names of its numeric parameters: those that can be given on the command line."""
+        """The names of its numeric parameters, which can be given on the command line."""
         return [each.name for each in fields(cls) if each.name != "prior"]
 
     def patience(self, t: float) -> float:
@@ -94,7 +94,7 @@ class Policy(ABC):
 
     @classmethod
     def parse(cls, text: str) -> "Policy":
-        """The policy of a name such as `ts` or `kl-ucb:c=3`."""
+        """The policy with a name such as `ts` or `kl-ucb:c=3`."""
         name, _, rest = text.strip().partition(":")
         if name not in POLICIES:
             raise ParameterError("policy", text, "is unknown", f"choose from {', '.join(POLICIES)}")

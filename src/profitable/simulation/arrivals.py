@@ -15,11 +15,11 @@ import numpy as np
 from profitable.common import check
 from profitable.common.types import IntArray
 from profitable.errors import ParameterError
-from profitable.kernels.arrivals import CONSTANT, LISTED, ONE_PLUS_POISSON, UNIFORM, Arrivals
+from profitable.kernels.arrivals import CONSTANT, LISTED, ONE_PLUS_POISSON, UNIFORM, ArrivalLaw
 from profitable.theory import bounds
 
 MOST_PER_ROUND = 10**9
-MANY_CLIENTS = 1000  # in the first round: they are never all unlucky together
+MANY_CLIENTS = 1000  # in the first round; so many are never all unlucky
 EMPTY: IntArray = np.empty(0, dtype=np.int64)
 
 
@@ -35,7 +35,7 @@ class Clients(ABC):
     @property
     @abstractmethod
     def smallest(self) -> int:
-        """The smallest number that can come."""
+        """The smallest number that can come in one round."""
 
     @property
     def largest(self) -> float:
@@ -43,29 +43,32 @@ class Clients(ABC):
         return float("inf")
 
     @abstractmethod
-    def coded(self) -> Arrivals:
+    def coded(self) -> ArrivalLaw:
         """The law as the kernels read it."""
 
     @abstractmethod
     def first_round(self) -> tuple[tuple[int, float], ...]:
-        """How many clients come in round 1, and how likely that is; empty if they are too many to matter one by one."""
+        """Pairs (number of clients in round 1, its probability).
+
+        Numbers may be left out where there are very many clients, because these are never all unlucky together.
+        """
 
     @abstractmethod
     def to_plain(self) -> Any:
-        """As it stands in a scenario file."""
+        """The value that stands for it in a scenario file."""
 
     @property
     def listed(self) -> IntArray:
-        """For a list of counts, the clients of the first 0, 1, 2, ... rounds; empty for every other law."""
+        """For a list of counts, how many clients come in the first 0, 1, 2, ... rounds; empty for every other law."""
         return EMPTY
 
     def bounds(self) -> bounds.Arrivals:
-        """What the theorems know of it."""
+        """What the theorems need: the smallest, average and largest number per round."""
         return bounds.Arrivals(smallest=self.smallest, average=self.average, largest=self.largest)
 
     @staticmethod
     def of(value: object) -> "Clients":
-        """A law from what people write: a number, a list of numbers, or a law."""
+        """The law that a caller means by a number, a list of numbers, or a law."""
         if isinstance(value, Clients):
             return value
         if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
@@ -94,8 +97,8 @@ class ConstantClients(Clients):
     def largest(self) -> float:
         return float(self.number)
 
-    def coded(self) -> Arrivals:
-        return Arrivals(CONSTANT, float(self.number), 0.0)
+    def coded(self) -> ArrivalLaw:
+        return ArrivalLaw(CONSTANT, float(self.number), 0.0)
 
     def to_plain(self) -> Any:
         return self.number
@@ -123,8 +126,8 @@ class OnePlusPoisson(Clients):
     def smallest(self) -> int:
         return 1
 
-    def coded(self) -> Arrivals:
-        return Arrivals(ONE_PLUS_POISSON, self.rate, 0.0)
+    def coded(self) -> ArrivalLaw:
+        return ArrivalLaw(ONE_PLUS_POISSON, self.rate, 0.0)
 
     def to_plain(self) -> Any:
         return {"law": "one-plus-poisson", "rate": self.rate}
@@ -162,8 +165,8 @@ class UniformClients(Clients):
     def largest(self) -> float:
         return float(self.high)
 
-    def coded(self) -> Arrivals:
-        return Arrivals(UNIFORM, float(self.low), float(self.high))
+    def coded(self) -> ArrivalLaw:
+        return ArrivalLaw(UNIFORM, float(self.low), float(self.high))
 
     def to_plain(self) -> Any:
         return {"law": "uniform", "low": self.low, "high": self.high}
@@ -199,8 +202,8 @@ class ListedClients(Clients):
     def largest(self) -> float:
         return float(max(self.counts))
 
-    def coded(self) -> Arrivals:
-        return Arrivals(LISTED, 0.0, 0.0)
+    def coded(self) -> ArrivalLaw:
+        return ArrivalLaw(LISTED, 0.0, 0.0)
 
     def to_plain(self) -> Any:
         return list(self.counts)

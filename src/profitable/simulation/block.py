@@ -1,4 +1,7 @@
-"""A block: some runs of one policy in all categories, with random streams of their own, and the numbers of each run."""
+"""A block: some runs of one policy in all categories, with random streams of its own.
+
+`play_block` returns one row of numbers for each run.
+"""
 
 import hashlib
 
@@ -19,13 +22,16 @@ from profitable.simulation.settings import Settings, stream_name
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """The random numbers of that name: independent of all others, the same on every machine."""
+    """The random generator of a seed and names.
+
+    It gives the same numbers on every machine.  Generators with other names are independent of it.
+    """
     digests = [int.from_bytes(hashlib.sha256(repr(name).encode()).digest()[:16], "big") for name in names]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *digests])))
 
 
 def compile_kernels(settings: Settings) -> None:
-    """Play no runs at all: kernels are then compiled here and now, where Ctrl-C can stop it, and not by a worker."""
+    """Compile the kernels by playing zero runs.  Here Ctrl-C can stop the compilation; in a worker it cannot."""
     flags = np.zeros(2, dtype=np.int64)
     for which, inputs in enumerate(settings.inputs):
         if isinstance(settings.policies[which], Policy):
@@ -64,7 +70,7 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
 def _play(
     settings: Settings, which: int, block: int, truth: Truth, given: KernelInput, flags: IntArray, number: int
 ) -> tuple[Tables, RecordArray] | None:
-    """Play that many runs in one category; None if told to stop."""
+    """Play `number` runs in one category; None if told to stop."""
     policy, key, name = settings.policies[which], stream_name(settings.policies[which]), truth.category.name
     points = settings.checkpoints.size
     accepted = np.zeros((number, points), dtype=np.int64)
@@ -102,13 +108,13 @@ def _regret(truth: Truth, tables: Tables) -> FloatArray:
 def _profit(
     settings: Settings, which: int, block: int, truth: Truth, problem: Problem, runs: RecordArray
 ) -> FloatArray:
-    """Realised profit in money, [runs]; NaN where the rewards are known through another statistic only."""
+    """Realised profit in money, [runs]; NaN if only the sum of another statistic is known, not that of the rewards."""
     category = truth.category
     if not knows_revenue(problem, truth):
         return np.full(len(runs), np.nan)
     if truth.amount_sd == 0.0:
         return runs["revenue"] * category.worth - runs["arrived"] * category.price
-    # Amounts do not influence decisions: those of the repaid and of the lost loans are drawn at the end, as sums.
+    # Amounts do not influence decisions.  So they are drawn at the end: a sum for repaid loans and one for lost loans.
     rng = stream(settings.seed, "amounts", stream_name(settings.policies[which]), category.name, block)
     law = Law(GAMMA, size=(category.price / truth.amount_sd) ** 2)
     repaid, growth = runs["total"], 1.0 / category.threshold

@@ -14,8 +14,8 @@ from profitable.theory import bounds
 class BoundsReport:
     """Theorems 1, 2 and 4 and section 7 for a scenario.
 
-    Theorem 3 (Bayes-UCB-4P) is left out where it needs constants of the prior that the paper leaves open; its leading
-    term is the asymptotic upper bound, too.
+    Theorem 3 (Bayes-UCB-4P) is left out because it needs constants of the prior that the paper leaves open.  Its
+    leading term tends to the same asymptotic upper bound.
 
     >>> from profitable import Bernoulli, Category, Truth
     >>> coin = Truth(Category("coin", Bernoulli(), threshold=0.6), mean=0.5, clients=4)
@@ -80,7 +80,7 @@ class BoundsReport:
         return row
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """The report as JSON-ready values."""
         return {
             "scenario": self.scenario.name,
             "horizon": self.horizon,
@@ -90,7 +90,7 @@ class BoundsReport:
         }
 
     def table(self) -> str:
-        """For reading."""
+        """The report as text."""
         headers = (
             "category",
             "mean",

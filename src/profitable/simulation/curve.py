@@ -14,14 +14,14 @@ from profitable.simulation.scenario import Scenario
 from profitable.theory.unlucky_start import unlucky_rate
 
 FEW_RUNS = 50  # below this, one run is always a large part of the whole
-LARGE_PART = 0.25  # of the squared deviations: light tails give one run in a thousand about 1 %
+LARGE_PART = 0.25  # of the squared deviations; with light tails, the largest of 1000 runs has about 1 %
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 PARTS = ("regret", "profitable", "unprofitable")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the numbers of a run stand in its row: checkpoints n, categories K."""
+    """Which columns of a run's row hold which quantity, for n checkpoints and K categories."""
 
     points: int
     categories: int
@@ -29,9 +29,10 @@ class Layout:
     def place(self, name: str) -> slice:
         """The columns of a quantity.
 
-        `regret`, `profitable`, `unprofitable` (the regret and its two parts at each checkpoint, [n]); the same with
-        `_rise`: from that checkpoint to the last one, [n]; `accepted`: accepted rounds, [K n]; `clients` and `profit`
-        [K], `total_profit` [1] and `right_set` [1] at the horizon.
+        - `regret`, `profitable`, `unprofitable` [n]: the regret at each checkpoint, and its two parts.
+        - `regret_rise`, `profitable_rise`, `unprofitable_rise` [n]: their rise from each checkpoint to the last one.
+        - `accepted` [K n]: accepted rounds of each category at each checkpoint.
+        - `clients`, `profit` [K], `total_profit`, `right_set` [1]: at the horizon.
         """
         n, k = self.points, self.categories
         sizes = {part + suffix: n for suffix in ("", "_rise") for part in PARTS}
@@ -45,7 +46,7 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Columns in all."""
+        """The number of columns."""
         return self.place("right_set").stop
 
 
@@ -53,7 +54,7 @@ class Layout:
 class Curve:
     """One policy: regret and what lies behind it, at the checkpoints `t` [n].
 
-    Arrays over categories are [K, n] or, at the horizon, [K].  Everything is a mean over runs; `stderr` and the like
+    Arrays over categories are [K, n] or, at the horizon, [K].  All values are means over runs.  `stderr` and `error`
     are standard errors (NaN for one run).
     """
 
@@ -73,13 +74,13 @@ class Curve:
 
     @classmethod
     def empty(cls, policy: str, kernel: str, scenario: Scenario, t: IntArray, *, key: str, tail: str) -> "Curve":
-        """Before the first run."""
+        """A curve without runs."""
         layout = Layout(t.size, len(scenario.truths))
         moments, counts = Moments.empty(layout.size), new_histogram(t.size)
         return cls(policy, kernel, scenario, t, moments, counts, key=key, tail=tail)
 
     def add(self, rows: FloatArray, seconds: float) -> None:
-        """Take in a block of runs, [runs, columns]."""
+        """Add a block of runs: `rows` is [runs, columns]."""
         self.moments.add(Moments.of(rows))
         count_into(self.counts, rows[:, self.layout.place("regret")] / self._unit)
         self.seconds += seconds
@@ -89,7 +90,7 @@ class Curve:
         return self._shaped(name, self.moments.mean)
 
     def error(self, name: str) -> FloatArray:
-        """Its standard error."""
+        """The standard error of `mean(name)`."""
         return self._shaped(name, self.moments.stderr())
 
     def _shaped(self, name: str, values: FloatArray) -> FloatArray:
@@ -108,7 +109,7 @@ class Curve:
 
     @property
     def stderr(self) -> FloatArray:
-        """Its standard error, [n]; see `carried_by_few` before trusting it."""
+        """The standard error of `regret`, [n]; see `carried_by_few` before you trust it."""
         return self.error("regret")
 
     @property
@@ -118,17 +119,18 @@ class Curve:
 
     @property
     def largest_share(self) -> FloatArray:
-        """The part of the summed regret that the largest run holds, [n]."""
+        """The share of the largest run in the regret of all runs, [n]."""
         largest = self.moments.high[self.layout.place("regret")]
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.regret > 0.0, largest / (self.regret * self.runs), 0.0)
 
     @property
     def carried_by_few(self) -> BoolArray:
-        """Where a few runs carry the mean, so that its standard error says too little, [n].
+        """Where a few runs carry the mean, so that its standard error is too small, [n].
 
-        Either one run holds a large part of the squared deviations, or runs too rare to be among these may add more to
-        the mean than the standard error (Exponential-type rewards that start close to 0).
+        One reason is a single run that makes up a large part of the squared deviations.  The other is runs too rare to
+        be among the simulated ones, if they may add more to the mean than its standard error.  That happens with
+        Exponential-type rewards that start close to 0.
         """
         place = self.layout.place("regret")
         largest, squares = self.moments.high[place], self.moments.squares[place]
@@ -140,7 +142,7 @@ class Curve:
         return one_run | (missing > self.stderr)
 
     def _missing(self, t: float) -> float:
-        """What runs too unlucky to be among those simulated may add to the mean regret at time t: an estimate."""
+        """An estimate of what runs too rare to be among the simulated ones may add to the mean regret at time t."""
         missing = 0.0
         for truth in self.scenario.truths:
             rate = unlucky_rate(truth.category, truth.mean, self.tail, truth.clients.first_round())
@@ -159,7 +161,7 @@ class Curve:
 
     @property
     def _unit(self) -> float:
-        """What one wrong round costs in the most expensive category: the histogram counts regret in it."""
+        """What one wrong round costs in the most expensive category.  The histogram counts regret in this unit."""
         return max(truth.loss * truth.clients.average for truth in self.scenario.truths) or 1.0
 
     def slope(self, start: float, part: str = "regret") -> tuple[float, float]:
@@ -189,7 +191,7 @@ class Curve:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: the contract's fields first."""
+        """The curve as JSON-ready values."""
         names = self.scenario.names
         accepted = self.accepted_rounds
         profit, errors = self.mean("profit"), self.error("profit")
@@ -220,5 +222,5 @@ class Curve:
 
 
 def _plain(values: FloatArray) -> list[float | None]:
-    """A JSON list; NaN, which JSON does not have, is null."""
+    """A list for JSON, which has no NaN: it becomes None."""
     return [float(value) if np.isfinite(value) else None for value in values]

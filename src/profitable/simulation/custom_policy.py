@@ -6,9 +6,11 @@
         def index(self, category, seen, t):
             return seen.mean + np.sqrt(np.log(t) / (2 * seen.clients))
 
-It runs beside the policies of this package, round by round.  `seen` holds arrays over runs, so that plain NumPy
-expressions decide for many runs at once; with evidence and patience, `evidence(category, seen) <= patience(t)` accepts.
-Round 1 accepts everybody, and round t + 1 asks for time t.
+It runs beside the policies of this package, round by round.  Round 1 accepts everybody.  Round t + 1 calls the policy
+with t and accepts if the index is at least the threshold.  A policy with `evidence(category, seen)` and `patience(t)`
+instead of an index accepts if evidence <= patience.
+
+`seen` holds arrays over runs, so that plain NumPy expressions decide for many runs at once.
 """
 
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ from profitable.policy.policies import POLICIES
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What has been observed of a category, run by run: arrays [runs]."""
+    """What was observed of a category in each run: arrays [runs]."""
 
     clients: FloatArray
     total: FloatArray
@@ -45,7 +47,7 @@ class Seen:
 
 
 def check_custom(policy: Any) -> str:
-    """The name of a policy that is not one of this package's, if it is one at all."""
+    """The name of a user's own policy; ParameterError if it cannot decide, or if the name is taken."""
     name = getattr(policy, "name", None)
     if isinstance(policy, type) or not isinstance(name, str) or not name.strip():
         remedy = "give a name such as 'kl-ucb', a policy, or an object with a name and an index"
@@ -69,7 +71,8 @@ def run_custom(
 ) -> int:
     """`run_rounds` for a policy written in Python: all runs of a block advance together, round by round.
 
-    There is one world for all runs, or one for each (common random numbers).
+    `worlds` has one generator for all runs, or one for each run (common random numbers).  Returns the number of
+    finished runs: 0 if told to stop.
     """
     place = 0
     accepts: BoolArray = np.ones(len(runs), dtype=np.bool_)
@@ -77,7 +80,7 @@ def run_custom(
         if signal[Signal.STOP] != 0:
             return 0
         if t > 0:
-            # Copies: what a policy does to them stays with the policy.
+            # The policy gets copies, so that it cannot change the records.
             accepts = _decide(
                 policy, category, Seen(*(runs[name].copy() for name in ("clients", "total", "squares"))), t
             )

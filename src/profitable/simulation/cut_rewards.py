@@ -1,4 +1,7 @@
-"""Rewards that a policy for bounded rewards sees cut: their mean, and whole-number rewards as cells of a table."""
+"""Rewards as a policy for bounded rewards sees them, cut into an interval.
+
+This file has their mean, and the table of cells that whole-number rewards are drawn from.
+"""
 
 import math
 from collections.abc import Callable
@@ -11,15 +14,15 @@ from profitable.kernels.law import Law, log_mass
 from profitable.kernels.statistic import survivals
 from profitable.model.family import Family
 
-NEGLIGIBLE = 1e-18  # rewards less likely than this, all together, are drawn one by one instead of told apart
-UNSEEN = 1e-30  # what happens in a run less likely than this cannot come out of random numbers of 53 bits
+NEGLIGIBLE = 1e-18  # rewards that together are less likely than this have no cells of their own
+UNSEEN = 1e-30  # an event less likely than this in a run cannot come out of random numbers of 53 bits
 MOST_CELLS = 10**6
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
-PRECISION, DEEPEST = 1e-13, 60  # of the quadrature
+PANEL_NODES, PANEL_WEIGHTS = np.polynomial.legendre.leggauss(20)
+NO_CHANGE, MOST_HALVINGS = 1e-13, 60  # of the quadrature
 
 
 def cut_mean(family: Family, mean: float, low: float, high: float) -> float:
-    """E[min(max(X, low), high)] for rewards of that mean.
+    """E[min(max(X, low), high)] for rewards X with that mean.
 
     >>> from profitable import Exponential
     >>> round(cut_mean(Exponential(), 2.0, 0.0, 2.0), 6)  # 2 (1 - 1/e)
@@ -31,7 +34,7 @@ def cut_mean(family: Family, mean: float, low: float, high: float) -> float:
     if support.whole:
         cells = reward_cells(family, mean)
         return float(np.clip(cells[0], low, high) @ _probabilities(cells))
-    # E = low + the integral of P(X > x) from low to high; below the support that is certain.
+    # E = low + the integral of P(X > x) from low to high.  Below the support P(X > x) = 1.
     start = min(max(low, support.low), high)
     return start + _integral(lambda x: _survival(family, mean, x), start, high)
 
@@ -44,38 +47,38 @@ def _survival(family: Family, mean: float, rewards: FloatArray) -> FloatArray:
 
 
 def _integral(function: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
-    """The integral of a monotone function: panels are halved until that changes nothing."""
+    """The integral of a monotone function: panels are halved until the value does not change any more."""
 
     def panel(left: float, right: float) -> float:
         half = 0.5 * (right - left)
-        return half * float(WEIGHTS @ function(left + half * (1.0 + NODES)))
+        return half * float(PANEL_WEIGHTS @ function(left + half * (1.0 + PANEL_NODES)))
 
     def refined(left: float, right: float, coarse: float, depth: int) -> float:
         middle = 0.5 * (left + right)
         halves = panel(left, middle), panel(middle, right)
-        if depth == 0 or abs(sum(halves) - coarse) <= PRECISION * (high - low):
+        if depth == 0 or abs(sum(halves) - coarse) <= NO_CHANGE * (high - low):
             return sum(halves)
         return refined(left, middle, halves[0], depth - 1) + refined(middle, right, halves[1], depth - 1)
 
-    return refined(low, high, panel(low, high), DEEPEST) if high > low else 0.0
+    return refined(low, high, panel(low, high), MOST_HALVINGS) if high > low else 0.0
 
 
 def _probabilities(cells: FloatArray) -> FloatArray:
-    """The probability of each cell from those given that it is none of the earlier ones."""
+    """The probability of each cell; `cells` has the probability given that it is none of the earlier cells."""
     odds = np.append(cells[2, :-1], 1.0)
     return odds * np.concatenate([[1.0], np.cumprod(1.0 - odds[:-1])])
 
 
 def reward_cells(family: Family, mean: float) -> FloatArray:
-    """Whole-number rewards as the kernels draw them many at a time, [4, D + 1]; see `kernels/rewards.py`.
+    """The table from which kernels draw many whole-number rewards at once, [4, D + 1]; see `kernels/rewards.py`.
 
-    The most likely reward comes first, so that a draw seldom gets to the end of the table.
+    The most likely reward comes first, so that a draw seldom reaches the end of the table.
     """
     view = family.view()
     numbers = view.law, view.statistic.of_mean(mean)
     if mean in (view.support.low, view.support.high):  # no chance involved
         only = int(mean)
-        order = np.array([only, *[v for v in range(only) if v != only]])
+        order = np.array([only, *range(only)])
         table = np.zeros((4, only + 2))
         table[0, : only + 1], table[2, 0] = order, 1.0
         table[3, order] = np.arange(only + 1)
@@ -97,9 +100,9 @@ def reward_cells(family: Family, mean: float) -> FloatArray:
 
 
 def never_cut(family: Family, mean: float, low: float, high: float, clients: float) -> bool:
-    """Whether no whole-number reward of that many clients, on average, will ever lie outside [low, high].
+    """Whether a whole-number reward outside [low, high] never happens; `clients` is the mean number of clients.
 
-    The probability that one does is at most clients x P(X > high): below `UNSEEN`, no sum of rewards shows it.
+    The probability that it happens is at most clients x P(X > high).  Below `UNSEEN` that counts as never.
 
     >>> from profitable import Poisson
     >>> never_cut(Poisson(), 5.0, 0.0, 100.0, 1e6), never_cut(Poisson(), 5.0, 0.0, 20.0, 1e6)
@@ -115,7 +118,7 @@ def never_cut(family: Family, mean: float, low: float, high: float, clients: flo
 
 
 def _beyond(numbers: tuple[Law, float], top: float, highest: float) -> float:
-    """P(X > top), from where on masses fall at least geometrically."""
+    """P(X > top) as a sum; beyond `top` the masses must fall at least geometrically."""
     beyond = 0.0
     value = top + 1.0
     while value <= highest:
@@ -128,7 +131,7 @@ def _beyond(numbers: tuple[Law, float], top: float, highest: float) -> float:
 
 
 def _last_value(numbers: tuple[Law, float]) -> int:
-    """A value beyond which rewards have a probability of less than `NEGLIGIBLE`."""
+    """A value x with P(X > x) < `NEGLIGIBLE`; ParameterError if it would be beyond `MOST_CELLS`."""
     mean = numbers[-1]
     high = 16
     while high < MOST_CELLS:

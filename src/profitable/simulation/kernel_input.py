@@ -1,4 +1,4 @@
-"""Kernel input: a policy meets a category of a scenario.  `make_input` says it in the numbers that the kernels read."""
+"""Kernel input: one policy in one category of a scenario, in the numbers that the kernels read."""
 
 import math
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ from profitable.simulation.cut_rewards import never_cut, reward_cells
 from profitable.simulation.scenario import Truth
 
 MOST_KEPT = 10**7  # rewards that a policy may keep one by one in a run, at up to 50 bytes each
-SELDOM = 0.05  # Exponential rewards that are cut more often than this are drawn singly
-MOST_CLIENTS = 10**18  # 64-bit integers count them, and whole-number rewards
+SELDOM = 0.05  # Exponential rewards that are cut more often than this are drawn one by one
+MOST_CLIENTS = 10**18  # in a run; 64-bit integers count clients and whole-number rewards
 NO_CELLS = np.zeros((4, 1))
 
 
@@ -38,14 +38,14 @@ class KernelInput:
     listed: IntArray
 
     def tables(self, times: IntArray, accepted: IntArray, counted: IntArray) -> Tables:
-        """With the arrays that are written."""
+        """All arrays that the kernels take: those kept here, and those passed in."""
         return Tables(self.cells, self.listed, times, accepted, counted)
 
 
 def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool) -> KernelInput:
-    """A policy in one category; `every_reward` draws rewards singly even where their sum would do."""
+    """The input for a policy of this package; `every_reward`: draw rewards one by one even where a sum is enough."""
     category = truth.category
-    if not isinstance(policy, Bayesian):  # a prior in the scenario is for those that have one
+    if not isinstance(policy, Bayesian):  # only Bayesian policies use the prior in a scenario
         category = replace(category, prior=None)
     view = policy.view(category)
     rule = policy.rule
@@ -72,17 +72,20 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
 
 
 def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
-    """For a policy that decides elsewhere and sees the rewards themselves: each is drawn, so that squares are known."""
+    """The input for a user's own policy, which decides in Python and sees the rewards themselves.
+
+    Rewards other than 0 and 1 are drawn one by one, so that their squares are known.
+    """
     check_size(truth, horizon)
     feed = Feed.SUM if isinstance(truth.category.family, Bernoulli) else Feed.SINGLES
     coded = _code_truth(truth, feed, Cut(-math.inf, math.inf))
-    view = truth.category.family.view().coded(DIVERGENCE)  # nobody looks at it
+    view = truth.category.family.view().coded(DIVERGENCE)  # not used
     problem = Problem(view, Patience(), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon)
     return KernelInput(problem, NO_CELLS, truth.clients.listed)
 
 
 def _code_truth(truth: Truth, feed: Feed, cut: Cut | None) -> CodedTruth:
-    """The truth as the kernels read it, for a policy that sees the statistic, or the reward cut into an interval."""
+    """The truth as the kernels read it.  A policy with a `cut` sees the reward cut to it; others see the statistic."""
     family = truth.category.family
     own = family.view()
     low, high = (cut.low, cut.high) if cut else (-math.inf, math.inf)
@@ -91,7 +94,7 @@ def _code_truth(truth: Truth, feed: Feed, cut: Cut | None) -> CodedTruth:
 
 
 def _cells_for(truth: Truth, feed: Feed, high: float) -> FloatArray:
-    """The rewards that are told apart."""
+    """The table `cells` of `Tables`: the rewards that have a cell of their own."""
     if feed == Feed.PIECES:
         return np.full((4, 2), high)  # the one value that many rewards have
     if feed != Feed.CELLS:
@@ -107,14 +110,14 @@ def _cells(family: Family, mean: float) -> FloatArray:
 
 
 def _feed(rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool) -> Feed:
-    """How rewards are drawn: at once where that is exact and tells the rule all it needs."""
+    """How rewards are drawn: as one sum where that is exact and all that the rule needs."""
     family = truth.category.family
     zero_or_one = isinstance(family, Bernoulli)
     needs_more = rule.needs_values or (rule.needs_spread and not zero_or_one)
     cut = view.statistic if isinstance(view.statistic, Cut) else None
     if (cut or needs_more) and family.support.whole and not every_reward:
         clients = horizon * truth.clients.average
-        # A sum of whole-number rewards that is never really cut is the plain sum.
+        # If no reward is ever cut, the sum of cut rewards is the plain sum.
         plain = cut and not needs_more and never_cut(family, truth.mean, cut.low, cut.high, clients)
         return Feed.SUM if plain else Feed.CELLS
     if not every_reward and _in_pieces(rule, view, truth):
@@ -125,7 +128,10 @@ def _feed(rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool
 
 
 def _in_pieces(rule: Rule, view: View, truth: Truth) -> bool:
-    """Whether rewards are Exponential and seldom cut, and the rule has no use for single ones above the threshold."""
+    """Whether rewards can be drawn as pieces: Exponential, seldom cut, and not needed one by one by the rule.
+
+    A rule that needs single rewards is allowed if it has no evidence while the mean is above the threshold.
+    """
     own, cut = truth.category.family.view(), view.statistic
     exponential = own.law.code == GAMMA and own.law.size == 1.0 and own.statistic.is_reward
     if not exponential or not isinstance(cut, Cut) or (rule.needs_rewards and not rule.is_zero_above):
@@ -134,17 +140,17 @@ def _in_pieces(rule: Rule, view: View, truth: Truth) -> bool:
 
 
 def knows_revenue(problem: Problem, truth: Truth) -> bool:
-    """Whether the sum of the rewards comes out of the sums that are drawn."""
+    """Whether a run knows the sum of its rewards; not if it only draws the sum of another statistic."""
     return problem.truth.feed != Feed.SUM or truth.category.family.view().statistic.is_reward
 
 
 def work_per_client(problem: Problem) -> float:
-    """How the work grows with the number of clients, at worst."""
+    """Draws, or pieces, for each client at worst."""
     return draws_per_client(problem.truth, problem.sight.rule.needs_rewards)
 
 
 def check_size(truth: Truth, horizon: int) -> None:
-    """Whether the clients of a run can be counted, and a list of counts is long enough."""
+    """InputError if a run has too many clients to count, or if a list of counts is too short."""
     name, clients = truth.category.name, truth.clients
     if horizon * clients.average > MOST_CLIENTS:
         problem = f"brings more than {MOST_CLIENTS:.0g} clients of {name!r}"
@@ -162,7 +168,7 @@ def check_size(truth: Truth, horizon: int) -> None:
 
 
 def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
-    """Whether continuous rewards that are kept one by one will fit."""
+    """InputError if a policy would keep more rewards one by one than `MOST_KEPT`."""
     expected = horizon * truth.clients.average
     if expected > MOST_KEPT:
         problem = f"lets {policy} keep about {expected:.1g} rewards of {truth.category.name!r} one by one"

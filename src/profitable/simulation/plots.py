@@ -1,4 +1,4 @@
-"""Pictures: functions that take numbers and draw; nothing here runs anything."""
+"""Pictures of results.  Nothing is simulated here."""
 
 # matplotlib leaves some of its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """A figure without a window system behind it."""
+    """A matplotlib figure that needs no window system."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

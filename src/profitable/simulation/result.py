@@ -1,4 +1,4 @@
-"""Result: what a simulation found.  It prints itself, draws itself, is saved to a folder and joined with others."""
+"""Result: what a simulation found.  It can be printed, drawn, saved to a folder and joined with others."""
 
 import warnings
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Result:
     """Curves of several policies in one scenario, with everything needed to make them again.
 
-    `runs` is what was asked for; `finished` what has been done (less after an interruption).  `pairs` holds the
+    `runs` is how many were asked for, `finished` how many are done: fewer after an interruption.  `pairs` holds the
     differences of regret between policies run on common random numbers, [P P n].
     """
 
@@ -45,7 +45,7 @@ class Result:
 
     @property
     def policies(self) -> list[str]:
-        """Their names, as given."""
+        """The names of the policies, as given."""
         return [curve.policy for curve in self.curves]
 
     def __getitem__(self, policy: str) -> Curve:
@@ -62,7 +62,7 @@ class Result:
     def difference(self, policy: str, other: str) -> tuple[FloatArray, FloatArray]:
         """Mean regret of one policy minus another's at the checkpoints, and its standard error, [n] each.
 
-        On common random numbers the error is that of the paired differences, otherwise of independent runs.
+        The error is that of paired differences on common random numbers, else that of independent runs.
         """
         first, second = self[policy], self[other]
         mean = first.regret - second.regret
@@ -134,7 +134,7 @@ class Result:
         return [note for curve in self.curves if (note := curve.warning())]
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON object of the command line."""
+        """The result as JSON-ready values; `profitable simulate --json` prints them."""
         return {
             "scenario": self.scenario.name,
             "horizon": self.horizon,
@@ -164,7 +164,7 @@ class Result:
         return figure
 
     def save(self, folder: Path | str) -> list[Path]:
-        """Write `result.json` (the manifest) and `statistics.parquet` (the numbers) into a folder."""
+        """Write `result.json` (the manifest), `statistics.parquet` (the numbers) and `timing.json` into a folder."""
         from profitable.simulation.result_folder import save
 
         return save(self, Path(folder))

@@ -1,9 +1,11 @@
-"""A result on disk: `result.json`, the manifest, and `statistics.parquet`, one row per number.
+"""A result on disk: `result.json` (the manifest), `statistics.parquet` (the table) and `timing.json` (seconds).
 
 The manifest holds what is needed to make the result again, and nothing about the machine.  Each row of the table is
-a quantity over runs (its mean, standard error, squared deviations and extremes) for a policy, a checkpoint and, where
-there is one, a category; the rows of the regret carry the histogram that quantiles come from.  Both files are replaced
-as a whole, the table first, so that an interruption at any moment leaves a result that can be read.
+one quantity over runs: its mean, standard error, squared deviations and extremes, for a policy, a checkpoint and, where
+there is one, a category.  The rows of the regret also have the histogram from which quantiles are computed.
+
+Each file is replaced as a whole, the table first.  So a simulation that is interrupted at any moment leaves a result
+that can be read.
 """
 
 import contextlib
@@ -23,7 +25,7 @@ from profitable.simulation.result import Result
 from profitable.simulation.running_stats import Moments, new_histogram
 from profitable.simulation.scenario import Scenario
 
-FORMAT = 1
+RESULT_FORMAT = 1
 MANIFEST, TABLE, TIMING = "result.json", "statistics.parquet", "timing.json"
 QUANTITIES = {  # name in the layout: name in the table
     "regret": "regret",
@@ -42,9 +44,9 @@ DIFFERENCE = "regret less that of the other policy"
 
 
 def manifest(result: Result) -> dict[str, Any]:
-    """What determines the numbers, JSON-ready."""
+    """What determines the numbers, as JSON-ready values."""
     return {
-        "format": FORMAT,
+        "format": RESULT_FORMAT,
         "version": result.version,
         "scenario": result.scenario.name,
         "horizon": result.horizon,
@@ -65,7 +67,7 @@ def manifest(result: Result) -> dict[str, Any]:
 
 
 def save(result: Result, folder: Path) -> list[Path]:
-    """Write a result into a folder, which is made if need be."""
+    """Write a result into a folder, which is made if it does not exist."""
     pyarrow, parquet = _arrow()
     settings = manifest(result)
     table = pyarrow.table(_columns(result)).replace_schema_metadata({"simulation": fingerprint(result)})
@@ -134,7 +136,7 @@ def _append(columns: dict[str, list[Any]], row: tuple[Any, ...]) -> None:
 
 
 def load(folder: Path) -> Result:
-    """Read a result; a folder without one, or with one that is newer or broken, is an error."""
+    """Read a result; an error if there is none, or if it is broken or from a newer version."""
     settings = _read_manifest(folder)
     _, parquet = _arrow()
     try:
@@ -143,13 +145,13 @@ def load(folder: Path) -> Result:
         if table.schema.metadata[b"simulation"] != fingerprint(result).encode():
             raise ValueError(f"{TABLE} belongs to another simulation than {MANIFEST}")
         return result
-    except Exception as error:  # whatever is wrong with a file, and pyarrow has errors of its own
+    except Exception as error:  # anything can be wrong with a file, and pyarrow has its own errors
         problem = f"holds no result that can be read ({' '.join(str(error).split())[:80]})"
         raise BrokenResultError("out", str(folder), problem, "make it again, or choose another folder") from None
 
 
 def _timing(folder: Path) -> dict[str, float]:
-    """Seconds by policy; nothing depends on them, so that a file that cannot be read is no matter."""
+    """Seconds by policy.  Nothing depends on them, so a file that cannot be read is ignored."""
     with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
         found = json.loads((folder / TIMING).read_text(encoding="utf-8"))
         return {name: float(value) for name, value in found.items()}
@@ -169,9 +171,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(newest, int):
         problem = f"has a {MANIFEST} that is no manifest of a result"
         raise BrokenResultError("out", str(folder), problem, "choose another folder")
-    if newest > FORMAT:
+    if newest > RESULT_FORMAT:
         problem = f"was made by a newer version ({settings.get('version')}, format {newest})"
-        remedy = f"install that version; this one reads format {FORMAT}"
+        remedy = f"install that version; this one reads format {RESULT_FORMAT}"
         raise NewerResultError("out", str(folder), problem, remedy)
     return settings
 
@@ -213,7 +215,7 @@ def _numbers(column: list[float], places: IntArray) -> FloatArray:
 
 
 class Keeper:
-    """The folder of a simulation under way."""
+    """The folder in which a running simulation keeps its result."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -230,7 +232,7 @@ class Keeper:
         self._check_writable()
 
     def _check_writable(self) -> None:
-        """Find out before the work whether the folder can be written; leave nothing behind."""
+        """ResultFolderError, before the work starts, if the folder cannot be written; leaves nothing behind."""
         made = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -245,21 +247,21 @@ class Keeper:
                     path.rmdir()
 
     def save(self, result: Result) -> None:
-        """Keep what is finished, if anything is."""
+        """Save the finished runs, if there are any."""
         if result.finished:
             save(result, self.folder)
 
     def earlier(self, wanted: Result, block: int) -> Result | None:
-        """What an earlier run of the same simulation has left in the folder; None if there is nothing.
+        """The result that an earlier run of the same simulation left in the folder; None if there is none.
 
-        It may have been asked for another number of runs, if it stopped at the end of a block.
+        The number of runs may have been another one, if the earlier run ended with a full block of `block` runs.
         """
         if not (self.folder / MANIFEST).exists():
             return None
         found = load(self.folder)
         old, new = manifest(found), manifest(wanted)
         if found.finished == wanted.runs or (found.finished < wanted.runs and found.finished % block == 0):
-            old["runs"] = new["runs"]  # more runs are the same runs and some further ones
+            old["runs"] = new["runs"]  # more runs are the same runs, and further ones
         for key in old:
             if key not in ("finished", "warnings") and old[key] != new[key]:
                 problem = f"holds another simulation: its {key} is {old[key]!r}, not {new[key]!r}"
@@ -270,7 +272,7 @@ class Keeper:
 
 
 def forget(folder: Path) -> None:
-    """Take away a result, and the folder if it held nothing else."""
+    """Delete a result, and the folder if nothing else is in it."""
     for name in (MANIFEST, TABLE, TIMING):
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):
@@ -278,7 +280,7 @@ def forget(folder: Path) -> None:
 
 
 def fingerprint(result: Result) -> str:
-    """A short name for "the same simulation"."""
+    """A short name that all results of the same simulation share, whatever their number of runs."""
     settings = {
         key: value for key, value in manifest(result).items() if key not in ("finished", "warnings", "runs", "version")
     }

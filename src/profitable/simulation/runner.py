@@ -1,8 +1,8 @@
-"""simulate: policies in a scenario, many runs, on all cores; the numbers depend on the seed alone.
+"""simulate: policies in a scenario, many runs, on all cores; the seed alone determines the numbers.
 
 Runs come in fixed blocks.  Each block of each policy and category has its own random streams, named by (seed, policy,
 category, block).  Blocks are added up in their order.  So the numbers depend neither on the workers nor on which other
-policies are simulated beside.
+policies are simulated at the same time.
 """
 
 import logging
@@ -34,7 +34,7 @@ from profitable.simulation.settings import BLOCK, Settings, prepare, slow_parts,
 from profitable.theory.unlucky_start import tail_of
 
 logger = logging.getLogger("profitable")
-SAVE_EVERY = 10.0  # seconds between two savings of what is finished
+SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
 
 
 def simulate(
@@ -52,19 +52,19 @@ def simulate(
     out: Path | str | None = None,
     resume: bool = False,
 ) -> Result:
-    """Play `policies` (policies, their names, or your own: see `profitable.simulation.custom_policy`) in a scenario,
-    `runs` times each.
+    """Play each of the policies in a scenario, `runs` times.
 
-    - `kernel`: "events" skips time, "rounds" is the definition; they have the same law.  Your own policies and
-      `common_random_numbers` go round by round.
+    - `policies`: policies, their names, or your own (see `profitable.simulation.custom_policy`).
+    - `checkpoints`: the rounds at which results are kept; spaced evenly in log t unless given.
+    - `kernel`: "events" skips time, "rounds" plays every round as in the definition.  Both have the same law.  Your own
+      policies and `common_random_numbers` always go round by round.
+    - `workers`: the number of threads; one for each core unless given.  The numbers do not depend on it.
     - `common_random_numbers`: the k-th accepted batch of a category is the same for all policies, so that their
       differences (`Result.difference`) have smaller errors.
-    - `checkpoints`: the rounds at which results are kept; spaced evenly in log t unless given.
-    - `workers`: threads; as many as there are cores unless given.  The numbers do not depend on it.
-    - `progress`: a bar on standard error, shown on a terminal unless told otherwise; or a function that is called with
-      the share that is done.
-    - `out`: a folder that receives the result, and what is finished every few seconds; with `resume` a run that was
-      interrupted is continued from there.
+    - `progress`: True or False for a bar on standard error, or a function that is called with the share done.  By
+      default, there is a bar if standard error is a terminal.
+    - `out`: a folder for the result.  The finished runs are saved there every few seconds.
+    - `resume`: continue an interrupted simulation from the folder `out`.
 
     Ctrl-C raises `Interrupted`, whose `result` holds the finished runs.
 
@@ -95,7 +95,7 @@ def run(
     out: Path | str | None = None,
     resume: bool = False,
 ) -> Result:
-    """Play settings that are prepared; the options are those of `simulate`."""
+    """Play prepared settings; the options are those of `simulate`."""
     threads = check.whole("workers", workers if workers is not None else _cores(), most=1024)
     result = new_result(settings)
     keeper = None
@@ -136,7 +136,10 @@ def _tail(policy: Any) -> str:
 
 
 class Patient:
-    """Ctrl-C while this is on: remembered, so that nothing is left half done; a second one raises at once."""
+    """Inside this context, the first Ctrl-C only sets `interrupted`, so that nothing is left half done.
+
+    A second Ctrl-C raises KeyboardInterrupt at once.
+    """
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -213,7 +216,7 @@ def _work(
 
 
 def _blocks_done(settings: Settings, block: int, which: int, active: "deque[Task]") -> float:
-    """Blocks behind us, with the part of those under way that is done."""
+    """The number of blocks done, with the finished parts of those under way."""
     policies, categories = len(settings.names), len(settings.scenario.truths)
     under_way = sum(float(task[2][Signal.DONE]) / (settings.runs_in(task[0]) * categories) for task in active)
     return block + (which + under_way) / policies
@@ -226,7 +229,7 @@ def _submit(
     play: Callable[[int, int, IntArray], tuple[FloatArray | None, float]],
     most: int,
 ) -> None:
-    """Keep the workers busy, and not more than that: finished blocks wait for their turn in memory."""
+    """Submit tasks until `most` are active.  More would fill the memory: finished blocks wait there for their turn."""
     while len(active) < most and (task := next(tasks, None)) is not None:
         block, which = task
         flags = np.zeros(2, dtype=np.int64)

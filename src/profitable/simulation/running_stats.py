@@ -1,6 +1,6 @@
-"""Sums over runs that can be added to: mean, squared deviations, extremes, and a histogram for quantiles.
+"""Statistics that grow with the runs: mean, squared deviations, extremes, and a histogram for quantiles.
 
-Blocks of runs are added in their own order, so that the numbers do not depend on who computed them when.
+Blocks of runs are always added in the same order, so that the numbers do not depend on which worker was first.
 """
 
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ import numpy as np
 
 from profitable.common.types import FloatArray, IntArray
 
-# Histogram of positive numbers: bins of equal ratio, so that a quantile is right to within half of PRECISION.
-PRECISION = 0.01
-SMALLEST = 1e-12
-BINS = 8192  # up to SMALLEST * 1.01^8191 = 2.5e23
+# Histogram of positive numbers: bins of equal ratio, so that a quantile is right to within half of BIN_WIDTH.
+BIN_WIDTH = 0.01
+FIRST_BIN = 1e-12
+BINS = 8192  # up to FIRST_BIN * 1.01^8191 = 2.5e23
 
 
 @dataclass
@@ -28,18 +28,18 @@ class Moments:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """Nothing seen yet."""
+        """Moments of no runs."""
         return cls(0, np.zeros(size), np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf))
 
     @classmethod
     def of(cls, values: FloatArray) -> Self:
-        """Of the runs in `values`, [runs, L]."""
-        base = values[0]  # means of huge numbers that differ little
+        """Moments of the runs in `values`, [runs, L]."""
+        base = values[0]  # subtracted first, for huge numbers that differ little
         mean = base + (values - base).mean(axis=0)
         return cls(len(values), mean, ((values - mean) ** 2).sum(axis=0), values.min(axis=0), values.max(axis=0))
 
     def add(self, other: "Moments") -> None:
-        """Take in further runs (Chan, Golub and LeVeque's update)."""
+        """Add the runs of `other` (Chan, Golub and LeVeque's update)."""
         both = self.runs + other.runs
         step = other.mean - self.mean
         self.mean = self.mean + step * (other.runs / both)
@@ -57,7 +57,7 @@ class Moments:
 def bins_of(values: FloatArray) -> IntArray:
     """The histogram bin of each number >= 0; bin 0 is for zeros."""
     with np.errstate(divide="ignore"):
-        place = np.floor(np.log(values / SMALLEST) / np.log1p(PRECISION))
+        place = np.floor(np.log(values / FIRST_BIN) / np.log1p(BIN_WIDTH))
     return np.clip(np.nan_to_num(place, neginf=-1.0), -1.0, BINS - 2.0).astype(np.int64) + 1
 
 
@@ -85,5 +85,5 @@ def quantile(counts: IntArray, low: FloatArray, high: FloatArray, share: float) 
     below = counts.cumsum(axis=1)
     needed = np.ceil(share * below[:, -1] - 1e-9).clip(1)
     place = (below < needed[:, None]).sum(axis=1)
-    middle = SMALLEST * np.exp((place - 0.5) * np.log1p(PRECISION))
+    middle = FIRST_BIN * np.exp((place - 0.5) * np.log1p(BIN_WIDTH))
     return np.clip(np.where(place == 0, 0.0, middle), low, high)

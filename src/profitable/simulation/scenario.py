@@ -12,7 +12,7 @@ from profitable.simulation.arrivals import Clients
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.theory import bounds
 
-NEXT_TO_NOTHING = 1e-6
+NO_SPREAD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Truth:
     """A category, the mean of its rewards, and how many of its clients come in a round.
 
     - `clients`: a number, a law of `profitable.simulation.arrivals`, or a list with one count for each round.
-    - `amount_sd`: standard deviation of a loan's amount.  Amounts are gamma distributed and independent of repayment,
-      so that they change the realised profit and nothing else.
+    - `amount_sd`: standard deviation of a loan's amount.  Amounts are gamma distributed and independent of repayment.
+      So they change the realised profit and nothing else.
 
     >>> from profitable import Bernoulli
     >>> students = Truth(Category("students", Bernoulli(), threshold=0.2), mean=0.3, clients=5)
@@ -58,13 +58,13 @@ class Truth:
             raise ParameterError(
                 "amount_sd", self.amount_sd, "belongs to a loan, and this is none", "use Category.loan"
             )
-        if 0.0 < self.amount_sd < NEXT_TO_NOTHING * category.price:
+        if 0.0 < self.amount_sd < NO_SPREAD * category.price:
             problem = f"is next to nothing beside an amount of {category.price:g}"
             raise ParameterError("amount_sd", self.amount_sd, problem, "leave it out, or give a larger one")
         self._check_cut()
 
     def _check_cut(self) -> None:
-        """Cutting rewards must not turn a profitable category into an unprofitable one, or the other way round."""
+        """ParameterError if cutting rewards at the bound moves the mean to the other side of the threshold."""
         category = self.category
         edges = category.bounds()
         if edges is None or category.family.bounds is not None:
@@ -121,7 +121,7 @@ class Scenario:
 
     @property
     def categories(self) -> tuple[Category, ...]:
-        """What an agent would know."""
+        """The categories: all that an agent would know."""
         return tuple(truth.category for truth in self.truths)
 
     @property

@@ -20,17 +20,17 @@ PLAIN_FIELDS = {"family", "mean", "threshold", "bound", "worth", "prior"}
 
 
 def read(text: str, source: str) -> tuple[str, list[Truth]]:
-    """Name and truths of a scenario file."""
+    """The name and the truths of a scenario file; `text` is its content, `source` names it in errors."""
     try:
         table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; so are endless integers
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; endless integers raise one, too
         reason = " ".join(str(error).split())[:120]
         raise InputError("scenario", source, f"is no TOML file ({reason})", "mend it at that place") from None
     return read_table(table, source)
 
 
 def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth]]:
-    """The same from a TOML table; `source` names the file in errors."""
+    """`read` for a TOML table that is parsed already."""
     _known(table, {"name", "category"}, source)
     name = table.get("name", "")
     if not isinstance(name, str) or not name.strip():
@@ -130,7 +130,7 @@ def _known(table: dict[str, Any], keys: set[str], where: str) -> None:
 
 
 def _named(where: str, make: Callable[[], Made]) -> Made:
-    """What `make` returns; an error gets the place in the file instead of the category's name."""
+    """Return what `make` returns; an error names the place in the file instead of the category."""
     try:
         return make()
     except ProfitableError as error:
@@ -177,7 +177,7 @@ def _rate(category: Category) -> float:
 
 
 def _plain(value: Any) -> str:
-    """A TOML value."""
+    """A value as TOML text."""
     if _is_table(value):
         return "{ " + ", ".join(f"{key} = {_plain(each)}" for key, each in value.items()) + " }"
     if _is_list(value):

@@ -1,4 +1,7 @@
-"""Settings: everything that determines the numbers of a simulation, checked, and what the kernels read."""
+"""Settings: everything that determines the numbers of a simulation.
+
+`prepare` checks the arguments of `simulate` and makes what the kernels read.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,13 +18,13 @@ from profitable.simulation.custom_policy import check_custom
 from profitable.simulation.kernel_input import KernelInput, make_input, make_open_input, work_per_client
 from profitable.simulation.scenario import Scenario, Truth
 
-BLOCK = 100  # runs; part of what a seed means, so never to be changed
+BLOCK = 100  # runs; never change it, or every seed gives other numbers
 KERNELS = ("events", "rounds")
 MOST_HORIZON = 10**15
 MOST_RUNS = 10**9
 MOST_CHECKPOINTS = 1000
 POINTS_PER_DECADE = 10
-MANY = 1e8  # rewards drawn one by one in a run: worth a warning
+MANY = 1e8  # steps in a run; more are worth a warning
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,11 @@ class Settings:
 
     @property
     def blocks(self) -> int:
-        """Blocks of runs, the last one possibly smaller."""
+        """The number of blocks; the last one may be smaller."""
         return -(-self.runs // BLOCK)
 
     def runs_in(self, block: int) -> int:
-        """Runs of a block."""
+        """The number of runs in a block."""
         return min(BLOCK, self.runs - block * BLOCK)
 
 
@@ -99,7 +102,10 @@ def prepare(
 
 
 def _every_reward(truth: Truth, by_rounds: bool, common: bool) -> bool:
-    """Round by round, continuous rewards are drawn singly: the definition, with the profit known for any statistic."""
+    """Whether rewards are drawn one by one: with common random numbers, and round by round if they are continuous.
+
+    That is the definition, and the profit is then known for any statistic.
+    """
     return common or (by_rounds and not truth.category.family.support.whole)
 
 
@@ -125,7 +131,7 @@ def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:
 
 
 def slow_parts(settings: Settings) -> list[str]:
-    """What takes time in proportion to the horizon, where that is long."""
+    """Warnings about parts that take long because their time grows in proportion to the horizon."""
     slow: list[str] = []
     for name, kernel, inputs in zip(settings.names, settings.kernels, settings.inputs, strict=True):
         for truth, each in zip(settings.scenario.truths, inputs, strict=True):
@@ -143,11 +149,11 @@ def slow_parts(settings: Settings) -> list[str]:
 
 
 def _name(given: str | Policy) -> str:
-    """What a policy is called in the results: as it was given, and with its prior if it has one."""
+    """The name of a policy in the results: as it was given, with its prior if it has one."""
     prior = getattr(given, "prior", None)
     return str(given) if prior is None else f"{given}, {prior}"
 
 
 def stream_name(policy: Any) -> str:
-    """What a policy's random streams are named after."""
+    """The name of a policy's random streams."""
     return policy.stream_name if isinstance(policy, Policy) else f"custom {policy.name}"

@@ -1,10 +1,10 @@
-"""The paper's theorems as functions: what any good policy must lose, and what these are proved not to exceed.
+"""The paper's theorems as functions: what any good policy must lose, and what the paper's policies lose at most.
 
 All clients and regrets are expectations.  Regrets are in money (`Category.worth`).  The number of clients per round
 enters through `Arrivals`: at least `smallest` (c-), at most `largest` (c+), on average at most `average` (c~+).
 
 Some constants of the paper come out larger when the proofs are followed to the end (see docs/mathematics.md).  The
-functions return the value that the proof supports; `as_printed=True` returns the theorem as it is printed.
+functions return the value that the proof supports.  With `as_printed=True` they return the theorem as printed.
 """
 
 import math
@@ -84,8 +84,8 @@ def information_of_law(
 class LowerBound:
     """Theorem 1: what every uniformly efficient policy loses per log T, in the limit.
 
-    `clients_per_log_t` and `regret_per_log_t` are tuples over the categories (0 for those not worth rejecting),
-    `total` the sum of the regrets.
+    `clients_per_log_t` and `regret_per_log_t` are tuples over the categories: 0 for those not worth rejecting.  `total`
+    is the sum of the regrets.
     """
 
     clients_per_log_t: tuple[float, ...]
@@ -126,8 +126,8 @@ def asymptotic_upper_bound(
 ) -> float:
     """Section 7: limsup R_T / log T of kl-UCB-4P (c >= 3), Bayes-UCB-4P (c >= 5) and TS-4P.
 
-    The lower bound with a factor average/smallest for each unprofitable category.  The theorems assume a finite largest
-    number of clients per round.  For TS-4P it does not hold as it stands when a *profitable* category has Exponential,
+    This is the lower bound with a factor average/smallest for each unprofitable category.  The theorems assume a finite
+    largest number of clients per round.  For TS-4P the bound is wrong if a *profitable* category has Exponential,
     Gamma, Pareto or Weibull rewards: its rejected rounds then grow like log T, too (docs/mathematics.md).
     """
     if len(arrivals) != len(categories):
@@ -140,7 +140,7 @@ def asymptotic_upper_bound(
 class UpperBound:
     """An upper bound on the clients of an unprofitable category: `leading` (the log T part) + `constant`.
 
-    `vacuous` when it is no less than accepting everybody for `horizon` rounds.
+    It is `vacuous` if it is at least the number of all clients in `horizon` rounds.
     """
 
     epsilon: float
@@ -167,9 +167,9 @@ def deviation_constants(
 ) -> tuple[float, float]:
     """H(epsilon) and beta(epsilon) of the lemma behind Theorems 2 (i) and 3 (i).
 
-    With f = `factor` > 1, r in ]mean, threshold[ solves d(r, tau) = d(mu, tau)/f; then, with d = d(r, mu),
-    H = 1/[(1 - e^-d)(1 - e^-(c- d))] and beta = g d / d(mu, tau), where K_T = g (log T + ...) / (c- d(mu, tau)) and g
-    is `rounds_factor`; in the lemma g = f.
+    Let f = `factor` > 1, let r in ]mean, threshold[ solve d(r, tau) = d(mu, tau)/f, and let d = d(r, mu).  Then
+    H = 1/[(1 - e^-d)(1 - e^-(c- d))] and beta = g d / d(mu, tau).  Here g = `rounds_factor` is the factor in
+    K_T = g (log T + ...) / (c- d(mu, tau)); in the lemma g = f.
     """
     whole = family.divergence(mean, threshold)
     divergence = family.view().divergence  # unchecked: every x lies between the two
@@ -179,7 +179,7 @@ def deviation_constants(
 
 
 def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
-    """Bisection to the last bit."""
+    """Where an increasing function becomes positive, by bisection to the last bit."""
     while low < (middle := 0.5 * (low + high)) < high:
         if increasing(middle) > 0.0:
             high = middle
@@ -201,8 +201,9 @@ def kl_ucb_unprofitable(
 ) -> UpperBound:
     """Theorem 2 (i): clients of an unprofitable category under kl-UCB-4P (for Bounded, kl-Bernoulli-UCB-4P).
 
-    (1 + eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_1(eps) / T^beta_1(eps)}, for any eps > 0; the
-    best one up to `largest_epsilon` unless `epsilon` is given.  (The proof takes eps < 1, but uses 1 + eps > 1 only.)
+    (1 + eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_1(eps) / T^beta_1(eps)}, for any eps > 0.  Unless
+    `epsilon` is given, the best one below `largest_epsilon` is taken.  (The proof assumes eps < 1, but only uses that
+    1 + eps > 1.)
     """
     whole = _separation(family, mean, threshold)
     late = patience_of(check.not_negative("c", c), 1.0, _horizon(horizon))
@@ -232,12 +233,12 @@ def bayes_ucb_unprofitable(
     """Theorem 3 (i): clients of an unprofitable category under Bayes-UCB-4P.
 
     (1 + eps)/(1 - eps) c~+ (log T + c log log T) / (c- d(mu, tau)) + c~+ {1 + H_2 + H_3(eps) / T^beta_2(eps)}.
-    `prior_constant` is B, `prior_low` is mu_0^- < mean, the lower edge of the means the prior allows; both depend on
-    the prior and are left open by the paper.  The theorem starts at T >= N_a(eps): with a given `epsilon` an earlier
-    horizon is an error, otherwise the best eps that is allowed is taken.
+    `prior_constant` is B.  `prior_low` is mu_0^- < mean, the lower edge of the means that the prior allows.  Both
+    depend on the prior, and the paper leaves them open.  The theorem needs T >= N_a(eps).  With a given `epsilon`, an
+    earlier horizon is an error.  Without, the best eps that the horizon allows is taken.
 
     The two conditions of the proof give d(mean of k, tau) <= d(mu, tau)/(1 + eps), not (1 - eps)/(1 + eps) d(mu, tau)
-    as printed: r solves the former, and H_3 is much larger; `as_printed=True` takes the latter.
+    as printed.  So here r solves the former, and H_3 is much larger.  `as_printed=True` takes the latter.
     """
     whole = _separation(family, mean, threshold)
     late = patience_of(check.not_negative("c", c), 1.0, _horizon(horizon))
@@ -315,10 +316,13 @@ def bayes_ucb_profitable(
 ) -> float:
     """Theorem 3 (ii): clients of a profitable category that Bayes-UCB-4P (c >= 5) turns away by T >= t_a.
 
-    c~+ {e(2(c - 2) + 4)/A log log T + t_a + 1} with t_a = max(e/A, 3, A, c+, A c+).  Following the proof, the last 1 is
-    e(2(c - 2) + 4)/A 0.0733, and two terms are added: t_0 - 1, the rounds before the posterior quantile exceeds the
-    mean (C^2 t (log t)^(2c) >= 1) and before d (log t)^2 >= 2 log t (exp(2/d), astronomical for close means); and
-    the first sum, pi^2/6 / (1 - e^-d).  `prior_a` is A and `prior_c` is C; both depend on the prior.
+    c~+ {e(2(c - 2) + 4)/A log log T + t_a + 1} with t_a = max(e/A, 3, A, c+, A c+).  `prior_a` is A and `prior_c` is C;
+    both depend on the prior.
+
+    Following the proof, the last 1 is e(2(c - 2) + 4)/A 0.0733, and two terms are added.  The first is t_0 - 1: the
+    rounds before the posterior quantile exceeds the mean (C^2 t (log t)^(2c) >= 1) and before d (log t)^2 >= 2 log t
+    (t >= exp(2/d), which is astronomical for close means).  The second is the first sum of the proof,
+    pi^2/6 / (1 - e^-d).
     """
     if not c >= 5.0:
         raise InputError("c", c, "is below 5", "Theorem 3 (ii) needs c >= 5")
@@ -340,7 +344,7 @@ def bayes_ucb_profitable(
 
 
 def _first_time(reached: Callable[[int], bool]) -> int:
-    """The smallest integer t >= 2 from which on something increasing is reached."""
+    """The smallest integer t >= 2 with `reached(t)`, which must stay true from there on."""
     high = 2
     while not reached(high):
         high *= 2
@@ -352,7 +356,7 @@ def _first_time(reached: Callable[[int], bool]) -> int:
 
 
 def _separation(family: Family, mean: float, threshold: float) -> float:
-    """d(mean, threshold) > 0 of an unprofitable category."""
+    """d(mean, threshold); InputError unless mean < threshold and the divergence is positive and finite."""
     nats = family.divergence(mean, threshold)
     if not mean < threshold or not 0.0 < nats < math.inf:
         remedy = f"give means of {family} that lie apart, on the side of the threshold that the theorem is about"

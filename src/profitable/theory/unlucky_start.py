@@ -1,8 +1,9 @@
 """An unlucky start: how long a profitable category with positive continuous rewards may be rejected, and how often.
 
-After n clients of shape k whose rewards add up to little, a policy waits longer than w rounds with probability
-weight(n)/w, because evidence and the probability of so small a sum have the same power kn (docs/mathematics.md).  So
-the rejected rounds grow like the sum of the weights times log t, and they are found in runs that come once in w.
+The rewards of the first n clients may add up to very little.  A policy then waits, and longer than w rounds with
+probability weight(n)/w.  The reason: for rewards of shape k, e^(-evidence) and the probability of so small a sum both
+fall with the power kn of that sum (docs/mathematics.md).  So the mean number of rejected rounds grows like log t times
+the sum of the weights.  Rare runs bring it about: a wait of w rounds comes about once in w runs.
 """
 
 import math
@@ -12,19 +13,19 @@ from profitable.kernels.law import GAMMA
 from profitable.model.category import Category
 from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
 
-POSTERIOR, DIVERGENCE, DIVERGENCE_PLUS = "posterior", "divergence", "divergence+"
-MOST = 2_000  # clients; the weights fall geometrically
+TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = "posterior", "divergence", "divergence+"
+MOST_SEEN = 2_000  # clients; the weights fall geometrically
 
-FirstRound = tuple[tuple[int, float], ...]  # how many clients come in a round, and how likely that is
+FirstRound = tuple[tuple[int, float], ...]  # pairs (number of clients in a round, its probability)
 
 
 def tail_of(policy: Policy) -> str:
-    """Which tail a policy has where rewards are positive and continuous: none if it sees them cut, or with c > 1."""
+    """The tail of a policy's waits for positive continuous rewards; empty if it sees them cut or has c > 1."""
     if isinstance(policy, BoundedPolicy) or (isinstance(policy, Deterministic) and policy.c > 1.0):
         return ""
     if policy.rule.is_posterior:
-        return POSTERIOR
-    return {0.0: DIVERGENCE, 1.0: DIVERGENCE_PLUS}.get(policy.rule.logarithms, "")
+        return TAIL_OF_POSTERIOR
+    return {0.0: TAIL_OF_DIVERGENCE, 1.0: TAIL_OF_DIVERGENCE_PLUS}.get(policy.rule.logarithms, "")
 
 
 def unlucky_rate(category: Category, mean: float, tail: str, first_round: FirstRound) -> float:
@@ -38,32 +39,33 @@ def unlucky_rate(category: Category, mean: float, tail: str, first_round: FirstR
 
 @lru_cache(maxsize=256)
 def rejected_per_log_t(tail: str, ratio: float, shape: float, first_round: FirstRound) -> float:
-    """In the limit, rejected rounds per log t; `ratio` is tau/mu of the statistic, below 1.
+    """Rejected rounds per log t, in the limit; `ratio` is r = tau/mu of the statistic, below 1.
 
-    The sum over the numbers n of clients that can be seen after some round of r^(kn) for a posterior policy,
-    r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for a divergence without c, and n times that if log N is added to it.
+    It is the sum over n of weight(n) times the probability that n clients have been seen after some round.  The weight
+    is r^(kn) for a posterior policy and r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for a divergence without c; it is n times the
+    latter if the evidence has log N added.
 
-    >>> round(rejected_per_log_t(POSTERIOR, 0.5, 1.0, ((1, 1.0),)), 6)  # r/(1 - r)
+    >>> round(rejected_per_log_t(TAIL_OF_POSTERIOR, 0.5, 1.0, ((1, 1.0),)), 6)  # r/(1 - r)
     1.0
-    >>> round(rejected_per_log_t(POSTERIOR, 0.5, 1.0, ((2, 1.0),)), 6)  # phi/(1 - phi), phi = E[r^C]
+    >>> round(rejected_per_log_t(TAIL_OF_POSTERIOR, 0.5, 1.0, ((2, 1.0),)), 6)  # phi/(1 - phi), phi = E[r^C]
     0.333333
-    >>> round(rejected_per_log_t(DIVERGENCE, 0.5, 1.0, ((1, 1.0),)), 3)
+    >>> round(rejected_per_log_t(TAIL_OF_DIVERGENCE, 0.5, 1.0, ((1, 1.0),)), 3)
     0.302
     """
     if not tail or ratio <= 0.0:
         return 0.0
     reached = [1.0]  # the probability that n clients have been seen after some round
     total = 0.0
-    for n in range(1, MOST):
+    for n in range(1, MOST_SEEN):
         reached.append(math.fsum(chance * reached[n - clients] for clients, chance in first_round if clients <= n))
         power = shape * n
         log_weight = power * math.log(ratio)
-        if tail != POSTERIOR:
+        if tail != TAIL_OF_POSTERIOR:
             log_weight += power * math.log(power) - power - math.lgamma(power + 1.0)
-        if tail == DIVERGENCE_PLUS:
+        if tail == TAIL_OF_DIVERGENCE_PLUS:
             log_weight += math.log(n)
         weight = math.exp(log_weight)
         total += reached[n] * weight
-        if n > MOST // 20 and weight < 1e-12 * total:
+        if n > MOST_SEEN // 20 and weight < 1e-12 * total:
             break
     return total
