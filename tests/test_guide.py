@@ -30,10 +30,10 @@ class Step:
     code: str
 
     def apply(self, copy: Path) -> None:
-        target = copy / self.path
+        target, code = copy / self.path, self.code
         lines = target.read_text(encoding="utf-8").splitlines(keepends=True)
         if self.place == "end":
-            place = len(lines)
+            place, code = len(lines), f"\n\n{code}"
         else:
             where, _, anchor = self.place.partition(": ")
             found = [number for number, line in enumerate(lines) if line.strip().startswith(anchor)]
@@ -42,7 +42,7 @@ class Step:
             while where == "after" and lines[place].count("(") > lines[place].count(")"):
                 place += 1  # the statement goes on
             place += where == "after"
-        lines[place:place] = self.code.splitlines(keepends=True)
+        lines[place:place] = code.splitlines(keepends=True)
         target.write_text("".join(lines), encoding="utf-8")
 
 
