@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -141,15 +142,23 @@ class Curve:
         missing = np.array([self._missing(float(t)) for t in self.t])
         return one_run | (missing > self.stderr)
 
+    @cached_property
+    def _unlucky(self) -> list[tuple[float, float]]:
+        """For each category with unlucky starts: rejected rounds per log t, and what such a round costs."""
+        found: list[tuple[float, float]] = []
+        for truth in self.scenario.truths if self.tail else ():
+            rate = unlucky_rate(truth.category, truth.mean, self.tail, truth.clients.first_round())
+            if rate > 0.0:
+                found.append((rate, truth.loss * truth.clients.average))
+        return found
+
     def _missing(self, t: float) -> float:
         """An estimate of what runs too rare to be among the simulated ones may add to the mean regret at time t."""
-        missing = 0.0
-        for truth in self.scenario.truths:
-            rate = unlucky_rate(truth.category, truth.mean, self.tail, truth.clients.first_round())
-            if t > self.runs * rate > 0.0:
-                rare = math.log(t / max(self.runs * rate, 1.0))
-                missing += rate * rare * truth.loss * truth.clients.average
-        return missing
+        return math.fsum(
+            rate * math.log(t / max(self.runs * rate, 1.0)) * cost
+            for rate, cost in self._unlucky
+            if t > self.runs * rate
+        )
 
     def quantile(self, share: float) -> FloatArray:
         """The regret that this share of the runs does not exceed, to within half a per cent, [n]; 0.5 is the median."""
