@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ class FamilyRow:
     largest: float
     variance: Callable[[float], float]  # of the statistic, when it has this mean
     bound: float | None = None
-    illegal: tuple[float, ...] = ()
+    illegal: tuple[float, ...] = field(kw_only=True)  # rewards that cannot happen
     sums: bool = True  # whether count= and total= say all that parametric policies need
     law: Callable[[float], Any] | None = None  # SciPy's law whose statistic has a given mean; None for Bounded
     statistic: Callable[[float], float] = float  # the sufficient statistic of a reward, by the paper's formula

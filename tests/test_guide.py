@@ -16,7 +16,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
 STEP = re.compile(r"<!-- guide: (\w+) \| (\S+) \| (end|after: .*?|before: .*?) -->\n```py\n(.*?)```", re.S)
-MATRIX = ("tests/test_matrix.py", "tests/statistical/test_laws.py", "tests/simulation/test_same_law.py")
+MATRIX = (
+    "tests/test_matrix.py",
+    "tests/simulation/test_scenario.py",
+    "tests/statistical/test_laws.py",
+    "tests/simulation/test_same_law.py",
+)
 NEW = {"policy": "wald", "family": "log-normal"}
 MOST = {"policy": (3, 40), "family": (4, 60)}  # files and lines, tests included
 

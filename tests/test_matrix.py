@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 import profitable as pb
 from profitable.common.registry import exported
-from profitable.errors import RewardError, SumNotEnoughError, ThresholdError
+from profitable.errors import ParameterError, RewardError, SumNotEnoughError, ThresholdError
 from profitable.kernels import empirical, law
+from profitable.kernels.evidence import Seen, evidence
 from profitable.model.families import FAMILIES as FAMILY_CLASSES
 from profitable.policy.policies import POLICIES as POLICY_CLASSES
 from profitable.policy.policy import BoundedPolicy
@@ -303,6 +305,51 @@ def test_the_matrix_is_complete() -> None:
 def test_no_two_rules_share_a_code() -> None:
     rules = {policy.rule for policy in POLICIES}
     assert len({rule.code for rule in rules}) == len(rules)
+
+
+@every_policy
+def test_rules_are_what_they_say(policy: pb.Policy) -> None:
+    """`is_zero_above`, `is_monotone` and `logarithms`, asked of the evidence itself on Bernoulli rewards."""
+    rule, bernoulli = policy.rule, law.Law(law.BINOMIAL, 0.0, 1.0, 1.0)
+    rng = np.random.default_rng(3)
+
+    def nats(clients: float, total: float, threshold: float) -> float:
+        values, counts = np.array([0.0, 1.0]), np.array([clients - total, total])
+        seen = Seen(clients, total, total - total**2 / clients, values, counts)
+        return evidence(rule, bernoulli, seen, threshold)
+
+    for _ in range(300):
+        number = int(rng.integers(2, 200))
+        clients, total = float(number), float(rng.integers(1, number))
+        threshold = float(rng.uniform(0.05, 0.95))
+        if rule.is_zero_above and total / clients >= threshold:
+            assert nats(clients, total, threshold) == 0.0
+        if rule.is_monotone:
+            worst = nats(clients + 1.0, total, threshold)
+            assert nats(clients + 1.0, total + 1.0, threshold) <= worst * (1.0 + 1e-9) + 1e-300
+            assert nats(clients, total, threshold) <= worst * (1.0 + 1e-9) + 1e-300
+            assert not rule.needs_rewards
+    if rule.logarithms >= 0.0:
+        extra = [nats(n, 0.25 * n, 0.5) - law.against(bernoulli, n, 0.25 * n, 0.5) for n in (1e4, 1e8)]
+        assert (extra[1] - extra[0]) / math.log(1e4) == pytest.approx(rule.logarithms, abs=0.01)
+
+
+@every_family
+def test_a_family_is_what_it_says(row: FamilyRow) -> None:
+    """Parameters are checked; the statistic grows with the reward, and begins where its range does."""
+    view = row.family.view()
+    for each in fields(row.family):
+        with pytest.raises(ParameterError):
+            replace(row.family, **{each.name: math.nan})
+    assert view.statistic.of_mean(row.mean) == pytest.approx(row.of_mean(row.mean), rel=1e-12)
+    assert view.statistic.of_mean(row.threshold) > view.statistic.of_mean(row.mean)
+    low, high = view.statistic_range
+    smallest, largest = view.statistic.of_rewards(np.array([row.smallest, row.largest])).tolist()
+    assert low <= smallest < largest <= high
+    assert low == -math.inf or smallest - low < 0.01
+    rewards = row.rewards(50)
+    np.testing.assert_allclose(view.statistic.rewards_of(view.statistic.of_rewards(rewards)), rewards, rtol=1e-9)
+    assert row.illegal
 
 
 def batches(row: FamilyRow) -> list[list[float]]:

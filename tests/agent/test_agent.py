@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.policy.policies import POLICIES
 from tests.portfolio import portfolio
 
 
@@ -203,9 +202,9 @@ def test_bounded_policies_see_negative_rewards() -> None:
         assert not agent.decide()["a"].accepted
 
 
+@pytest.mark.usefixtures("own_classes")
 def test_your_own_policy_is_known_by_its_name(tmp_path: Path) -> None:
     """Saved, loaded again, and refused where the name means another class by now."""
-    before = dict(POLICIES)
 
     def define() -> type[pb.Policy]:
         class Mine(pb.KLUCB):
@@ -213,20 +212,16 @@ def test_your_own_policy_is_known_by_its_name(tmp_path: Path) -> None:
 
         return Mine
 
-    try:
-        first = define()
-        agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=first())
-        agent.decide()
-        agent.save(tmp_path / "agent.json")
-        assert isinstance(pb.Agent.load(tmp_path / "agent.json").policy, first)
-        second = define()
-        assert isinstance(pb.Agent.load(tmp_path / "agent.json").policy, second)
-        with pytest.raises(pb.errors.StateFileError, match="Mine"):
-            agent.save(tmp_path / "other.json")
-        assert not (tmp_path / "other.json").exists()
-    finally:
-        POLICIES.clear()
-        POLICIES.update(before)
+    first = define()
+    agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=first())
+    agent.decide()
+    agent.save(tmp_path / "agent.json")
+    assert isinstance(pb.Agent.load(tmp_path / "agent.json").policy, first)
+    second = define()
+    assert isinstance(pb.Agent.load(tmp_path / "agent.json").policy, second)
+    with pytest.raises(pb.errors.StateFileError, match="Mine"):
+        agent.save(tmp_path / "other.json")
+    assert not (tmp_path / "other.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """The experiments are the paper's: the numbers below are typed from its section 8."""
 
+import inspect
+
 import pytest
 
+from profitable.cli.paper import paper
 from profitable.errors import InputError
 from profitable.paper.experiment import BEYOND, FOLDER, NAMES, PAPER, choose, load
 from profitable.simulation.arrivals import OnePlusPoisson
@@ -73,3 +76,8 @@ def test_unknown(names: list[str], variant: str, field: str) -> None:
     with pytest.raises(InputError, match="choose from") as found:
         choose(names, variant=variant, runs=None, quick=False)
     assert found.value.field == field
+
+
+def test_help_names_every_experiment() -> None:
+    shown = inspect.getsource(paper)
+    assert all(name in shown for name in NAMES)

@@ -139,6 +139,7 @@ def test_legend_has_the_order_of_the_curves(browser: Browser, report: Path) -> N
 
 
 def test_no_two_policies_look_alike() -> None:
+    assert len(looks_of([f"kl-ucb:c={c}" for c in range(1, 60)])) == 59  # beyond the palette, looks come again
     looks = [*looks_of([*POLICIES, "kl-ucb:c=3", "my own"]).values(), THEORY]
     assert len(set(looks)) == len(looks)
     solid = [look.colour for look in looks if look.dash == SOLID]

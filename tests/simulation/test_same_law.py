@@ -20,6 +20,11 @@ import pytest
 from scipy import stats
 
 import profitable as pb
+from profitable.kernels import evidence
+from profitable.kernels.statistic import Power
+from profitable.kernels.view import Support
+from profitable.model.view import View
+from profitable.policy.policy import BoundedPolicy, Deterministic
 from tests.matrix import FAMILIES, POLICIES, FamilyRow
 from tests.simulation.worlds import Played, play, single
 
@@ -180,3 +185,39 @@ def test_the_comparison_can_fail() -> None:
     first = play("events", pb.KLUCB(), case, seed=1, **options)
     with pytest.raises(AssertionError):
         compare(first, play("rounds", pb.KLUCB(), other, seed=2, **options), HORIZON)
+
+
+@pytest.mark.usefixtures("own_classes")
+@pytest.mark.parametrize("rule", [evidence.EMPIRICAL, evidence.VARIANCE, evidence.DIVERGENCE], ids=["emp", "v", "kl"])
+def test_a_policy_that_draws_may_have_any_rule(rule: evidence.Rule) -> None:
+    """Thompson's patience with another evidence, where rewards would otherwise be drawn as sums."""
+    policy = type("Drawn", (BoundedPolicy,), {"name": "drawn", "rule": rule, "draws": True})()
+    case = Case("exponential", single(pb.Exponential(), 2.0, 2.5, 2, 100.0), runs=400)
+    compare(*both(policy, case), case.horizon)
+
+
+@pytest.mark.usefixtures("own_classes")
+def test_evidence_that_is_no_number_rejects() -> None:
+    """A rule that no kernel knows: both kernels reject everybody after round 1, as an agent does."""
+    unknown = evidence.Rule(99, is_zero_above=True)
+    policy = type("Unknown", (Deterministic,), {"name": "unknown", "rule": unknown})()
+    for kernel in ("events", "rounds"):
+        played = play(kernel, policy, single(pb.Bernoulli(), 0.2, 0.5, 2), horizon=50, runs=3, seed=1)
+        assert (played.accepted[:, -1] == 1).all()
+
+
+@pytest.mark.usefixtures("own_classes")
+def test_what_the_simulator_does_not_know_is_refused() -> None:
+    def patience(self: pb.Policy, t: float) -> float:
+        return 50.0
+
+    def view(self: pb.Policy, category: pb.Category) -> View:
+        return View(category.family.view().law, Power(0.5), category.family.support)
+
+    truth = single(pb.Exponential(), 2.0, 2.5)
+    for what, method in (("patience", patience), ("view", view)):
+        policy = type("Own", (pb.KLUCB,), {"name": "own", what: method})()
+        with pytest.raises(pb.errors.InputError, match="does not"):
+            play("events", policy, truth, horizon=10, runs=1, seed=1)
+    with pytest.raises(TypeError, match="whole-number"):
+        View(truth.category.family.view().law, support=Support(-1.0, 1.0, whole=True))

@@ -170,6 +170,26 @@ def test_cut_mean_is_the_mean_of_cut_rewards(row: FamilyRow) -> None:
         assert cut_mean(row.family, row.mean, low, high) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("family", "mean", "bound", "expected"),
+    [
+        (pb.Exponential(), 1.0, 1e5, 1.0),
+        (pb.Exponential(), 1.0, 1e80, 1.0),
+        (pb.Gamma(shape=100.0), 5.0, 1e4, 5.0),
+        (pb.Gamma(shape=0.001), 1.0, 1e6, 1.0),
+        (pb.Gaussian(sigma=1.0), 0.5, 3000.0, 0.5),
+        (pb.Gaussian(sigma=1.0), 1e8, 1e8 + 1.0, 1e8 - 0.08331547),  # phi(1) - (1 - Phi(1))
+        (pb.Weibull(shape=2.5), 2.0, 1e4, 2.0),
+        (pb.Pareto(scale=2.0), 5.0, 1e12, 5.0 - 1.5 * (2.0 / 1e12) ** (5 / 3) * 1e12),
+    ],
+)
+def test_cut_mean_under_a_bound_far_away(family: pb.Family, mean: float, bound: float, expected: float) -> None:
+    low = -bound if family.support.low < 0 else 0.0
+    assert cut_mean(family, mean, low, bound) == pytest.approx(expected, rel=1e-9)
+    if bound < 1e50:
+        single(family, mean, 0.9 * mean, 1, bound)
+
+
 @pytest.mark.parametrize("row", [row for row in FAMILIES if row.family.support.whole], ids=str)
 def test_cells_are_the_law(row: FamilyRow) -> None:
     assert row.law is not None

@@ -220,7 +220,7 @@ class Agent:
         """Compute the evidence of a rule that needs the distinct rewards."""
         assert self._values is not None
         view, numbers = self._categories.view_of(k), self._table[:, k].tolist()
-        seen = seen_of(view, numbers, self._values[k])
+        seen = seen_of(self._policy.rule, view, numbers, self._values[k])
         self._table[Row.EVIDENCE, k] = evidence(self._policy.rule, view.law, seen, numbers[Row.TARGET])
 
     def expect(self, category: str | Mapping[str, int], clients: int | None = None) -> None:

@@ -234,7 +234,7 @@ class Decision:
         """The index as the kernel computes it."""
         numbers = self._table[:, column].tolist()
         view = self._categories.view_of(column if self._positions is None else int(self._positions[column]))
-        seen = seen_of(view, numbers, EMPTY if self._values is None else self._values[column])
+        seen = seen_of(self.policy.rule, view, numbers, EMPTY if self._values is None else self._values[column])
         return view.statistic.mean_of(index(self.policy.rule, view.law, seen, patience))
 
     def _reason(self, verdict: Verdict, paused: bool) -> str:

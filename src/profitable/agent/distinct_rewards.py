@@ -1,5 +1,6 @@
 """The distinct rewards of a category and how often each came.  Only policies whose rule needs them keep them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from profitable.common.types import FloatArray
 from profitable.kernels.agent_table import Row
-from profitable.kernels.evidence import Seen
+from profitable.kernels.evidence import Rule, Seen
 from profitable.model.view import View
 
 
@@ -45,7 +46,8 @@ class DistinctRewards:
 EMPTY = DistinctRewards(np.empty(0), np.empty(0))
 
 
-def seen_of(view: View, numbers: Sequence[float], kept: DistinctRewards) -> Seen:
+def seen_of(rule: Rule, view: View, numbers: Sequence[float], kept: DistinctRewards) -> Seen:
     """What was seen of a category, from its column of the agent's table."""
     clients, total = numbers[Row.CLIENTS] + view.prior_clients, numbers[Row.TOTAL] + view.prior_total
-    return Seen(clients, total, numbers[Row.SPREAD], kept.values, kept.counts)
+    spread = numbers[Row.SPREAD] if rule.needs_spread else math.nan
+    return Seen(clients, total, spread, kept.values, kept.counts)

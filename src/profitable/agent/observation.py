@@ -177,11 +177,10 @@ def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry
 def _refuse_sum(total: float, category: Category, view: View, rule: Rule) -> None:
     """Refuse a total where the policy or the family needs the single rewards."""
     support = view.support
-    zero_or_one = support.whole and support.high == 1.0
     cut = view.statistic if isinstance(view.statistic, Cut) else None
     if cut is None and not view.statistic.is_reward:
         why = f"is a sum of rewards, and {category.family} adds up another statistic of each"
-    elif rule.needs_rewards and not zero_or_one:
+    elif rule.needs_rewards and not support.is_zero_or_one:
         why = "is a sum, and this policy looks at how the single rewards are spread"
     elif cut is not None and not (support.low >= cut.low and total <= cut.high):
         why = f"may hide rewards that this policy cuts into [{cut.low:g}, {cut.high:g}] one by one"

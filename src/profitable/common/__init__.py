@@ -1,4 +1,6 @@
 """What every room uses: checks of arguments, files, tables of text, progress, looks of curves, the registry, types.
 
 Nothing here knows what a category or a policy is.
+
+Every room may use all of it.
 """

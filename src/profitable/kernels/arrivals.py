@@ -111,7 +111,9 @@ def most_clients(arrivals: ArrivalLaw, listed: IntArray, t: int, rounds: int, ex
         return float(rounds) + extra
     if arrivals.code == LISTED:
         return float(listed[t + rounds] - listed[t])
-    return rounds * (arrivals.first if arrivals.code == CONSTANT else arrivals.second)
+    if arrivals.code == CONSTANT:
+        return rounds * arrivals.first
+    return rounds * arrivals.second if arrivals.code == UNIFORM else math.inf
 
 
 @kernel

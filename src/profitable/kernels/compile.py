@@ -1,4 +1,4 @@
-"""The decorators that compile: `kernel` for functions, `step` for parts of them.
+"""The decorators that compile: `kernel` for functions, `inlined` for parts of them.
 
 Every compiled function of the project carries one of them, so that the compile options stand in one place.  Kernels are
 cached on disk: beside the source where that is writable, otherwise in the user's own cache folder (numba's
@@ -38,7 +38,7 @@ def kernel(function: Function) -> Function:
     return cast(Function, compiled)
 
 
-def step(function: Function) -> Function:
+def inlined(function: Function) -> Function:
     """A part of a kernel with a name of its own: it is written into the kernels that call it.
 
     Steps are handed large structs.  As a call, that would take longer than many a step itself.

@@ -47,7 +47,7 @@ class Rule(NamedTuple):
     )
     is_zero_above: bool = False  # no evidence while the mean is at or above the threshold
     is_posterior: bool = False  # minus the logarithm of a posterior probability: it takes a prior
-    logarithms: float = math.nan  # k, if evidence is about N d + k log N for many clients; NaN if it is not
+    logarithms: float = -1.0  # k, if evidence is about N d + k log N for many clients; -1 if it is not
 
     @property
     def needs_rewards(self) -> bool:
@@ -62,7 +62,7 @@ EMPIRICAL = Rule(3, needs_values=True, is_zero_above=True)
 VARIANCE = Rule(4, needs_spread=True, is_zero_above=True)
 
 # On rewards of 0 and 1 these rules have the evidence of another one, which needs the sum alone.
-ON_ZERO_AND_ONE = {EMPIRICAL: DIVERGENCE}
+ON_ZERO_AND_ONE = {EMPIRICAL.code: DIVERGENCE}
 
 
 class Seen(NamedTuple):
@@ -71,7 +71,7 @@ class Seen(NamedTuple):
     clients: float  # N
     total: float  # S: the sum of their statistics
     spread: float  # the sum of squared deviations from S/N; NaN if the rule does not need it
-    values: FloatArray  # [D]: the distinct statistics, if the rule needs them
+    values: FloatArray  # [D]: the statistics, if the rule needs them; in any order, and a value may come twice
     counts: FloatArray  # [D]: how many clients have each (0 is fine)
 
 

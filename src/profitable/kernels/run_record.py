@@ -14,7 +14,7 @@ import numpy as np
 
 from profitable.common.types import FloatArray, IntArray, Record
 from profitable.kernels.arrivals import ArrivalLaw
-from profitable.kernels.compile import kernel, step
+from profitable.kernels.compile import inlined, kernel
 from profitable.kernels.patience import Patience
 from profitable.kernels.rewards import Truth
 from profitable.kernels.view import CodedView
@@ -83,13 +83,13 @@ class Tables(NamedTuple):
     counted: IntArray  # the same: accepted clients, if they are listed; else clients are no more than rounds say
 
 
-@step
+@inlined
 def of_run(tables: Tables, place: int) -> Tables:
     """The tables of one run."""
     return Tables(tables.cells, tables.listed, tables.times, tables.accepted[place], tables.counted[place])
 
 
-@step
+@inlined
 def pass_rounds(run: Record, until: int, accepted: bool, tables: Tables) -> None:
     """Let time pass to round `until`, all rounds accepted or none, and fill the checkpoints."""
     step = 1 if accepted else 0

@@ -26,7 +26,7 @@ from profitable.kernels.arrivals import (
     rounds_for,
     share_of_extra,
 )
-from profitable.kernels.compile import kernel, step
+from profitable.kernels.compile import inlined, kernel
 from profitable.kernels.patience import first_time, patience_at
 from profitable.kernels.rewards import draw_batch, draws_per_client
 from profitable.kernels.run_record import (
@@ -49,7 +49,7 @@ CANDIDATES = 3.0  # a block with more expected candidates for rejection is cut i
 # ------------------------------------------------------------------------------------------------ the pile
 
 
-@step
+@inlined
 def look_ahead(
     world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RecordArray, room: float
 ) -> int:
@@ -76,14 +76,14 @@ def cut(world: np.random.Generator, run: Record, pile: RecordArray, first: int) 
     return first
 
 
-@step
+@inlined
 def most_on_top(problem: Problem, listed: IntArray, run: Record, pile: RecordArray) -> float:
     """No more clients than this come in the rounds on top of the pile."""
     top = pile[run.pending - 1]
     return most_clients(problem.arrivals, listed, run.now, top.rounds, top.extra)
 
 
-@step
+@inlined
 def accept_top(
     world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RecordArray, sample: FloatArray
 ) -> FloatArray:
@@ -97,7 +97,7 @@ def accept_top(
     return sample
 
 
-@step
+@inlined
 def reject(world: np.random.Generator, tables: Tables, run: Record, pile: RecordArray, rounds: int) -> None:
     """Reject that many rounds: they use up their share of the pending arrivals."""
     left = rounds
@@ -110,7 +110,7 @@ def reject(world: np.random.Generator, tables: Tables, run: Record, pile: Record
 # ------------------------------------------------------------------------------------------------ patience over time
 
 
-@step
+@inlined
 def play_patiently(
     world: np.random.Generator, signal: IntArray, problem: Problem, tables: Tables, run: Record, pile: RecordArray
 ) -> None:
@@ -131,7 +131,7 @@ def play_patiently(
             sample = resolve(world, signal, problem, run, sample)
         nats = weigh(problem, run, sample)
         limit = patience_at(problem.patience, run.now)
-        if nats > limit:
+        if not nats <= limit:  # which rejects NaN, as `run_rounds` does
             back = first_time(problem.patience, nats)
             if back == 0 or back >= problem.horizon:
                 return
@@ -143,7 +143,7 @@ def play_patiently(
 # ------------------------------------------------------------------------------------------------ patience drawn
 
 
-@step
+@inlined
 def play_by_chance(
     world: np.random.Generator,
     own: np.random.Generator,
@@ -184,7 +184,7 @@ def play_by_chance(
                 nats = weigh(problem, run, sample)
 
 
-@step
+@inlined
 def rare_rejections(
     world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RecordArray
 ) -> tuple[int, float]:
@@ -207,14 +207,14 @@ def rare_rejections(
     return length, ceiling
 
 
-@step
+@inlined
 def rejected_rounds(own: np.random.Generator, nats: float) -> float:
     """Rounds until the next acceptance, each of which comes with probability exp(-nats): a geometric number."""
     chance = math.exp(-nats)
     return math.floor(own.standard_exponential() / -math.log1p(-chance)) if chance > 0.0 else math.inf
 
 
-@step
+@inlined
 def accept_one(
     world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RecordArray, sample: FloatArray
 ) -> FloatArray:

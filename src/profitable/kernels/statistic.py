@@ -8,7 +8,8 @@
 | `Power`    | x ** shape            | Weibull: exponential with mean (mean/Gamma)^shape |
 
 A statistic is one class here and one branch in each of the two kernels `statistic_of` and `reward_of`.  The class says
-how means translate, the kernels how single rewards do.  A code that a kernel does not know gives NaN.
+how means translate, the kernels how single rewards do.  A statistic has to grow with the reward.  A code that a kernel
+does not know gives NaN.
 
 >>> pareto = LogRatio(2.0)
 >>> pareto.of_mean(5.0), pareto.mean_of(0.6)  # 1 - 2/5, and back

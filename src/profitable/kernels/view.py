@@ -31,6 +31,11 @@ class Support(NamedTuple):
     open: bool = False
     whole: bool = False
 
+    @property
+    def is_zero_or_one(self) -> bool:
+        """Whether rewards are 0 or 1, so that their sum says everything about them."""
+        return self.whole and (self.low, self.high) == (0.0, 1.0)
+
     def __str__(self) -> str:
         if self.whole and self.high == self.low + 1:
             return f"{self.low:g} or {self.high:g}"

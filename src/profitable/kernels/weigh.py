@@ -15,7 +15,7 @@ import numpy as np
 
 from profitable.common.types import FloatArray, IntArray, Record
 from profitable.kernels.agent_table import squared_deviations
-from profitable.kernels.compile import kernel, step
+from profitable.kernels.compile import inlined, kernel
 from profitable.kernels.cut_exponential import split_up
 from profitable.kernels.empirical import empirical_dual
 from profitable.kernels.evidence import EMPIRICAL, Seen, evidence, evidence_of_sums
@@ -24,20 +24,20 @@ from profitable.kernels.rewards import Feed, make_room
 from profitable.kernels.run_record import Problem, Signal
 
 
-@step
+@inlined
 def is_lazy(problem: Problem) -> bool:
     """Whether single rewards are drawn only when they are needed."""
     rule = problem.sight.rule
     return problem.truth.feed == Feed.PIECES and (rule.needs_spread or rule.needs_values)
 
 
-@step
+@inlined
 def keeps_values(problem: Problem) -> bool:
     """Whether the run has to keep a sample."""
     return problem.sight.rule.needs_values or is_lazy(problem)
 
 
-@step
+@inlined
 def weigh(problem: Problem, run: Record, sample: FloatArray) -> float:
     """The evidence after what the run has seen."""
     view = problem.sight

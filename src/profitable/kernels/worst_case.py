@@ -15,13 +15,13 @@ evidence to no more than 141 d(60/141, 0.5) = 1.57 nats.  So at least 41 clients
 import math
 
 from profitable.common.types import Record
-from profitable.kernels.compile import kernel, step
+from profitable.kernels.compile import inlined, kernel
 from profitable.kernels.evidence import DIVERGENCE_PLUS, EMPIRICAL, VARIANCE, evidence_of_sums
 from profitable.kernels.law import variance
 from profitable.kernels.run_record import Problem
 
 UNLIMITED = 1e19  # clients; no run has more
-WITH_CEILING = (EMPIRICAL, VARIANCE)  # rules that are not monotone, but whose growth is known
+WITH_CEILING = (EMPIRICAL.code, VARIANCE.code)  # rules that are not monotone, but whose growth is known
 MARGIN = 1e-6  # a certainty leaves more room than evidence can be rounded by
 
 
@@ -38,7 +38,7 @@ def parabola(clients: float, gap: float, step: float, spread: float, nats: float
     return n if n < UNLIMITED else UNLIMITED  # where a square overflowed or vanished, too: then n is not a number
 
 
-@step
+@inlined
 def worst_evidence(problem: Problem, run: Record, n: float) -> float:
     """The evidence of a monotone rule after n more clients with the smallest statistic."""
     view = problem.sight
@@ -46,7 +46,7 @@ def worst_evidence(problem: Problem, run: Record, n: float) -> float:
     return evidence_of_sums(view.rule, view.law, clients + n, total + n * problem.smallest, problem.threshold)
 
 
-@step
+@inlined
 def certain_clients(problem: Problem, run: Record, now: float, limit: float, least: float) -> float:
     """Clients that may come, whatever their rewards, while evidence stays at most `limit`; 0 if fewer than `least`.
 
@@ -81,7 +81,7 @@ def certain_clients(problem: Problem, run: Record, now: float, limit: float, lea
     return 0.0
 
 
-@step
+@inlined
 def safe_clients(problem: Problem, run: Record, average: float) -> float:
     """Clients that leave a rejection by a policy that draws unlikely: a guess by the normal approximation."""
     view = problem.sight

@@ -29,6 +29,10 @@ class View:
     prior_clients: float = 0.0
     prior_total: float = 0.0
 
+    def __post_init__(self) -> None:
+        if self.support.whole and (self.support.low != 0.0 or not isinstance(self.statistic, Identity)):
+            raise TypeError("whole-number rewards start at 0 and are their own statistic; shift or scale them before")
+
     def coded(self, rule: Rule) -> CodedView:
         """The view of a policy with that rule, as the kernels read it."""
         return CodedView(rule, self.law, self.statistic.coded, self.support, self.prior_clients, self.prior_total)

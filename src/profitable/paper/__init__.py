@@ -3,4 +3,6 @@
 How the data flows: `experiment` says what to run.  `reproduction` runs it and has the results.  `claims` and
 `questions` say what they show.  `summary` puts all of it into plain values.  `charts` and `report` make the pictures
 and pages.  `command` is `profitable paper`.
+
+From outside: `command.reproduce`, `credit.run`, and `experiment.load` for the paper's scenarios.
 """

@@ -17,7 +17,7 @@ def has_closed_form(policy: str) -> bool:
     """Whether evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons)."""
     chosen = Policy.parse(policy)
     plain = not isinstance(chosen, Deterministic) or chosen.c == 0.0
-    return plain and not isinstance(chosen, BoundedPolicy) and not math.isnan(chosen.rule.logarithms)
+    return plain and not isinstance(chosen, BoundedPolicy) and chosen.rule.logarithms >= 0.0
 
 
 def clients_by(nats: float, logarithms: float, log_t: float) -> float:

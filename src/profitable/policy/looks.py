@@ -9,7 +9,7 @@ VARIANTS = (SHORT, DASH_DOT, DASHED)  # for a policy that one picture shows with
 
 
 def looks_of(names: Sequence[str]) -> dict[str, Look]:
-    """A look for each name of a curve; names may have parameters.  All looks are different.
+    """A look for each name of a curve; names may have parameters.  The first thirty or so are different.
 
     >>> looks_of(["kl-ucb", "kl-ucb:c=3"])
     {'kl-ucb': Look(colour='#0072B2', dash=(1, 0)), 'kl-ucb:c=3': Look(colour='#0072B2', dash=(2, 2))}
@@ -19,7 +19,7 @@ def looks_of(names: Sequence[str]) -> dict[str, Look]:
         look = _look(name.partition(":")[0], len(looks))
         free = [Look(look.colour, dash) for dash in VARIANTS]
         free += [Look(colour, dash) for dash in VARIANTS for colour in PALETTE]
-        looks[name] = next(each for each in (look, *free) if each not in looks.values())
+        looks[name] = next((each for each in (look, *free) if each not in looks.values()), look)
     return looks
 
 

@@ -74,7 +74,7 @@ class Policy(ABC):
         return None
 
     def view(self, category: Category) -> View:
-        """What this policy sees of a category."""
+        """What this policy sees of a category.  It may depend on the family, the bound and the prior only."""
         view = category.family.view()
         prior = self.prior_of(category)
         return view if prior is None else view.with_prior(*prior.imaginary_clients(category.family))

@@ -16,7 +16,7 @@ from profitable.kernels.rewards import Truth as CodedTruth
 from profitable.kernels.run_record import Problem, Tables
 from profitable.kernels.statistic import Cut
 from profitable.kernels.worst_case import WITH_CEILING
-from profitable.model.families import Bernoulli
+from profitable.model.category import Category
 from profitable.model.family import Family
 from profitable.model.view import View
 from profitable.policy.policy import Bayesian, Deterministic, Policy
@@ -49,10 +49,11 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
         category = replace(category, prior=None)
     view = policy.view(category)
     rule = policy.rule
-    if isinstance(category.family, Bernoulli):
-        rule = ON_ZERO_AND_ONE.get(rule, rule)
+    _check_own(policy, view, category)
+    if category.family.support.is_zero_or_one:
+        rule = ON_ZERO_AND_ONE.get(rule.code, rule)
     check_size(truth, horizon)
-    feed = _feed(rule, view, truth, horizon, every_reward)
+    feed = _feed(rule, view, truth, horizon, every_reward or (policy.draws and rule.needs_rewards))
     if rule.needs_values and feed in (Feed.SINGLES, Feed.PIECES):
         _check_memory(policy, truth, horizon)
     patience = Patience(policy.c, policy.inflate) if isinstance(policy, Deterministic) else Patience()
@@ -63,7 +64,7 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
         patience=patience._replace(draws=policy.draws),
         threshold=view.statistic.of_mean(category.threshold),
         smallest=smallest,
-        blocks=smallest > -math.inf and (rule.is_monotone or rule in WITH_CEILING),
+        blocks=smallest > -math.inf and (rule.is_monotone or rule.code in WITH_CEILING),
         truth=_code_truth(truth, feed, cut),
         arrivals=truth.clients.coded(),
         horizon=horizon,
@@ -77,7 +78,7 @@ def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
     Rewards other than 0 and 1 are drawn one by one, so that their squares are known.
     """
     check_size(truth, horizon)
-    feed = Feed.SUM if isinstance(truth.category.family, Bernoulli) else Feed.SINGLES
+    feed = Feed.SUM if truth.category.family.support.is_zero_or_one else Feed.SINGLES
     coded = _code_truth(truth, feed, Cut(-math.inf, math.inf))
     view = truth.category.family.view().coded(DIVERGENCE)  # not used
     problem = Problem(view, Patience(), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon)
@@ -112,7 +113,7 @@ def _cells(family: Family, mean: float) -> FloatArray:
 def _feed(rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool) -> Feed:
     """How rewards are drawn: as one sum where that is exact and all that the rule needs."""
     family = truth.category.family
-    zero_or_one = isinstance(family, Bernoulli)
+    zero_or_one = family.support.is_zero_or_one
     needs_more = rule.needs_values or (rule.needs_spread and not zero_or_one)
     cut = view.statistic if isinstance(view.statistic, Cut) else None
     if (cut or needs_more) and family.support.whole and not every_reward:
@@ -165,6 +166,15 @@ def check_size(truth: Truth, horizon: int) -> None:
         counts = clients.listed.size - 1
         problem = f"is beyond the {counts} counts that {name!r} lists in clients"
         raise InputError("horizon", horizon, problem, f"give at most {counts}, or a longer list")
+
+
+def _check_own(policy: Policy, view: View, category: Category) -> None:
+    """Whether the kernels know what a policy overrides: they draw the family's own statistic, cut or not."""
+    remedy = "simulate it as an object with evidence(category, seen) and patience(t)"
+    if not isinstance(view.statistic, Cut) and view.statistic != category.family.view().statistic:
+        raise InputError("policy", str(policy), "sees a statistic that the simulator does not draw", remedy)
+    if not policy.draws and type(policy).patience is not Deterministic.patience:
+        raise InputError("policy", str(policy), "has a patience that the simulator does not know", remedy)
 
 
 def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
