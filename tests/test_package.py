@@ -67,11 +67,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-DECIDE = """
-import profitable as pb
-agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
-agent.decide(); agent.observe("a", [1, 0]); agent.decide().accepts("a")
-"""
+DIVERGE = "import profitable as pb; print(pb.Bernoulli().divergence(0.2, 0.5))"
 
 
 def test_importing_is_lazy_and_silent() -> None:
@@ -94,32 +90,32 @@ def test_kernels_are_cached_when_the_package_cannot_be_written(tmp_path: Path) -
         "HOME": str(tmp_path),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    first = python(DECIDE, **where)
+    first = python(DIVERGE, **where)
     assert "compiling numerical kernels" in first.stderr
     assert first.stderr.count("\n") == 1
     assert list(cache.rglob("*.nbi")), "nothing was cached"
-    second = python(DECIDE, **where)
+    second = python(DIVERGE, **where)
     assert second.stderr == ""
     # Nowhere to write at all: slower, but it works.
     shutil.rmtree(cache)
     cache.write_text("")
-    nowhere = python(DECIDE, **where, TMPDIR=str(tmp_path))
+    nowhere = python(DIVERGE, **where, TMPDIR=str(tmp_path))
     assert "compiling" in nowhere.stderr
 
 
 def test_a_change_in_one_kernel_reaches_the_kernels_that_use_it(tmp_path: Path) -> None:
-    """numba looks at a kernel's own file only; a cached `agent_table` must not go on with yesterday's `law`."""
+    """numba looks at a kernel's own file only; a cached `law` must not go on with yesterday's `special`."""
     package = tmp_path / "profitable"
     shutil.copytree(Path(pb.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    code = DECIDE + "agent.observe('a', [0] * 8); agent.policy.next_round(3.0, 1); print(agent['a'].evidence)"
-    before = float(python(code, PYTHONPATH=str(tmp_path)).stdout)
-    assert python(code, PYTHONPATH=str(tmp_path)).stderr == ""
-    law = package / "kernels" / "law.py"
-    text = law.read_text(encoding="utf-8")
-    changed = "    return 2.0 * deviance(law, clients, total, threshold)\n"
+    before = float(python(DIVERGE, PYTHONPATH=str(tmp_path)).stdout)
+    assert before == pb.Bernoulli().divergence(0.2, 0.5)
+    assert python(DIVERGE, PYTHONPATH=str(tmp_path)).stderr == ""
+    special = package / "kernels" / "special.py"
+    text = special.read_text(encoding="utf-8")
+    changed = "    return 2.0 * x * excess(v, expected / x)\n"
     assert text.count(changed.replace("2.0 * ", "")) == 1
-    law.write_text(text.replace(changed.replace("2.0 * ", ""), changed), encoding="utf-8")
+    special.write_text(text.replace(changed.replace("2.0 * ", ""), changed), encoding="utf-8")
     # A struct that is gone by now is named in the old cache: it must not even be looked at.
     for path in package.rglob("*.py"):
-        path.write_text(re.sub(r"\bPatience\b", "Tolerance", path.read_text(encoding="utf-8")), encoding="utf-8")
-    assert float(python(code, PYTHONPATH=str(tmp_path)).stdout) == 2.0 * before
+        path.write_text(re.sub(r"\bLaw\b", "Distribution", path.read_text(encoding="utf-8")), encoding="utf-8")
+    assert float(python(DIVERGE, PYTHONPATH=str(tmp_path)).stdout) == 2.0 * before
