@@ -1,5 +1,6 @@
-"""Files that are replaced as a whole: whatever happens, a reader finds the old one or the new one."""
+"""Files that are replaced as a whole: whatever happens, a reader finds the old one or the new one.  Checksums."""
 
+import hashlib
 import json
 import os
 import tempfile
@@ -32,6 +33,15 @@ def replace_text(path: Path, text: str) -> Path:
 def replace_json(path: Path, value: object) -> Path:
     """`replace_file` for a value that is written as JSON."""
     return replace_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def checksum_of(content: bytes | str) -> str:
+    """The checksum of bytes, or of a text in UTF-8; files keep it beside their content.
+
+    >>> checksum_of("profitable")[:19]
+    'sha256:94f2fe083e1b'
+    """
+    return f"sha256:{hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()}"
 
 
 def _umask() -> int:
