@@ -3,12 +3,12 @@
 # matplotlib leaves some of its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from profitable.common.looks import SOLID, Look
-from profitable.errors import InputError
+from profitable.errors import InputError, NotSavedError
 from profitable.policy.looks import looks_of
 
 if TYPE_CHECKING:
@@ -38,17 +38,16 @@ def draw_result(result: "Result", *, categories: bool = False) -> "Figure":
     styles = [(look.colour, line_style(look)) for look in looks_of(result.policies).values()]
     for i, curve in enumerate(result.curves):
         colour, style = styles[i]
-        label = curve.policy + (" (a few runs carry the mean)" if curve.carried_by_few[-1] else "")
+        label = curve.policy + (" †" if curve.carried_by_few[-1] else "")
         main.plot(t, curve.regret, color=colour, linestyle=style, linewidth=1.8, label=label)
         if curve.runs > 1:
-            band = np.where(curve.carried_by_few, np.nan, 2.0 * curve.stderr)
-            main.fill_between(t, curve.regret - band, curve.regret + band, color=colour, alpha=0.2, linewidth=0)
+            main.fill_between(t, *curve.interval, color=colour, alpha=0.2, linewidth=0)
     if result.scenario.lower_bound().total > 0.0:
         main.plot(t, result.lower_bound, color="black", linestyle=(0, (1, 1)), linewidth=1.2, label="lower bound")
     runs = f"{result.finished:,} runs".replace(",", " ")
     main.set(xscale="log", xlabel="round t", ylabel="regret", xlim=(t[0], max(t[-1], t[0] + 1)))
     main.set_ylim(bottom=0.0)
-    main.set_title(f"{result.scenario.name} ({runs}, seed {result.seed}; bands: two standard errors)", fontsize=10)
+    main.set_title(f"{result.scenario.name} ({runs}, seed {result.seed}; bands: 95 %)", fontsize=10)
     handles, labels = main.get_legend_handles_labels()
     order = sorted(range(len(result.curves)), key=lambda i: -result.curves[i].regret[-1])
     order += list(range(len(result.curves), len(handles)))
@@ -71,3 +70,17 @@ def draw_result(result: "Result", *, categories: bool = False) -> "Figure":
 def line_style(look: Look) -> Any:
     """A look's dashes as matplotlib takes them."""
     return "-" if look.dash == SOLID else (0, look.dash)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure; InputError if there is no such kind of picture, NotSavedError if the file cannot be written."""
+    kinds = figure.canvas.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in kinds:
+        raise InputError("path", str(path), "ends like no picture that can be made", f"choose from {', '.join(kinds)}")
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph")  # a name in letters that the font does not have
+            cast(Any, figure).savefig(path, dpi=150)  # its stub is partly untyped
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror or error})"
+        raise NotSavedError("path", str(path), problem, "choose another file") from None
