@@ -195,7 +195,8 @@ def test_bad_values() -> None:
         lambda: pb.Category("a", pb.Poisson(), threshold=1.0, prior=pb.Prior.beta(1, 1)),
         lambda: pb.Category("a", pb.Exponential(), threshold=1.0, prior=pb.Prior.like(clients=3, mean=0.0)),
         lambda: pb.Agent([], policy=pb.KLUCB()),
-        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy="ts"),  # type: ignore[arg-type]
+        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy="tss"),
+        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=3),  # type: ignore[arg-type]
         lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB(), seed=-1),
         lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB(), seed=1.5),  # type: ignore[arg-type]
         lambda: pb.Poisson().posterior(clients=1, total=1).quantile(1.5),
