@@ -1,7 +1,7 @@
 """View: what a policy sees of a category.
 
-A policy that knows the family sees the family's own law through its sufficient statistic.  A policy for bounded rewards
-sees rewards cut into an interval, and a law of that interval.  Nothing else differs between the two.
+A policy that knows the family sees the family's law and its sufficient statistic.  A policy for bounded rewards sees
+rewards cut into an interval, and a law on that interval.  Nothing else differs between the two.
 
 >>> from profitable import Exponential
 >>> view = Exponential().view()
@@ -70,7 +70,7 @@ class View:
             return 0.0
         statistic, inside = self.statistic, min(x, y) > self.support.low
         means = statistic.of_mean(x), statistic.of_mean(y)
-        # The difference of two close means would be lost in the transformation, so it is computed apart.
+        # The difference of two close means would be lost in the transformation, so it is computed separately.
         distance = statistic.difference(x, y) if inside else means[0] - means[1]
         return deviance_by_gap(self.law, 1.0, *means, -distance)
 
