@@ -1,7 +1,7 @@
 """Corrections: whether outcomes can be taken back, and what the sums are afterwards."""
 
 from profitable.agent.distinct_rewards import DistinctRewards
-from profitable.agent.observation import Entry, Rewards
+from profitable.agent.observation import Batch, Entry
 from profitable.common.types import FloatArray
 from profitable.errors import CorrectionError
 from profitable.kernels.agent_table import Row, Sums
@@ -26,7 +26,7 @@ def check_seen(
     numbers: list[float],
     old: Entry,
     kept: DistinctRewards | None,
-    was: Rewards | None,
+    was: Batch,
 ) -> None:
     """CorrectionError for outcomes that cannot have been observed, as far as the sums show."""
     taken = old.sums
@@ -39,10 +39,10 @@ def check_seen(
         possible = view.can_sum_to(clients, total, scale=abs(numbers[Row.TOTAL]) + abs(taken.total))
     if not possible:
         problem = "cannot have been among the outcomes observed"
-        raise CorrectionError("was", was, problem, "give rewards that were reported", category.name)
+        raise CorrectionError("was", was.rewards, problem, "give rewards that were reported", category.name)
 
 
-def check_booked(category: Category, numbers: list[float], taken: Sums, was_costs: Rewards | None) -> None:
+def check_booked(category: Category, numbers: list[float], taken: Sums, was: Batch) -> None:
     """CorrectionError for more money than was booked, or for another sum than was booked if nobody is left."""
     for row, money in ((Row.COST, taken.cost), (Row.REVENUE, taken.revenue)):
         booked = numbers[row]
@@ -51,7 +51,8 @@ def check_booked(category: Category, numbers: list[float], taken: Sums, was_cost
         left_over = numbers[Row.CLIENTS] == taken.clients and abs(money - booked) > slack
         if too_much or left_over:
             problem = f"take back {money:g}, where {booked:g} was booked as {row.name.lower()}"
-            raise CorrectionError("was_costs", was_costs, problem, "give what was reported", category.name)
+            field, value = ("was", was.rewards) if was.costs is None else ("was_costs", was.costs)
+            raise CorrectionError(field, value, problem, "give what was reported", category.name)
 
 
 def settle(column: FloatArray, view: View, before: list[float]) -> None:

@@ -159,10 +159,10 @@ class Ledger:
         old = self._read(k, was)
         new = None if now is None else self._read(k, now)
         category, view, before = self.categories[k], self.categories.view_of(k), self.column(k)
-        check_seen(category, view, before, old, None if self.values is None else self.values[k], was.rewards)
+        check_seen(category, view, before, old, None if self.values is None else self.values[k], was)
         old = old if was.costs is not None else at_average(category, before, old)
         new = new if new is None or now is None or now.costs is not None else at_average(category, before, new)
-        check_booked(category, before, old.sums, was.costs)
+        check_booked(category, before, old.sums, was)
         if new is not None and before[Row.CLIENTS] - old.sums.clients + new.sums.clients > check.MOST:
             raise self._too_many(k, new.sums.clients)
         self._add(k, old, -1.0)
