@@ -3,6 +3,7 @@
 import math
 import pickle
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,39 @@ MISTAKES: list[tuple[str, Act, type[Exception], str]] = [
         errors.ParameterError,
         "3 costs",
     ),
+    (
+        "one cost for three",
+        lambda a: a.observe("shops", [1.0, 2.0, 3.0], costs=[7.0]),
+        errors.ParameterError,
+        "3 costs",
+    ),
+    (
+        "five costs for a count of three",
+        lambda a: a.observe("shops", count=3, total=6.0, costs=[1.0] * 5),
+        errors.ParameterError,
+        "3 costs",
+    ),
+    (
+        "one cost for a sum",
+        lambda a: a.observe("shops", count=3, total=6.0, costs=[7.0]),
+        errors.ParameterError,
+        "3 costs",
+    ),
+    ("clients beside a mapping", lambda a: a.expect({"shops": 1}, 5), errors.ParameterError, "mapping"),
+    ("more to wait for than can be counted", lambda a: a.expect("students", 10**15), errors.ParameterError, "10"),
+    (
+        "text among objects",
+        lambda a: a.observe("shops", np.array([1.0, "x"], dtype=object)),
+        errors.RewardError,
+        "numbers",
+    ),
+    ("a decimal that is no number", lambda a: a.observe("shops", Decimal("NaN")), errors.NotFiniteRewardError, "nan"),
+    ("a decimal that signals", lambda a: a.observe("shops", [Decimal("sNaN")]), errors.RewardError, "numbers"),
+    ("a decimal count", lambda a: a.observe("shops", count=Decimal("sNaN"), total=1), errors.ParameterError, "count"),  # type: ignore[arg-type]
+    ("a huge number", lambda a: a.observe({"shops": [10**400]}), errors.RewardError, "numbers"),
+    ("remove a stranger", lambda a: a.remove_category("nobody"), errors.UnknownCategoryError, "'nobody'"),
+    ("no such policy", lambda a: a.set_policy("ucb1"), errors.ParameterError, "choose from"),
+    ("no such library", lambda a: a.to_frame("excel"), errors.ParameterError, "pandas"),
     ("negative cost", lambda a: a.observe("shops", [1.0], costs=[-5.0]), errors.ParameterError, "-5.0"),
     (
         "loan costs in total",
@@ -195,7 +229,8 @@ def test_bad_values() -> None:
         lambda: pb.Category("a", pb.Poisson(), threshold=1.0, prior=pb.Prior.beta(1, 1)),
         lambda: pb.Category("a", pb.Exponential(), threshold=1.0, prior=pb.Prior.like(clients=3, mean=0.0)),
         lambda: pb.Agent([], policy=pb.KLUCB()),
-        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy="ts"),  # type: ignore[arg-type]
+        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy="tss"),
+        lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=3),  # type: ignore[arg-type]
         lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB(), seed=-1),
         lambda: pb.Agent([pb.Category("a", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB(), seed=1.5),  # type: ignore[arg-type]
         lambda: pb.Poisson().posterior(clients=1, total=1).quantile(1.5),

@@ -61,8 +61,16 @@ def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path, monkeypatch
     "page", [*PAGES, ROOT / "benchmarks/README.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name
 )
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, _, heading in re.findall(r"\]\((?!http)([^)#]*)(#([^)]+))?", page.read_text(encoding="utf-8")):
+        goal = page.parent / target if target else page
+        assert goal.exists(), target
+        assert not heading or heading in headings(goal), (target, heading)
+
+
+def headings(page: Path) -> set[str]:
+    """The names by which links reach the headings of a page."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_make_targets_on_the_pages_exist() -> None:

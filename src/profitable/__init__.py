@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from profitable import errors as errors
     from profitable.agent.agent import Agent as Agent
     from profitable.agent.decision import Decision as Decision
-    from profitable.agent.decision import Verdict as Verdict
     from profitable.agent.explanation import Standing as Standing
     from profitable.agent.observation import Batch as Batch
+    from profitable.agent.verdict import Verdict as Verdict
     from profitable.errors import ProfitableError as ProfitableError
     from profitable.model.category import Category as Category
     from profitable.model.families import *  # noqa: F403
@@ -37,8 +37,9 @@ __version__ = VERSION
 
 _HOMES = {
     "agent.agent": ["Agent"],
-    "agent.decision": ["Decision", "Verdict"],
+    "agent.decision": ["Decision"],
     "agent.explanation": ["Standing"],
+    "agent.verdict": ["Verdict"],
     "agent.observation": ["Batch"],
     "errors": ["ProfitableError"],
     "model.category": ["Category"],

@@ -175,7 +175,7 @@ def test_evidence_is_recomputed_only_where_something_changed() -> None:
 
     agent = portfolio(pb.BayesUCB())
     agent.observe({"students": [1, 0], "shops": [2.0], "car loans": [1]})
-    agent._table[Row.EVIDENCE, :3] = 123.0  # a mark that a recomputation would wipe out
+    agent._ledger.table[Row.EVIDENCE, :3] = 123.0  # a mark that a recomputation would wipe out
     agent.decide()
     agent.observe("shops", [4.0])
     assert [agent[name].evidence == 123.0 for name in agent.names] == [True, False, True]

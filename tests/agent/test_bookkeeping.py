@@ -133,4 +133,4 @@ def test_ucb_v_keeps_the_digits_of_its_variance() -> None:
     batches.correct("a", was=9.9e8)
     truth = float(sum((Fraction(x) - sum(map(Fraction, rewards)) / 500) ** 2 for x in map(Fraction, rewards)))
     for agent in (batches, once):
-        assert agent._table[Row.SPREAD, 0] == pytest.approx(truth, rel=1e-12)
+        assert agent._ledger.table[Row.SPREAD, 0] == pytest.approx(truth, rel=1e-12)

@@ -1,13 +1,19 @@
 """The agent's file: identical continuation, versions, damage."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import profitable as pb
 from profitable import errors
+from profitable.common.files import checksum_of
+
+Change = Callable[[dict[str, Any]], object]
 
 
 def busy_agent() -> pb.Agent:
@@ -55,11 +61,11 @@ def test_the_file_is_readable_json(tmp_path: Path) -> None:
     busy_agent().save(tmp_path / "agent.json")
     content = json.loads((tmp_path / "agent.json").read_text(encoding="utf-8"))
     assert content["format"] == "profitable-agent"
-    assert content["format_version"] == 1
+    assert content["format_version"] == 2
     assert content["package_version"] == pb.__version__
     assert content["policy"] == "ts"
-    assert content["categories"][0]["clients"] == 7
-    assert content["categories"][-1]["name"] == "späte"
+    assert content["columns"]["clients"][0] == 7
+    assert content["columns"]["name"][-1] == "späte"
 
 
 def test_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:
@@ -85,43 +91,132 @@ def test_every_truncation_is_noticed(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda c: c.pop("round"),
-        lambda c: c.update(round=-1),
-        lambda c: c.update(round="7"),
-        lambda c: c.update(policy="ucb1"),
-        lambda c: c.update(extra=1),
-        lambda c: c.update(categories=[]),
-        lambda c: c.update(format="something-else"),
-        lambda c: c["categories"][0].update(threshold=1.7),
-        lambda c: c["categories"][0].update(threshold="0.2"),
-        lambda c: c["categories"][0].update(family="binomial"),
-        lambda c: c["categories"][0].update(family="cauchy"),
-        lambda c: c["categories"][0].update(clients=-3),
-        lambda c: c["categories"][0].update(total=1e9),
-        lambda c: c["categories"][0].update(name="shops"),
-        lambda c: c["random"].update(used=10**9),
-        lambda c: c["random"].update(state="x"),
-        lambda c: c["random"].update(state="9" * 39),
-        lambda c: c.update(round=10**400),
-        lambda c: c["categories"][0].update(clients=10**400),
-        lambda c: c["categories"][0].update(squares=-1.0),
-        lambda c: c["categories"][0].update(cost=-1.0),
-        lambda c: c["categories"][4].update(amount=-4.0),
-        lambda c: c["categories"][0].update(prior={"kind": "beta", "first": -3.0, "second": 1.0}),
-        lambda c: c["categories"][2].update(parameters={"trials": 2.5}),
-    ],
-)
-def test_damage_is_noticed(tmp_path: Path, damage: object) -> None:
+def rewrite(path: Path, change: Change) -> None:
+    """Change the content of a saved agent, and give it the checksum that fits."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["checksum"]
+    change(content)
+    body = json.dumps(content, ensure_ascii=False).removesuffix("}") + ", "
+    path.write_text(f'{body}"checksum": "{checksum_of(body)}"}}', encoding="utf-8")
+
+
+def test_a_rewritten_file_is_read(tmp_path: Path) -> None:
+    """So that the tests of damage below fail for their own reason."""
     path = tmp_path / "agent.json"
     busy_agent().save(path)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    damage(content)  # type: ignore[operator]
-    path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(errors.BrokenStateError):
+    rewrite(path, lambda content: content.update(round=20))
+    assert pb.Agent.load(path).round == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda c: c.pop("round"), "round"),
+        (lambda c: c.update(round=-1), "round"),
+        (lambda c: c.update(round="7"), "round"),
+        (lambda c: c.update(policy="ucb1"), "ucb1"),
+        (lambda c: c.update(extra=1), "extra"),
+        (lambda c: c["columns"].update(name=[]), "name"),
+        (lambda c: c.update(format="something-else"), "format"),
+        (lambda c: c["columns"]["threshold"].__setitem__(0, 1.7), "threshold of 'students'"),
+        (lambda c: c["columns"]["threshold"].__setitem__(0, "0.2"), "threshold"),
+        (lambda c: c["kinds"][0].update(family="binomial"), "family"),
+        (lambda c: c["kinds"][0].update(family="cauchy"), "cauchy"),
+        (lambda c: c["columns"]["clients"].__setitem__(0, -3), "clients"),
+        (lambda c: c["columns"]["clients"].pop(), "torn"),
+        (lambda c: c["columns"]["kind"].__setitem__(0, 99), "torn"),
+        (lambda c: c["columns"]["total"].__setitem__(0, 1e9), "total of 'students'"),
+        (lambda c: c["columns"]["name"].__setitem__(0, "shops"), "shops"),
+        (lambda c: c["columns"]["name"].__setitem__(0, " "), "name"),
+        (lambda c: c["random"].update(used=10**9), "generator"),
+        (lambda c: c["random"].update(state="x"), "state"),
+        (lambda c: c["random"].update(state="9" * 39), "generator"),
+        (lambda c: c.update(round=10**400), "round"),
+        (lambda c: c["columns"]["clients"].__setitem__(0, 10**400), "clients"),
+        (lambda c: c["columns"].update(squares=[-1.0] * 6), "squares"),
+        (lambda c: c["columns"]["amount"].__setitem__(4, -4.0), "amount"),
+        (lambda c: c["columns"]["amount"].__setitem__(1, 4.0), "amount"),
+        (lambda c: c["kinds"][0].update(prior={"kind": "beta", "first": -3.0, "second": 1.0}), "a ="),
+        (lambda c: c["kinds"][2].update(parameters={"trials": 2.5}), "trials"),
+    ],
+)
+def test_damage_is_noticed(tmp_path: Path, change: Change, why: str) -> None:
+    path = tmp_path / "agent.json"
+    busy_agent().save(path)
+    rewrite(path, change)
+    with pytest.raises(errors.BrokenStateError) as caught:
         pb.Agent.load(path)
+    assert why in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_every_changed_digit_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "agent.json"
+    busy_agent().save(path)
+    whole = path.read_bytes()
+    digits = [place for place, byte in enumerate(whole) if chr(byte).isdigit()]
+    for place in digits:
+        other = ord("1") if whole[place] != ord("1") else ord("2")
+        path.write_bytes(whole[:place] + bytes([other]) + whole[place + 1 :])
+        with pytest.raises((errors.BrokenStateError, errors.NewerStateError)):
+            pb.Agent.load(path)
+
+
+def test_every_missing_line_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "agent.json"
+    busy_agent().save(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for i in range(len(lines)):
+        path.write_bytes(b"".join(lines[:i] + lines[i + 1 :]))
+        with pytest.raises(errors.BrokenStateError):
+            pb.Agent.load(path)
+
+
+@pytest.mark.parametrize("name", ["busy", "kl_emp"])
+def test_format_1_is_read(tmp_path: Path, name: str) -> None:
+    """Two agents that were saved before the file had columns and a checksum."""
+    old = pb.Agent.load(Path(__file__).parent / "format_1" / f"{name}.json")
+    if name == "busy":
+        twin = busy_agent()
+    else:
+        twin = pb.Agent([pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB(), seed=3)
+        twin.observe("p", [1, 1, 4, 0, 60])
+        twin.decide()
+    old.save(tmp_path / "old.json")
+    twin.save(tmp_path / "twin.json")
+    assert (tmp_path / "old.json").read_bytes() == (tmp_path / "twin.json").read_bytes()
+    assert old.decide().to_dict() == twin.decide().to_dict()
+
+
+def test_a_negative_cost_in_format_1_is_read(tmp_path: Path) -> None:
+    """Earlier versions wrote it, for a negative threshold or after a correction, and refused to read it."""
+    path = tmp_path / "agent.json"
+    content = json.loads((Path(__file__).parent / "format_1" / "busy.json").read_text(encoding="utf-8"))
+    content["categories"][0]["cost"] = -3.6e-15
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert pb.Agent.load(path)["students"].cost == -3.6e-15
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    link.symlink_to(target)
+    busy_agent().save(link)
+    assert link.is_symlink()
+    assert target.is_file()
+    busy_agent().save(link)
+    assert link.is_symlink()
+    assert pb.Agent.load(link).names == busy_agent().names
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, tmp_path):
+        with pytest.raises(errors.StateFileError, match="not a regular file"):
+            busy_agent().save(path)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
@@ -155,8 +250,6 @@ def test_a_sample_that_does_not_fit_is_noticed(tmp_path: Path, sample: dict[str,
     agent = pb.Agent([pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB())
     agent.observe("p", [1, 1, 4, 0, 60])
     agent.save(path)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["categories"][0]["sample"] = sample
-    path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(errors.BrokenStateError):
+    rewrite(path, lambda content: content["columns"].update(sample=[sample]))
+    with pytest.raises(errors.BrokenStateError, match="sample"):
         pb.Agent.load(path)

@@ -1,25 +1,46 @@
 """Agent: decides which categories to accept, learns from outcomes whenever they come, and can say why."""
 
+import copy
 import os
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from profitable.agent.categories import Categories
 from profitable.agent.decision import Decision
-from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import Standing, explanation
-from profitable.agent.observation import Batch, Entry, Rewards, read, reward_array, reward_error
-from profitable.common import check
+from profitable.agent.ledger import Ledger
+from profitable.agent.observation import Batch, Rewards
+from profitable.agent.transfer import transfer
+from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import CorrectionError, InputError, ParameterError
-from profitable.kernels import agent_table
+from profitable.errors import InputError, ParameterError
 from profitable.kernels.agent_table import SNAPSHOT, Row
-from profitable.kernels.evidence import evidence
+from profitable.kernels.patience import LAST_ROUND
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def alone(method: Callable[Concatenate["Agent", Given], Answer]) -> Callable[Concatenate["Agent", Given], Answer]:
+    """Let one thread at a time into the methods of an agent."""
+
+    @wraps(method)
+    def guarded(self: "Agent", *args: Given.args, **options: Given.kwargs) -> Answer:
+        with self._lock:
+            return method(self, *args, **options)
+
+    return guarded
 
 
 class Agent:
@@ -43,29 +64,29 @@ class Agent:
     7525
     """
 
-    def __init__(self, categories: Iterable[Category], *, policy: Policy, seed: int | None = None) -> None:
-        self._categories = Categories(policy)
-        self._policy = policy
-        self._stream = ExponentialStream(seed)
-        self._table: FloatArray = np.zeros((len(Row), 0))
-        self._snapshot: FloatArray | None = None  # the part of the table that a decision copies
-        self._size = 0
-        self._round = 0
-        self._paused: frozenset[int] = frozenset()
-        self._values: list[DistinctRewards] | None = [] if policy.rule.needs_values else None
+    def __init__(self, categories: Iterable[Category], *, policy: Policy | str, seed: int | None = None) -> None:
         if isinstance(categories, Category) or not isinstance(categories, Iterable):
             raise ParameterError("categories", categories, "is no list of categories", "give [Category(...), ...]")
         given = list(categories)
         if not given:
             raise InputError("categories", given, "is empty", "give at least one profitable.Category")
-        self.add_category(*given)
+        ledger = Ledger(Categories(Policy.of(policy)))
+        ledger.add(given)
+        self._begin(ledger, ExponentialStream(seed))
+
+    def _begin(self, ledger: Ledger, stream: ExponentialStream, round: int = 0, paused: Iterable[int] = ()) -> None:
+        self._ledger = ledger
+        self._stream = stream
+        self._round = round
+        self._paused = frozenset(paused)
+        self._lock = threading.RLock()
 
     # ------------------------------------------------------------------------------------------ looking
 
     @property
     def policy(self) -> Policy:
         """The policy that decides."""
-        return self._policy
+        return self._ledger.categories.policy
 
     @property
     def round(self) -> int:
@@ -75,91 +96,133 @@ class Agent:
     @property
     def names(self) -> tuple[str, ...]:
         """The categories, in the order they were added."""
-        return tuple(self._categories.names)
+        return tuple(self._ledger.categories.names)
 
     @property
     def profit(self) -> float:
         """Realised profit over all categories, in money."""
-        table = self._table[:, : self._size]
+        table = self._ledger.table
         return float(table[Row.REVENUE].sum() - table[Row.COST].sum())
 
     @property
     def waiting(self) -> dict[str, int]:
         """Accepted clients whose outcome is still to come, for the categories that have some."""
-        row = self._table[Row.WAITING, : self._size]
-        return {self._categories.names[k]: int(row[k]) for k in np.flatnonzero(row).tolist()}
+        ledger = self._ledger
+        row = ledger.table[Row.WAITING]
+        return {ledger.categories.names[k]: int(row[k]) for k in np.flatnonzero(row).tolist()}
 
     @property
     def memory(self) -> int:
         """Bytes held for what has been observed; with `KLEmpUCB` it grows with the distinct rewards."""
-        values = 0 if self._values is None else sum(kept.nbytes for kept in self._values)
-        return self._table.nbytes + values
+        ledger = self._ledger
+        values = 0 if ledger.values is None else sum(kept.nbytes for kept in ledger.values)
+        return ledger.table.nbytes + values
 
     def category(self, name: str) -> Category:
         """The category as it is now."""
-        return self._categories.all[self._categories.position(name)]
+        categories = self._ledger.categories
+        return categories[categories.position(name)]
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._ledger)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._categories.positions
+        return name in self._ledger.categories.positions
 
+    @alone
     def __getitem__(self, name: str) -> Standing:
-        return self._standing(self._categories.position(name))
+        return self._standing(self._ledger.categories.position(name))
 
     def _standing(self, k: int) -> Standing:
-        numbers = self._table[:, k].tolist()
-        clients, total = numbers[Row.CLIENTS], numbers[Row.TOTAL]
-        return Standing(
-            name=self._categories.names[k],
-            threshold=numbers[Row.THRESHOLD],
-            clients=int(clients),
-            mean=self._categories.view_of(k).statistic.mean_of(total / clients) if clients > 0 else None,
-            evidence=numbers[Row.EVIDENCE],
-            waiting=int(numbers[Row.WAITING]),
-            revenue=numbers[Row.REVENUE],
-            cost=numbers[Row.COST],
-            paused=k in self._paused,
-        )
+        return Standing(**{key: column[0] for key, column in self._columns([k]).items() if key != "profit"})
+
+    def _columns(self, positions: IntArray | list[int] | None = None) -> dict[str, list[Any]]:
+        """What `Standing` says, of some categories or of all, as columns."""
+        chosen = np.arange(len(self)) if positions is None else np.asarray(positions, dtype=np.int64)
+        ledger = self._ledger
+        table = ledger.table[:, chosen]
+        revenue, cost = table[Row.REVENUE], table[Row.COST]
+        return {
+            "name": [ledger.categories.names[k] for k in chosen.tolist()],
+            "threshold": table[Row.THRESHOLD].tolist(),
+            "clients": table[Row.CLIENTS].astype(np.int64).tolist(),
+            "mean": ledger.categories.means(chosen, table[Row.CLIENTS], table[Row.TOTAL]),
+            "evidence": table[Row.EVIDENCE].tolist(),
+            "waiting": table[Row.WAITING].astype(np.int64).tolist(),
+            "revenue": revenue.tolist(),
+            "cost": cost.tolist(),
+            "profit": (revenue - cost).tolist(),
+            "paused": [k in self._paused for k in chosen.tolist()],
+        }
+
+    @alone
+    def to_frame(self, backend: str | None = None) -> Any:
+        """What the agent knows, as a dataframe with one row for each category.
+
+        `backend` is "pandas", "polars" or "pyarrow".  Unless it is given, the one that is imported already is taken, or
+        else one that is installed.
+        """
+        return frame_of(self._columns(), backend)
 
     # ------------------------------------------------------------------------------------------ deciding
 
+    @alone
     def decide(self, available: Iterable[str] | None = None) -> Decision:
         """Decide the next round, about all categories or about the `available` ones only."""
-        positions = None if available is None else self._categories.select(available)
+        positions = None if available is None else self._ledger.categories.select(available)
         if self._round == 0:
             limits: float | FloatArray = np.inf
-        elif self._policy.draws:
-            limits = self._stream.take(self._size if positions is None else positions.size)
+        elif self.policy.draws:
+            limits = self._stream.take(len(self._ledger) if positions is None else positions.size)
         else:
-            limits = self._policy.patience(self._round)
+            limits = self.policy.patience(self._round)
+        if self._round >= LAST_ROUND:
+            raise InputError("round", self._round, "is the last that can be counted", "start a new agent")
         decision = self._decision(positions, limits)
         self._round += 1
         return decision
 
     def _decision(self, positions: IntArray | None, limits: float | FloatArray) -> Decision:
+        ledger = self._ledger
         if positions is None:
-            if self._snapshot is None:
-                self._snapshot = self._table[:SNAPSHOT, : self._size]
-            table = self._snapshot.copy()
-            values = None if self._values is None else self._values.copy()
+            table = ledger.snapshot()
+            values = None if ledger.values is None else ledger.values.copy()
         else:
-            table = self._table[:SNAPSHOT, positions]
+            table = ledger.table[:SNAPSHOT, positions]
             chosen: list[int] = positions.tolist()
-            values = None if self._values is None else [self._values[k] for k in chosen]
-        return Decision(self._round + 1, self._categories, table, limits, positions, self._paused, values)
+            values = None if ledger.values is None else [ledger.values[k] for k in chosen]
+        return Decision(self._round + 1, ledger.categories, table, limits, positions, self._paused, values)
 
+    def _preview(self, positions: IntArray | None = None) -> Decision:
+        """The next round's decision as far as it is known: a policy that draws has not drawn yet."""
+        unknown = self._round == 0 or self.policy.draws
+        return self._decision(positions, np.inf if unknown else self.policy.patience(self._round))
+
+    @alone
     def explain(self, name: str) -> str:
         """What the agent knows about a category and what it would decide next, in words; the agent does not change."""
-        k = self._categories.position(name)
-        limit = np.inf if self._round == 0 or self._policy.draws else self._policy.patience(self._round)
-        verdict = self._decision(np.array([k]), limit)[name]
-        memory = 0 if self._values is None else self._values[k].nbytes
+        ledger = self._ledger
+        k = ledger.categories.position(name)
+        verdict = self._preview(np.array([k]))[name]
+        memory = 0 if ledger.values is None else ledger.values[k].nbytes
         return explanation(self.category(name), self.policy, self[name], verdict, self._round + 1, memory)
+
+    @alone
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Draw evidence against patience, and what is known of each mean against its threshold.
+
+        With a path, the picture is also written there (PNG, SVG or PDF, by its ending).
+        """
+        from profitable.agent.plots import draw
+
+        return draw(self._preview(), path)
 
     # ------------------------------------------------------------------------------------------ learning
 
+    @alone
     def observe(
         self,
         category: str | Mapping[str, Rewards | Batch],
@@ -171,73 +234,37 @@ class Agent:
     ) -> None:
         """Add outcomes of one category, or of many at once: a mapping from names to rewards or batches.
 
-        Give the rewards, or their `count` and `total`.  Give `costs` if the clients did not cost the category's price.
+        Give the rewards, or their `count` and `total`.  Give `costs` if the clients did not cost the category's price:
+        a list with one cost for each client, or one number for all of them.
         If anything is wrong, an error is raised and nothing is added.
         """
+        ledger = self._ledger
+        plain = count is None and total is None and costs is None
         if isinstance(category, str):
-            k = self._categories.position(category)
-            if rewards is not None and count is None and total is None and costs is None and self._values is None:
-                self._absorb(k, rewards)
+            k = ledger.categories.position(category)
+            if plain and rewards is not None and ledger.values is None:
+                ledger.absorb(k, rewards)
             else:
-                self._enter(k, self._read(k, Batch(rewards=rewards, count=count, total=total, costs=costs)))
+                ledger.observe(k, Batch(rewards=rewards, count=count, total=total, costs=costs))
             return
-        if rewards is not None or count is not None or total is not None or costs is not None:
+        if rewards is not None or not plain:
             raise ParameterError(
                 "rewards", rewards, "is given beside a mapping", "put profitable.Batch into the mapping"
             )
         if not isinstance(category, Mapping):
             raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to rewards")
-        entries: list[tuple[int, Entry]] = []
-        for name, given in category.items():
-            k = self._categories.position(name)
-            entries.append((k, self._read(k, given if isinstance(given, Batch) else Batch(rewards=given))))
-        for k, entry in entries:
-            self._enter(k, entry)
+        ledger.observe_all(category)
 
-    def _absorb(self, k: int, rewards: Rewards) -> None:
-        """`_read` and `_enter` in one kernel, for the everyday case: rewards at the category's own price."""
-        category = self._categories.all[k]
-        values = reward_array(rewards, category)
-        bad = agent_table.absorb(self._table, k, self._categories.view_row_of(k), values)
-        if bad >= 0:
-            raise reward_error(category, values[bad].item(), self._categories.view_of(k).support)
-
-    def _read(self, k: int, batch: Batch) -> Entry:
-        categories = self._categories
-        return read(batch, categories.all[k], categories.view_of(k), categories.view_row_of(k), self._policy.rule)
-
-    def _enter(self, k: int, entry: Entry) -> None:
-        self._add(k, entry, 1.0)
-        agent_table.arrive(self._table, k, entry.sums.clients)
-
-    def _add(self, k: int, entry: Entry, sign: float) -> None:
-        agent_table.add(self._table, k, self._categories.view_row_of(k), sign, np.array(entry.sums))
-        if self._values is not None and entry.values is not None:
-            self._values[k] = self._values[k].plus(entry.values, sign)
-            self._renew_from_values(k)
-
-    def _renew_from_values(self, k: int) -> None:
-        """Compute the evidence of a rule that needs the distinct rewards."""
-        assert self._values is not None
-        view, numbers = self._categories.view_of(k), self._table[:, k].tolist()
-        seen = seen_of(self._policy.rule, view, numbers, self._values[k])
-        self._table[Row.EVIDENCE, k] = evidence(self._policy.rule, view.law, seen, numbers[Row.TARGET])
-
+    @alone
     def expect(self, category: str | Mapping[str, int], clients: int | None = None) -> None:
         """Say how many clients were accepted, so that the agent can show how many outcomes are still to come."""
         if not isinstance(category, str | Mapping):
             raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to numbers")
-        numbers = {category: clients} if isinstance(category, str) else category
-        told: list[tuple[int, int]] = []
-        for name, accepted in numbers.items():
-            k = self._categories.position(name)
-            try:
-                told.append((k, check.whole("clients", accepted, least=0)))
-            except ParameterError as error:
-                raise error.about(name) from None
-        for k, accepted in told:
-            self._table[Row.WAITING, k] += accepted
+        if isinstance(category, Mapping) and clients is not None:
+            raise ParameterError("clients", clients, "is given beside a mapping", "put the numbers into the mapping")
+        self._ledger.expect({category: clients} if isinstance(category, str) else category)
 
+    @alone
     def correct(
         self,
         name: str,
@@ -250,7 +277,7 @@ class Agent:
         """Replace outcomes that were reported wrongly; without `now` they are taken back.
 
         Without costs, the money is corrected by averages over the category's clients: what one of them cost and, for
-        loans, what a repaid one brought.
+        loans, what a repaid one brought.  Nothing can be taken back that was not booked.
 
         >>> import profitable as pb
         >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
@@ -259,95 +286,74 @@ class Agent:
         >>> agent["a"].mean
         0.3333333333333333
         """
-        k = self._categories.position(name)
-        old = self._read(k, Batch(rewards=was, costs=was_costs))
-        new = None if now is None else self._read(k, Batch(rewards=now, costs=now_costs))
-        self._check_seen(k, name, was, old)
-        old = old if was_costs is not None else self._at_average(k, old)
-        new = new if new is None or now_costs is not None else self._at_average(k, new)
-        self._add(k, old, -1.0)
-        if new is not None:
-            self._add(k, new, 1.0)
-
-    def _at_average(self, k: int, entry: Entry) -> Entry:
-        """The entry at the average terms of the category's clients; a loan's rate may have changed since."""
-        numbers = self._table[:, k].tolist()
-        category = self._categories.all[k]
-        sums = entry.sums._replace(cost=entry.sums.clients * numbers[Row.COST] / numbers[Row.CLIENTS])
-        if category.amount is None or not numbers[Row.TOTAL]:
-            return entry._replace(sums=sums)
-        return entry._replace(sums=sums._replace(revenue=sums.total * numbers[Row.REVENUE] / numbers[Row.TOTAL]))
-
-    def _check_seen(self, k: int, name: str, was: Rewards, old: Entry) -> None:
-        """CorrectionError for outcomes that cannot have been observed, as far as the sums show."""
-        taken = old.sums
-        clients, total = self._table[Row.CLIENTS, k] - taken.clients, self._table[Row.TOTAL, k] - taken.total
-        if self._values is not None and old.values is not None:
-            possible = bool((self._values[k].plus(old.values, -1.0).counts > 0.0).all())
-        elif clients <= 0.0:
-            possible = clients == 0.0 and abs(total) <= 1e-9 * abs(taken.total)
-        else:
-            view = self._categories.view_of(k)
-            possible = view.can_sum_to(clients, total, scale=abs(self._table[Row.TOTAL, k]) + abs(taken.total))
-        if not possible:
-            raise CorrectionError(
-                "was",
-                was,
-                "cannot have been among the outcomes observed",
-                "give rewards that were reported",
-                name,
-            )
+        k = self._ledger.categories.position(name)
+        replacement = None if now is None else Batch(rewards=now, costs=now_costs)
+        self._ledger.correct(k, Batch(rewards=was, costs=was_costs), replacement)
 
     # ------------------------------------------------------------------------------------------ changing
 
+    @alone
     def add_category(self, *categories: Category) -> None:
         """Add categories: they are accepted until an outcome (or an informative prior) speaks against them."""
-        added = self._categories.add(categories)
-        start, self._size = self._size, len(self._categories)
-        self._snapshot = None
-        if self._size > self._table.shape[1]:
-            grown = np.zeros((len(Row), max(self._size, 2 * start)))
-            grown[:, :start] = self._table[:, :start]
-            self._table = grown
-        if self._values is not None:
-            self._values.extend([EMPTY] * len(added))
-        positions = np.arange(start, self._size)
-        self._set_terms(positions, added)
+        self._ledger.add(categories)
 
+    @alone
+    def remove_category(self, name: str) -> Standing:
+        """Forget a category and everything about it, its profit too; returns what was known.
+
+        Outcomes that come later are refused.  `pause` keeps a category and stops accepting it.
+
+        >>> import profitable as pb
+        >>> categories = [pb.Category(name, pb.Bernoulli(), threshold=0.5) for name in ("a", "b")]
+        >>> agent = pb.Agent(categories, policy="kl-ucb")
+        >>> agent.remove_category("a").clients, agent.names
+        (0, ('b',))
+        """
+        k = self._ledger.categories.position(name)
+        if len(self) == 1:
+            raise InputError("category", name, "is the only one", "add another category before you remove it")
+        standing = self._standing(k)
+        self._ledger.drop(k)
+        self._paused = frozenset(paused - (paused > k) for paused in self._paused if paused != k)
+        return standing
+
+    @alone
     def set_threshold(self, name: str, threshold: float) -> None:
         """Change a threshold because costs changed; past outcomes keep counting, against the new threshold."""
-        k = self._categories.position(name)
-        self._categories.all[k] = self._categories.all[k].with_threshold(threshold)
-        self._set_terms(np.array([k]), [self._categories.all[k]])
+        ledger = self._ledger
+        k = ledger.categories.position(name)
+        changed = ledger.categories[k].with_threshold(threshold)
+        ledger.categories.replace(k, changed)
+        ledger.set_terms(np.array([k]), [changed])
 
-    def _set_terms(self, positions: IntArray, categories: list[Category]) -> None:
-        known, table = self._categories, self._table
-        table[Row.THRESHOLD, positions] = [category.threshold for category in categories]
-        table[Row.TARGET, positions] = [
-            known.view_of(int(k)).statistic.of_mean(category.threshold)
-            for k, category in zip(positions, categories, strict=True)
-        ]
-        table[Row.WORTH, positions] = [category.worth for category in categories]
-        table[Row.PRICE, positions] = [category.price for category in categories]
-        self._renew(positions)
+    @alone
+    def set_policy(self, policy: Policy | str) -> None:
+        """Let another policy decide from the next round on; past outcomes and rounds keep counting.
 
-    def _renew(self, positions: IntArray) -> None:
-        views = np.array(self._categories.view_rows)
-        agent_table.renew(self._table, positions, self._categories.which(), views)
-        if self._values is not None:
-            for k in positions.tolist():
-                self._renew_from_values(k)
+        A policy that needs more than the sums that were kept is refused (SumNotEnoughError).
 
+        >>> import profitable as pb
+        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy="kl-ucb")
+        >>> agent.observe("a", [0, 0, 0])
+        >>> agent.set_policy("ts")
+        >>> round(agent["a"].evidence, 2)  # -log P(mean >= 0.5 after three failures)
+        3.22
+        """
+        self._ledger = transfer(self._ledger, Policy.of(policy))
+
+    @alone
     def pause(self, name: str) -> None:
         """Do not accept a category until it is resumed; outcomes still count."""
-        self._paused |= {self._categories.position(name)}
+        self._paused |= {self._ledger.categories.position(name)}
 
+    @alone
     def resume(self, name: str) -> None:
         """Let a paused category be accepted again."""
-        self._paused -= {self._categories.position(name)}
+        self._paused -= {self._ledger.categories.position(name)}
 
     # ------------------------------------------------------------------------------------------ keeping
 
+    @alone
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a JSON file, whole or not at all."""
         from profitable.agent.state_file import path_of, save
@@ -361,25 +367,40 @@ class Agent:
 
         return load(path_of(path))
 
-    def __getstate__(self) -> dict[str, object]:
-        """The state of a copy or a pickle.  `_snapshot` is left out, because it is a view of this agent's own table."""
-        return {**self.__dict__, "_snapshot": None}
+    def __copy__(self) -> "Agent":
+        """A copy is an agent of its own: what one of them learns, the other does not know."""
+        return copy.deepcopy(self)
+
+    @alone
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Agent":
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state of a copy or a pickle: everything but the lock."""
+        return {key: value for key, value in self.__dict__.items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
 
     # ------------------------------------------------------------------------------------------ showing
 
     _HEADERS = ("category", "clients", "mean", "threshold", "evidence", "waiting", "profit", "state")
 
+    @alone
     def _rows(self) -> list[list[str]]:
         rows: list[list[str]] = []
-        for k in range(min(self._size, ROWS_SHOWN)):
+        for k in range(min(len(self), ROWS_SHOWN)):
             each = self._standing(k)
             numbers = map(number, (each.clients, each.mean, each.threshold, each.evidence, each.waiting))
             rows.append([each.name, *numbers, money(each.profit), "paused" if each.paused else "active"])
         return rows
 
     def _caption(self) -> str:
-        hidden = f" (first {ROWS_SHOWN} shown)" if self._size > ROWS_SHOWN else ""
-        size, rounds = number(self._size), number(self._round)
+        hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
+        size, rounds = number(len(self)), number(self._round)
         return f"{self.policy}, {size} categories{hidden}, {rounds} rounds, profit {money(self.profit)}"
 
     def __str__(self) -> str:

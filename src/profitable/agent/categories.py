@@ -1,46 +1,82 @@
 """The categories of an agent, in order, and what its policy sees of each.
 
-Categories are added, never removed or reordered.  So a position means the same category for ever, and a decision can
-share this list with the agent that made it.
+Categories are only ever appended to this list.  So a position means the same category for ever, and a decision can
+share the list with the agent that made it.  To remove a category or to change the policy, the agent takes a new list
+(`without`, `under`); earlier decisions keep the old one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from profitable.common.types import FloatArray, IntArray
+from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import DuplicateNameError, ParameterError, UnknownCategoryError
 from profitable.kernels.view import row
 from profitable.model.category import Category
+from profitable.model.families import Family
+from profitable.model.prior import Prior
 from profitable.model.view import View
 from profitable.policy.policies import Policy
 
 
+class Kind(NamedTuple):
+    """What a policy's view of a category depends on.  A million categories that are alike share one kind."""
+
+    family: Family
+    bound: float | None
+    prior: Prior | None
+
+
+class Terms(NamedTuple):
+    """A category that was read from a file and that nobody has asked for yet."""
+
+    kind: Kind
+    threshold: float
+    worth: float
+    amount: float | None
+
+    def named(self, name: str) -> Category:
+        """The category with these terms."""
+        family, bound, prior = self.kind
+        return Category(
+            name,
+            family,
+            threshold=self.threshold,
+            bound=bound,
+            worth=self.worth,
+            prior=prior,
+            amount=self.amount,
+        )
+
+
 class Categories:
-    """Categories by name and position, with one row of numbers for each distinct view."""
+    """Categories by name and position, and one view for each kind."""
 
     def __init__(self, policy: Policy) -> None:
-        if not isinstance(policy, Policy):
-            raise ParameterError("policy", policy, "is not a policy", "give for example profitable.ThompsonSampling()")
         self.policy = policy
-        self.all: list[Category] = []
         self.names: list[str] = []
         self.positions: dict[str, int] = {}
+        self.kinds: dict[Kind, int] = {}
         self.views: list[View] = []
         self.view_rows: list[FloatArray] = []
+        self._entries: list[Category | Terms] = []
         self._which: list[int] = []
         self._which_array: IntArray = np.empty(0, dtype=np.int64)
-        self._numbers: dict[View, int] = {}
-        self._seen: dict[object, int] = {}
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __getitem__(self, position: int) -> Category:
+        entry = self._entries[position]
+        if isinstance(entry, Terms):
+            entry = self._entries[position] = entry.named(self.names[position])
+        return entry
 
     def add(self, categories: Iterable[Category]) -> list[Category]:
         """Append categories, all or none."""
         added = list(categories)
         names: set[str] = set()
-        which: list[int] = []
         for category in added:
             if not isinstance(category, Category):
                 raise ParameterError("category", category, "is not a category", "give profitable.Category(...)")
@@ -49,25 +85,66 @@ class Categories:
                     "name", category.name, "belongs to another category", "give every category its own name"
                 )
             names.add(category.name)
-            which.append(self._view_number(category))
-        for category, number in zip(added, which, strict=True):
-            self.positions[category.name] = len(self.names)
-            self.names.append(category.name)
-            self.all.append(category)
-            self._which.append(number)
+        which = [self._kind_number(_kind_of(category), category) for category in added]
+        self._append([category.name for category in added], added, which)
         return added
 
-    def _view_number(self, category: Category) -> int:
-        # A view depends on these alone, so a million categories that are alike share one.
-        key = (category.family, category.bound, category.prior)
-        if key not in self._seen:
-            view = self.policy.view(category)
-            if view not in self._numbers:
-                self._numbers[view] = len(self.views)
-                self.views.append(view)
-                self.view_rows.append(row(view.coded(self.policy.rule)))
-            self._seen[key] = self._numbers[view]
-        return self._seen[key]
+    def add_terms(self, names: Sequence[str], terms: Sequence[Terms], which: Sequence[int]) -> None:
+        """Append categories that are made when somebody asks for them.
+
+        `which` has the numbers of their kinds.  The caller has checked the terms.
+        """
+        self._append(names, terms, which)
+        if len(self.positions) != len(self.names):
+            twice = next(name for k, name in enumerate(self.names) if self.positions[name] != k)
+            raise DuplicateNameError("name", twice, "belongs to two categories", "give every category its own name")
+
+    def _append(self, names: Sequence[str], entries: Sequence[Category | Terms], which: Sequence[int]) -> None:
+        start = len(self.names)
+        self.positions.update(zip(names, range(start, start + len(names)), strict=True))
+        self._entries.extend(entries)
+        self._which.extend(which)
+        self.names.extend(names)
+
+    def _kind_number(self, kind: Kind, example: Category) -> int:
+        if kind not in self.kinds:
+            view = self.policy.view(example)
+            self.kinds[kind] = len(self.views)
+            self.views.append(view)
+            self.view_rows.append(row(view.coded(self.policy.rule)))
+        return self.kinds[kind]
+
+    def add_kind(self, example: Category) -> int:
+        """The number of a category's kind; the category itself is not added."""
+        return self._kind_number(_kind_of(example), example)
+
+    def without(self, position: int) -> "Categories":
+        """A new list without one of the categories."""
+        return self._rebuilt(self.policy, [k for k in range(len(self)) if k != position])
+
+    def under(self, policy: Policy) -> "Categories":
+        """A new list of the same categories, as another policy sees them."""
+        return self._rebuilt(policy, range(len(self)))
+
+    def _rebuilt(self, policy: Policy, kept: Sequence[int]) -> "Categories":
+        new = Categories(policy)
+        kinds = list(self.kinds)
+        numbers = {old: new._kind_number(kinds[old], self[k]) for old, k in self._examples(kept).items()}
+        entries = [self._entries[k] for k in kept]
+        new._append([self.names[k] for k in kept], entries, [numbers[self._which[k]] for k in kept])
+        return new
+
+    def _examples(self, positions: Sequence[int]) -> dict[int, int]:
+        """For each kind number among some categories, the position of one that is of it."""
+        return {self._which[k]: k for k in reversed(positions)}
+
+    def replace(self, position: int, category: Category) -> None:
+        """Change the terms of a category; its kind stays."""
+        self._entries[position] = category
+
+    def amounts(self) -> list[float | None]:
+        """What one loan costs, for each category that is a loan."""
+        return [entry.amount for entry in self._entries]
 
     def view_of(self, position: int) -> View:
         """The view of the category at a position."""
@@ -78,10 +155,25 @@ class Categories:
         return self.view_rows[self._which[position]]
 
     def which(self) -> IntArray:
-        """The view number of every category, [K]."""
+        """The number of every category's kind, and of its view, [K]."""
         if self._which_array.size != len(self._which):
             self._which_array = np.array(self._which, dtype=np.int64)
         return self._which_array
+
+    def by_view(self, positions: IntArray) -> Iterator[tuple[View, BoolArray]]:
+        """Each view among some categories, with a mask [M] of those that have it."""
+        which = self.which()[positions]
+        numbers: list[int] = np.unique(which).tolist()
+        for number in numbers:
+            yield self.views[number], which == number
+
+    def means(self, positions: IntArray, clients: FloatArray, totals: FloatArray) -> list[float | None]:
+        """The mean rewards of some categories, as their views see them; None without clients, [M]."""
+        means = np.full(positions.size, np.nan)
+        for view, chosen in self.by_view(positions):
+            seen = chosen & (clients > 0.0)
+            means[seen] = view.statistic.means_of(totals[seen] / clients[seen])
+        return [mean if known else None for mean, known in zip(means.tolist(), (clients > 0.0).tolist(), strict=True)]
 
     def position(self, name: str) -> int:
         """The position of the category with that name."""
@@ -101,6 +193,10 @@ class Categories:
         if len(set(positions)) != len(positions):
             raise DuplicateNameError("available", names, "names a category twice", "name each once")
         return np.array(positions, dtype=np.int64)
+
+
+def _kind_of(category: Category) -> Kind:
+    return Kind(category.family, category.bound, category.prior)
 
 
 def _some(names: list[str]) -> str:

@@ -1,57 +1,25 @@
 """Decision: which categories to accept this round, and why.  It never changes after it was made."""
 
-import json
-import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from itertools import compress
 from typing import Any
 
 import numpy as np
+from pydantic_core import to_json
 
 from profitable.agent.categories import Categories
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
+from profitable.agent.verdict import Reasons, Verdict, in_short
+from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, number, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import UnknownCategoryError
-from profitable.kernels.agent_table import Row
+from profitable.kernels.agent_table import Row, indices
 from profitable.kernels.evidence import index
+from profitable.model.posterior import Posterior
 from profitable.policy.policies import Policy
 
 EVIDENCE = int(Row.EVIDENCE)  # looked up in every decision
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One category's part of a decision.
-
-    - `evidence`, `patience`: in nats.  The category is accepted if evidence <= patience and it is not paused.
-    - `index`: the paper's index; index >= threshold means the same as evidence <= patience.  Infinite if nothing limits
-      it.
-    - `mean`: of the rewards as the policy sees them, which may be cut at the bound; for Pareto and Weibull, the mean
-      that fits their statistic.  None without outcomes.
-    - `propensity`: the probability that this round accepts the category.
-    - `next_round`: the next round in which a rejected category can be accepted.  None if it is accepted, paused, or
-      never accepted again (rounds beyond 10^18 count as never).
-    - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
-    """
-
-    name: str
-    accepted: bool
-    evidence: float
-    patience: float
-    index: float
-    threshold: float
-    clients: int
-    mean: float | None
-    propensity: float
-    next_round: int | None
-    waiting: int
-    reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The verdict as JSON-ready values; infinite numbers become None."""
-        return {key: None if value in (math.inf, -math.inf) else value for key, value in asdict(self).items()}
 
 
 class Decision:
@@ -171,7 +139,7 @@ class Decision:
         return self._table.shape[1]
 
     def __iter__(self) -> Iterator[Verdict]:
-        return (self._verdict(column) for column in range(len(self)))
+        return map(Verdict, *self._columns(slice(None)).values())
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._column(name) is not None
@@ -195,87 +163,118 @@ class Decision:
         return int(found[0]) if found.size else None
 
     def _verdict(self, column: int) -> Verdict:
-        numbers = self._table[:, column].tolist()
-        k = column if self._positions is None else int(self._positions[column])
-        view = self._categories.view_of(k)
-        clients, total, evidence = numbers[Row.CLIENTS], numbers[Row.TOTAL], numbers[EVIDENCE]
-        patience = self._limit(column)
-        accepted = self._accepts(column)
-        tolerated = evidence <= patience
-        paused = k in self._paused
-        threshold = numbers[Row.THRESHOLD]
-        shown_index = self._index(column, patience)
-        # Where rounding would make the index disagree with the decision, the decision is right.
-        if tolerated and shown_index < threshold:
-            shown_index = threshold
-        elif not tolerated and shown_index >= threshold:
-            shown_index = math.nextafter(threshold, -math.inf)
-        propensity = math.exp(-evidence) if self.policy.draws and self.round > 1 else float(tolerated)
-        next_round = None if tolerated or paused else self.policy.next_round(evidence, self.round)
-        mean = view.statistic.mean_of(total / clients) if clients > 0 else None
-        verdict = Verdict(
-            name=self._categories.names[k],
-            accepted=accepted,
-            evidence=evidence,
-            patience=patience,
-            index=shown_index,
-            threshold=threshold,
-            clients=int(clients),
-            mean=mean,
-            propensity=0.0 if paused else propensity,
-            next_round=next_round,
-            waiting=int(numbers[Row.WAITING]),
-            reason="",
-        )
-        object.__setattr__(verdict, "reason", self._reason(verdict, paused))
-        return verdict
+        return Verdict(*(values[0] for values in self._columns(slice(column, column + 1)).values()))
 
-    def _index(self, column: int, patience: float) -> float:
-        """The index as the kernel computes it."""
+    def head(self, number: int) -> list[Verdict]:
+        """The verdicts on the first categories."""
+        return list(map(Verdict, *self._columns(slice(number)).values()))
+
+    def interval(self, name: str, share: float) -> tuple[float, float] | None:
+        """Where the mean reward of a category lies with probability `share`, given what was seen; None if nothing was.
+
+        It is the middle of the posterior under Jeffreys' prior, or under the prior of the category.
+
+        >>> import profitable as pb
+        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy="kl-ucb")
+        >>> agent.observe("a", [1, 0, 0, 0])
+        >>> low, high = agent.decide().interval("a", 0.9)
+        >>> round(low, 3), round(high, 3)
+        (0.068, 0.632)
+        """
+        column = self._require(name)
         numbers = self._table[:, column].tolist()
         view = self._categories.view_of(column if self._positions is None else int(self._positions[column]))
-        seen = seen_of(self.policy.rule, view, numbers, EMPTY if self._values is None else self._values[column])
-        return view.statistic.mean_of(index(self.policy.rule, view.law, seen, patience))
+        seen = seen_of(self.policy.rule, view, numbers, EMPTY)
+        if seen.clients <= 0.0:
+            return None
+        posterior = Posterior(view.with_prior(seen.clients, seen.total))
+        return posterior.quantile(0.5 - share / 2.0), posterior.quantile(0.5 + share / 2.0)
 
-    def _reason(self, verdict: Verdict, paused: bool) -> str:
-        if paused:
-            return "paused: not offered until it is resumed"
-        if self.round == 1:
-            return "accepted: in round 1 every category is"
-        against = f"evidence {number(verdict.evidence, 3)} nats against it"
-        limit = (
-            f"this round's draw {number(verdict.patience, 3)}"
-            if self.policy.draws
-            else f"patience {number(verdict.patience, 3)}"
-        )
-        if verdict.accepted:
-            if verdict.clients == 0 and verdict.evidence == 0.0:
-                return "accepted: no outcome is known yet, so nothing speaks against it"
-            if verdict.evidence == 0.0:
-                return f"accepted: the mean of its {number(verdict.clients)} clients is not below the threshold"
-            return f"accepted: {against}, {limit}"
-        if verdict.next_round is None:
-            return f"skipped: {against}, {limit}; it will not be accepted again at this threshold"
-        if self.policy.rule.is_posterior and verdict.patience <= 0.0:
-            return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
-        if self.policy.draws:
-            return (
-                f"skipped: {against}, {limit}; accepted with probability {number(verdict.propensity, 3)} in each round"
-            )
-        return f"skipped: {against}, {limit}; it can be accepted again in round {number(verdict.next_round)}"
+    def _columns(self, chosen: slice) -> dict[str, list[Any]]:
+        """The fields of `Verdict` for some of the categories, as columns in their order."""
+        table = self._table[:, chosen]
+        positions = np.arange(len(self))[chosen] if self._positions is None else self._positions[chosen]
+        evidence, patience = table[EVIDENCE], self.patience[chosen]
+        tolerated = evidence <= patience
+        paused = np.isin(positions, list(self._paused)) if self._paused else np.zeros(positions.size, dtype=bool)
+        threshold = table[Row.THRESHOLD]
+        shown = self._indices(chosen, positions)
+        # Where rounding would make the index disagree with the decision, the decision is right.
+        shown = np.where(tolerated, np.maximum(shown, threshold), np.minimum(shown, np.nextafter(threshold, -np.inf)))
+        draws = self.policy.draws and self.round > 1
+        propensity = np.where(paused, 0.0, np.exp(-evidence) if draws else tolerated.astype(np.float64))
+        waits = np.flatnonzero(~tolerated & ~paused)
+        next_round: list[int | None] = [None] * positions.size
+        for place, found in zip(waits.tolist(), self.policy.next_rounds(evidence[waits], self.round), strict=True):
+            next_round[place] = found
+        names = self._categories.names
+        columns: dict[str, list[Any]] = {
+            "name": [names[k] for k in positions.tolist()],
+            "accepted": (tolerated & ~paused).tolist(),
+            "evidence": evidence.tolist(),
+            "patience": patience.tolist(),
+            "index": shown.tolist(),
+            "threshold": threshold.tolist(),
+            "clients": table[Row.CLIENTS].astype(np.int64).tolist(),
+            "mean": self._categories.means(positions, table[Row.CLIENTS], table[Row.TOTAL]),
+            "propensity": propensity.tolist(),
+            "next_round": next_round,
+            "waiting": table[Row.WAITING].astype(np.int64).tolist(),
+        }
+        needed = ("accepted", "evidence", "patience", "clients", "propensity", "next_round")
+        why = Reasons(self.policy, self.round).why
+        columns["reason"] = list(map(why, *(columns[key] for key in needed), paused.tolist()))
+        return columns
+
+    def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:
+        """The paper's index of some categories, as the kernel computes it, [M]."""
+        categories, rule = self._categories, self.policy.rule
+        table, limits = np.ascontiguousarray(self._table[:, chosen]), np.array(self.patience[chosen])
+        which, out = categories.which()[positions], np.empty(positions.size)
+        if self._values is None:
+            indices(table, which, np.array(categories.view_rows), limits, out)
+        else:
+            columns: list[list[float]] = table.T.tolist()
+            for i, kept in enumerate(self._values[chosen]):
+                view = categories.view_of(int(positions[i]))
+                out[i] = index(rule, view.law, seen_of(rule, view, columns[i], kept), limits[i])
+        for view, mask in categories.by_view(positions):
+            out[mask] = view.statistic.means_of(out[mask])
+        return out
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as JSON-ready values: round, policy, and one entry per category."""
+        """The decision as JSON-ready values: round, policy, and one entry per category; infinite numbers are None."""
+        columns = self.to_columns()
+        rows = zip(*columns["columns"].values(), strict=True)
+        keys = tuple(columns["columns"])
         return {
             "round": self.round,
             "policy": str(self.policy),
             "accepted": list(self.accepted),
-            "categories": [verdict.to_dict() for verdict in self],
+            "categories": [dict(zip(keys, row, strict=True)) for row in rows],
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as a JSON text, for a decision log."""
-        return json.dumps(self.to_dict(), allow_nan=False)
+    def to_columns(self) -> dict[str, Any]:
+        """The same with one list for each field of `Verdict`, in the order of `names`: smaller for many categories.
+
+        >>> import profitable as pb
+        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy="kl-ucb")
+        >>> log = agent.decide().to_columns()
+        >>> log["round"], log["columns"]["name"], log["columns"]["accepted"]
+        (1, ['a'], [True])
+        """
+        columns = self._columns(slice(None))
+        for key in ("evidence", "patience", "index", "mean"):
+            columns[key] = [None if value is None or value - value != 0.0 else value for value in columns[key]]
+        return {"round": self.round, "policy": str(self.policy), "columns": columns}
+
+    def to_json(self, *, columns: bool = False) -> str:
+        """`to_dict`, or `to_columns`, as a JSON text for a decision log."""
+        return to_json(self.to_columns() if columns else self.to_dict()).decode()
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The decision as a dataframe with one row for each category; see `Agent.to_frame` for `backend`."""
+        return frame_of({"round": [self.round] * len(self), **self._columns(slice(None))}, backend)
 
     def _caption(self) -> str:
         count = int(np.count_nonzero(self.accepted_mask))
@@ -283,17 +282,9 @@ class Decision:
 
     def _rows(self) -> list[list[str]]:
         rows: list[list[str]] = []
-        for column in range(min(len(self), ROWS_SHOWN)):
-            verdict = self._verdict(column)
-            numbers = (
-                verdict.clients,
-                verdict.mean,
-                verdict.threshold,
-                verdict.index,
-                verdict.evidence,
-                verdict.patience,
-            )
-            rows.append([verdict.name, *map(number, numbers), number(verdict.propensity, 3), _short(verdict)])
+        for each in self.head(ROWS_SHOWN):
+            numbers = map(number, (each.clients, each.mean, each.threshold, each.index, each.evidence, each.patience))
+            rows.append([each.name, *numbers, number(each.propensity, 3), in_short(each)])
         return rows
 
     _HEADERS = ("category", "clients", "mean", "threshold", "index", "evidence", "patience", "propensity", "decision")
@@ -310,12 +301,3 @@ class Decision:
 
     def _repr_html_(self) -> str:
         return html_table(self._caption() + self._rest(), self._HEADERS, self._rows())
-
-
-def _short(verdict: Verdict) -> str:
-    """The decision in a word or two; the numbers beside it say the rest."""
-    if verdict.accepted:
-        return "accepted"
-    if verdict.next_round is None:
-        return "paused" if verdict.reason.startswith("paused") else "skipped for good"
-    return f"skipped, next chance in round {number(verdict.next_round)}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from profitable.agent.decision import Verdict
+from profitable.agent.verdict import Verdict
 from profitable.common.text_tables import money, number
 from profitable.model.category import Category
 from profitable.policy.policies import Policy

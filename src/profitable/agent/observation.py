@@ -4,6 +4,8 @@ import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +30,7 @@ from profitable.kernels.view import Support
 from profitable.model.category import Category
 from profitable.model.view import View
 
-Rewards = float | Sequence[float] | FloatArray
+Rewards = float | Decimal | Sequence[float] | Sequence[Decimal] | npt.NDArray[Any]
 PLAIN = {int, float}
 FLOAT64 = np.dtype(np.float64)
 
@@ -37,8 +39,8 @@ FLOAT64 = np.dtype(np.float64)
 class Batch:
     """Outcomes of some clients of one category: the rewards one by one, or their count and total.
 
-    `costs` are what accepting these clients really cost: one by one, or in total except for loans.  Without them, each
-    client costs the category's price.
+    `costs` are what accepting these clients really cost: a list with one cost for each client or, except for loans, a
+    single number for all of them.  Without them, each client costs the category's price.
     """
 
     rewards: Rewards | None = None
@@ -60,54 +62,78 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
         return _read_sum(batch, category, view, rule)
     if batch.count is not None or batch.total is not None:
         raise ParameterError("count", batch.count, "is given beside rewards", "give either rewards or count and total")
-    rewards = reward_array(batch.rewards, category)
+    name = category.name
+    rewards = reward_array(batch.rewards, name)
     bad, sums = digest_row(row, rewards)
     if bad >= 0:
-        raise reward_error(category, rewards[bad].item(), view.support)
+        raise reward_error(name, rewards[bad].item(), view.support)
     revenue = sums.revenue * category.worth
     if batch.costs is None:
         cost = rewards.size * category.price
     else:
-        costs = _costs(batch.costs, category)
+        costs = _costs(batch.costs, category, rewards.size)
         cost = float(costs.sum())
         if category.amount is not None:
             if costs.size != rewards.size:
                 raise _unpaired(category, batch.costs)
             # What comes back is (1 + rate) times the amount of that very loan.
             revenue = float(rewards @ costs) * (category.worth / category.amount)
-        elif costs.size not in (1, rewards.size):
-            remedy = f"give {rewards.size} costs, or their total"
-            raise ParameterError("costs", batch.costs, "do not fit the rewards", remedy, category.name)
     values = DistinctRewards.of(view.statistic.of_rewards(rewards)) if rule.needs_values else None
     return Entry(sums._replace(revenue=revenue, cost=cost), values)
 
 
-def reward_array(values: Any, category: Category, what: str = "rewards") -> FloatArray:
-    """One reward or several as an array [M] of doubles; RewardError if they are not numbers."""
+def plain_rewards(values: Any, name: str) -> list[float]:
+    """One reward or several as a list of numbers; RewardError if they are not numbers."""
+    if values.__class__ is list and values and {*map(type, values)} <= PLAIN:  # the everyday case, made fast
+        return values
+    return reward_array(values, name).tolist()
+
+
+def reward_array(values: Any, name: str, what: str = "rewards") -> FloatArray:
+    """One reward or several as an array [M] of doubles; RewardError if they are not numbers.
+
+    Databases return decimal numbers, or arrays of Python objects.
+
+    >>> reward_array([Decimal("0.25"), 1], "a")
+    array([0.25, 1.  ])
+    """
     if values.__class__ is list and values and {*map(type, values)} <= PLAIN:  # the everyday case, made fast
         with contextlib.suppress(OverflowError):
             return np.array(values, FLOAT64)
+    masked = isinstance(values, np.ma.MaskedArray)
     try:
         array: npt.NDArray[Any] = np.asarray(values)
-        masked = isinstance(values, np.ma.MaskedArray)
-    except (ValueError, TypeError):
+        if array.dtype.kind == "O" and array.ndim <= 1:
+            array = np.array([_plain(value) for value in array.reshape(-1)]).reshape(array.shape)
+    except (ValueError, TypeError, OverflowError):
         masked, array = True, np.empty(0)
     if masked or array.dtype.kind not in "biuf" or array.ndim > 1:
         problem = "is not a list of numbers"
-        raise RewardError(what, values, problem, "give numbers, one per client", category.name)
+        raise RewardError(what, values, problem, "give numbers, one per client", name)
     if not array.ndim:
         array = array.reshape(1)
     if not len(array):
-        raise EmptyObservationError(what, values, "is empty", "give at least one client, or do not call", category.name)
+        raise EmptyObservationError(what, values, "is empty", "give at least one client, or do not call", name)
     return array.astype(np.float64)
 
 
-def _costs(values: Rewards, category: Category) -> FloatArray:
-    costs = reward_array(values, category, "costs")
-    bad = np.flatnonzero(~((costs >= 0.0) & (costs <= check.LARGEST)))
+def _plain(value: object) -> float:
+    if isinstance(value, Real | Decimal):
+        return float(value)
+    raise TypeError
+
+
+def _costs(values: Rewards, category: Category, clients: float) -> FloatArray:
+    """The costs of some clients, [clients], or what they cost together, [1]."""
+    costs = reward_array(values, category.name, "costs")
+    least = -check.LARGEST if category.price < 0.0 else 0.0  # where accepting pays, a cost may be negative
+    bad = np.flatnonzero(~((costs >= least) & (costs <= check.LARGEST)))
     if bad.size:
-        remedy = "give finite amounts, 0 or more"
+        remedy = "give finite amounts" if least else "give finite amounts, 0 or more"
         raise ParameterError("costs", costs[bad[0]].item(), "is no cost", remedy, category.name)
+    if np.ndim(values) and costs.size != clients:  # type: ignore[arg-type]
+        remedy = f"give {clients:g} costs, or one number for all of them"
+        raise ParameterError("costs", values, f"do not fit the {clients:g} clients", remedy, category.name)
     return costs
 
 
@@ -121,9 +147,9 @@ def _unpaired(category: Category, costs: object) -> SumNotEnoughError:
     )
 
 
-def reward_error(category: Category, value: float, support: Support, field: str = "reward") -> RewardError:
+def reward_error(name: str, value: float, support: Support, field: str = "reward") -> RewardError:
     """The error that says what is wrong with a reward that the kernels refused."""
-    name, remedy = category.name, f"give {support}"
+    remedy = f"give {support}"
     if math.isnan(value) or math.isinf(value):
         return NotFiniteRewardError(field, value, "is not a finite number", remedy, name)
     if value < 0.0 <= support.low:
@@ -160,14 +186,14 @@ def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry
             if support.high == math.inf
             else f"each is {support}, so the total is {low:g} to {high:g}"
         )
-        error = reward_error(category, total, support, "total")
+        error = reward_error(name, total, support, "total")
         raise type(error)("total", batch.total, f"cannot be the sum of {count:g} rewards", each, name)
     if batch.costs is None:
         cost = count * category.price
     elif category.amount is not None:
         raise _unpaired(category, batch.costs)
     else:
-        cost = float(_costs(batch.costs, category).sum())
+        cost = float(_costs(batch.costs, category, count).sum())
     values = DistinctRewards(np.array([0.0, 1.0]), np.array([count - total, total]))
     # Zeros and ones are their own squares.  Where squares are needed, sums of other rewards were refused above.
     sums = Sums(count, total, squares=total, revenue=total * category.worth, cost=cost)

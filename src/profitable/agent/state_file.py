@@ -1,141 +1,116 @@
-"""The agent's file: JSON with a format version, checked strictly on the way in, written whole or not at all.
+"""The agent's file: JSON with a format version and a checksum, written whole or not at all.
 
-Besides the agent itself, only this module uses an agent's private attributes.
+What is written has passed the checks that it will be read with: the same models (`state_record.py`) and the same look
+at the sums (`_check`).  Besides the agent itself, only this module uses an agent's private attributes.
 """
 
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
 from profitable import version
 from profitable.agent.agent import Agent
+from profitable.agent.categories import Categories, Kind, Terms
 from profitable.agent.distinct_rewards import DistinctRewards
+from profitable.agent.draws import ExponentialStream
+from profitable.agent.ledger import Ledger
+from profitable.agent.state_format_1 import upgraded
+from profitable.agent.state_record import (
+    AGENT_FORMAT,
+    AGENT_FORMAT_VERSION,
+    COUNTS,
+    SUMS,
+    Columns,
+    Header,
+    KindRecord,
+    PriorRecord,
+    StateRecord,
+)
 from profitable.common import check
-from profitable.common.files import replace_file
+from profitable.common.files import checksum_of, replace_file
+from profitable.common.types import IntArray
 from profitable.errors import BrokenStateError, NewerStateError, ProfitableError, StateFileError
 from profitable.kernels.agent_table import Row
-from profitable.model.category import Category
+from profitable.model.category import is_text
 from profitable.model.families import FAMILIES
 from profitable.model.family import Family
-from profitable.model.prior import Kind, Prior
-from profitable.model.view import View
+from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 
-AGENT_FORMAT = "profitable-agent"
-AGENT_FORMAT_VERSION = 1
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, le=10**15)]
-Round = Annotated[int, Field(ge=0, le=10**18)]
+BACKUP = "restore the file from a backup"
+CHECKSUM = b'"checksum": "'
 
 
-_ROWS = {
-    "clients": Row.CLIENTS,
-    "total": Row.TOTAL,
-    "carry": Row.CARRY,
-    "squares": Row.SQUARES,
-    "squares_carry": Row.SQUARES_CARRY,
-    "waiting": Row.WAITING,
-    "revenue": Row.REVENUE,
-    "cost": Row.COST,
-}
+def path_of(path: str | os.PathLike[str]) -> Path:
+    """`path` as a Path; StateFileError if no file can have that name."""
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise StateFileError("path", path, "is no file name", "give the path of a file")
+    return Path(path)
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class Header(BaseModel):
-    """The two fields that every version of the format has."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-    format: Literal["profitable-agent"]
-    format_version: int
-
-
-class PriorRecord(_Record):
-    """A prior."""
-
-    kind: Kind
-    first: Finite
-    second: Finite
-
-
-class SampleRecord(_Record):
-    """The distinct rewards that KL-Emp-UCB-4P remembers."""
-
-    values: list[Finite]
-    counts: list[Annotated[int, Field(gt=0)]]
-
-
-class CategoryRecord(_Record):
-    """A category and what was observed of it.  A field that the file leaves out has the default given here."""
-
-    name: str
-    family: str
-    parameters: dict[str, Finite] = {}
-    threshold: Finite
-    bound: Finite | None = None
-    worth: Finite = 1.0
-    amount: Finite | None = None
-    prior: PriorRecord | None = None
-    paused: bool = False
-    clients: Count = 0
-    total: Finite = 0.0
-    carry: Finite = 0.0
-    squares: NotNegative = 0.0
-    squares_carry: Finite = 0.0
-    waiting: Count = 0
-    revenue: Finite = 0.0
-    cost: NotNegative = 0.0
-    sample: SampleRecord | None = None
-
-
-class RandomRecord(_Record):
-    """Where the sequence of Thompson's exponential draws stands."""
-
-    generator: Literal["PCG64"]
-    state: Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
-    increment: Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
-    buffered: Annotated[int, Field(ge=0, le=1 << 20)]
-    used: Count
-
-
-class StateRecord(_Record):
-    """The whole file."""
-
-    format: Literal["profitable-agent"]
-    format_version: Literal[1]
-    package_version: str
-    policy: str
-    policy_prior: PriorRecord | None = None
-    round: Round
-    random: RandomRecord
-    categories: Annotated[list[CategoryRecord], Field(min_length=1)]
+# ---------------------------------------------------------------------------------------------- writing
 
 
 def save(agent: Agent, path: Path) -> None:
     """Write the agent to `path`, whole or not at all."""
-    _check_registered("policy", agent.policy.name, type(agent.policy), POLICIES)
-    for family in {type(category.family) for category in agent._categories.all}:
-        _check_registered("family", family.name, family, FAMILIES)
+    text = text_of(record_of(agent))
     try:
-        replace_file(path, lambda temporary: _write_lines(temporary, agent))
+        replace_file(path, lambda temporary: temporary.write_bytes(text))
     except OSError as error:
         problem = f"cannot be written ({(error.strerror or 'unknown reason').lower()})"
-        raise StateFileError("path", str(path), problem, "choose a folder that exists and is writable") from None
+        raise StateFileError("path", str(path), problem, "choose a file in a folder that is writable") from None
 
 
-def _write_lines(path: Path, agent: Agent) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(lines(agent))
+def record_of(agent: Agent) -> StateRecord:
+    """The agent as a checked record; StateFileError if it could not be read back."""
+    ledger = agent._ledger
+    categories, table, policy = ledger.categories, ledger.table, agent.policy
+    _check_registered("policy", policy.name, type(policy), POLICIES)
+    used: list[int] = np.unique(categories.which()).tolist()
+    kinds = [list(categories.kinds)[number] for number in used]
+    for kind in kinds:
+        _check_registered("family", kind.family.name, type(kind.family), FAMILIES)
+    amounts = categories.amounts()
+    columns: dict[str, Any] = {
+        "name": categories.names,
+        "kind": np.searchsorted(used, categories.which()).tolist(),
+        "threshold": table[Row.THRESHOLD].tolist(),
+        "worth": table[Row.WORTH].tolist() if (table[Row.WORTH] != 1.0).any() else None,
+        "amount": amounts if any(amount is not None for amount in amounts) else None,
+        "paused": [k in agent._paused for k in range(len(agent))] if agent._paused else None,
+    }
+    columns |= {key: table[row].astype(np.int64).tolist() for key, row in COUNTS.items() if table[row].any()}
+    columns |= {key: table[row].tolist() for key, row in SUMS.items() if table[row].any()}
+    if ledger.values is not None:
+        columns["sample"] = [
+            {"values": kept.values.tolist(), "counts": kept.counts.astype(np.int64).tolist()} for kept in ledger.values
+        ]
+    try:
+        record = StateRecord.model_validate(
+            {
+                "format": AGENT_FORMAT,
+                "format_version": AGENT_FORMAT_VERSION,
+                "package_version": version.VERSION,
+                "policy": str(policy),
+                "policy_prior": _prior_record(getattr(policy, "prior", None)),
+                "round": agent.round,
+                "random": {"generator": "PCG64", **agent._stream.dump()},
+                "kinds": [_kind_record(kind) for kind in kinds],
+                "columns": columns,
+            }
+        )
+        _check(ledger)
+    except (ValidationError, BrokenStateError) as error:
+        reason = _first(error) if isinstance(error, ValidationError) else str(error).rstrip(".")
+        problem = f"cannot be saved, because it could not be read back: {reason}"
+        raise StateFileError("agent", repr(agent), problem, "undo the last change") from None
+    return record
 
 
 def _check_registered(field: str, name: str, kind: type, known: Mapping[str, type]) -> None:
@@ -147,62 +122,29 @@ def _check_registered(field: str, name: str, kind: type, known: Mapping[str, typ
         )
 
 
-def path_of(path: str | os.PathLike[str]) -> Path:
-    """`path` as a Path; StateFileError if no file can have that name."""
-    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
-        raise StateFileError("path", path, "is no file name", "give the path of a file")
-    return Path(path)
+def _prior_record(prior: Prior | None) -> dict[str, Any] | None:
+    return None if prior is None else asdict(prior)
 
 
-def lines(agent: Agent) -> Iterator[str]:
-    """The file's text: a line for each field of the header, a line for each category."""
-    header = {
-        "format": AGENT_FORMAT,
-        "format_version": AGENT_FORMAT_VERSION,
-        "package_version": version.VERSION,
-        "policy": str(agent.policy),
-        "policy_prior": None if (prior := getattr(agent.policy, "prior", None)) is None else asdict(prior),
-        "round": agent.round,
-        "random": {"generator": "PCG64", **agent._stream.dump()},
-    }
-    yield "{\n"
-    for key, value in header.items():
-        yield f'"{key}": {json.dumps(value)},\n'
-    yield '"categories": [\n'
-    for k in range(len(agent)):
-        yield json.dumps(_row(agent, k), ensure_ascii=False, allow_nan=False)
-        yield ",\n" if k + 1 < len(agent) else "\n"
-    yield "]\n}\n"
+def _kind_record(kind: Kind) -> dict[str, Any]:
+    record = {"family": kind.family.name, "parameters": kind.family.parameters, "bound": kind.bound}
+    return {**record, "prior": _prior_record(kind.prior)}
 
 
-def _row(agent: Agent, k: int) -> dict[str, Any]:
-    """A category's record, without the fields that have their default value."""
-    category = agent._categories.all[k]
-    numbers = agent._table[:, k].tolist()
-    row: dict[str, Any] = {"name": category.name, "family": category.family.name}
-    if parameters := category.family.parameters:
-        row["parameters"] = parameters
-    row["threshold"] = category.threshold
-    if category.bound is not None:
-        row["bound"] = category.bound
-    if category.worth != 1.0:
-        row["worth"] = category.worth
-    if category.amount is not None:
-        row["amount"] = category.amount
-    if category.prior is not None:
-        row["prior"] = asdict(category.prior)
-    if k in agent._paused:
-        row["paused"] = True
-    row["clients"] = int(numbers[Row.CLIENTS])
-    for key in ("total", "carry", "squares", "squares_carry", "revenue", "cost"):
-        if numbers[_ROWS[key]]:
-            row[key] = numbers[_ROWS[key]]
-    if numbers[Row.WAITING]:
-        row["waiting"] = int(numbers[Row.WAITING])
-    if agent._values is not None:
-        sample = agent._values[k]
-        row["sample"] = {"values": sample.values.tolist(), "counts": [int(count) for count in sample.counts]}
-    return row
+def text_of(record: StateRecord) -> bytes:
+    """The file's text: a line for each field and each column, and the checksum of all that stands before it."""
+    head = record.model_dump(exclude={"kinds", "columns"})
+    kinds = [each.model_dump(exclude_defaults=True) for each in record.kinds]
+    columns = record.columns.model_dump(exclude_none=True)
+    body = b"{\n" + _lines({**head, "kinds": kinds}) + b',\n"columns": {\n' + _lines(columns) + b"\n},\n"
+    return body + CHECKSUM + checksum_of(body).encode() + b'"\n}\n'
+
+
+def _lines(fields: Mapping[str, Any]) -> bytes:
+    return b",\n".join(b'"%s": %s' % (key.encode(), to_json(value)) for key, value in fields.items())
+
+
+# ---------------------------------------------------------------------------------------------- reading
 
 
 def load(path: Path) -> Agent:
@@ -212,20 +154,29 @@ def load(path: Path) -> Agent:
     except OSError as error:
         problem = f"cannot be read ({(error.strerror or 'unknown reason').lower()})"
         raise StateFileError("path", str(path), problem, "give the file that Agent.save wrote") from None
-    remedy = "give a file that Agent.save wrote, or restore it from a backup"
     try:
-        header = Header.model_validate_json(text)
-        if header.format_version > AGENT_FORMAT_VERSION:
-            theirs, ours = header.format_version, f"profitable {version.VERSION} reads up to {AGENT_FORMAT_VERSION}"
-            problem = f"has format version {theirs}, and {ours}"
-            raise NewerStateError("path", str(path), problem, "upgrade profitable, or use the version that wrote it")
-        return restore(StateRecord.model_validate_json(text))
-    except ValidationError as error:
-        raise BrokenStateError("path", str(path), f"is no saved agent: {_first(error)}", remedy) from None
-    except StateFileError:
+        return restore(_parse(text, path))
+    except NewerStateError:
         raise
-    except ProfitableError as error:
-        raise BrokenStateError("path", str(path), f"is no saved agent: {error}".rstrip("."), remedy) from None
+    except (ProfitableError, ValueError) as error:  # pydantic's errors and the parser's are ValueErrors
+        reason = _first(error) if isinstance(error, ValidationError) else str(error).rstrip(".")
+        remedy = "give a file that Agent.save wrote, or restore it from a backup"
+        raise BrokenStateError("path", str(path), f"is no saved agent: {reason}", remedy) from None
+
+
+def _parse(text: bytes, path: Path) -> StateRecord:
+    content = from_json(text)
+    header = Header.model_validate(content)
+    if header.format_version > AGENT_FORMAT_VERSION:
+        theirs, ours = header.format_version, f"profitable {version.VERSION} reads up to {AGENT_FORMAT_VERSION}"
+        problem = f"has format version {theirs}, and {ours}"
+        raise NewerStateError("path", str(path), problem, "upgrade profitable, or use the version that wrote it")
+    if header.format_version == 1:
+        return upgraded(content)
+    given = content.pop("checksum", None)
+    if given != checksum_of(text[: text.rfind(CHECKSUM)]):
+        raise BrokenStateError("checksum", given, "does not fit the content, so the file was altered", BACKUP)
+    return StateRecord.model_validate(content)
 
 
 def _first(error: ValidationError) -> str:
@@ -235,54 +186,83 @@ def _first(error: ValidationError) -> str:
     return f"at {place}, {message}" if place else message
 
 
-def restore(state: StateRecord) -> Agent:
+def restore(record: StateRecord) -> Agent:
     """The agent that a record describes."""
-    categories = [_category(record) for record in state.categories]
-    policy = Policy.parse(state.policy)
-    if state.policy_prior is not None:
+    columns = record.columns
+    policy = Policy.parse(record.policy)
+    if record.policy_prior is not None:
         if not isinstance(policy, Bayesian):
-            raise BrokenStateError("policy_prior", state.policy, "has no prior", "restore the file from a backup")
-        policy = replace(policy, prior=_prior(state.policy_prior))
-    agent = Agent(categories, policy=policy, seed=0)
-    draws = state.random
-    if draws.used > draws.buffered or max(int(draws.state), int(draws.increment)) >= 1 << 128:
-        raise BrokenStateError("random", draws.state, "is no state of the generator", "restore the file from a backup")
-    agent._stream.restore(
-        state=int(draws.state), increment=int(draws.increment), buffered=draws.buffered, used=draws.used
-    )
-    agent._round = state.round
-    agent._paused = frozenset(k for k, record in enumerate(state.categories) if record.paused)
-    table = agent._table
-    for name, row in _ROWS.items():
-        table[row, : len(agent)] = [getattr(record, name) for record in state.categories]
-    for k, record in enumerate(state.categories):
-        if not agent._categories.view_of(k).can_sum_to(record.clients, record.total):
-            problem = f"cannot be the sum over {record.clients} clients"
-            remedy = "restore the file from a backup"
-            raise BrokenStateError("total", record.total, problem, remedy, record.name)
-    if agent._values is not None:
-        agent._values = [_sample(record, agent._categories.view_of(k)) for k, record in enumerate(state.categories)]
-    agent._renew(np.arange(len(agent)))
+            raise BrokenStateError("policy_prior", record.policy, "has no prior", BACKUP)
+        policy = replace(policy, prior=_prior(record.policy_prior))
+    ledger = Ledger(_categories(record, policy))
+    table = ledger.table
+    table[Row.THRESHOLD] = columns.threshold
+    table[Row.WORTH] = columns.column("worth", 1.0)
+    amounts = np.array(columns.column("amount", None), dtype=np.float64)
+    table[Row.PRICE] = np.where(np.isnan(amounts), table[Row.THRESHOLD] * table[Row.WORTH], amounts)
+    for name, row in {**COUNTS, **SUMS}.items():
+        table[row] = columns.column(name, 0)
+    if ledger.values is not None:
+        if columns.sample is None:
+            raise BrokenStateError("sample", None, "is missing", BACKUP)
+        ledger.values = [
+            DistinctRewards(np.array(kept.values), np.array(kept.counts, dtype=np.float64)) for kept in columns.sample
+        ]
+    _check(ledger)
+    ledger.renew(np.arange(len(ledger)))
+    agent = Agent.__new__(Agent)
+    paused = np.flatnonzero(columns.column("paused", False)).tolist()
+    agent._begin(ledger, _stream(record), round=record.round, paused=paused)
     return agent
 
 
-def _category(record: CategoryRecord) -> Category:
-    return Category(
-        record.name,
-        _family(record),
-        threshold=record.threshold,
-        bound=record.bound,
-        worth=record.worth,
-        prior=_prior(record.prior),
-        amount=record.amount,
-    )
+def _stream(record: StateRecord) -> ExponentialStream:
+    draws = record.random
+    if draws.used > draws.buffered or max(int(draws.state), int(draws.increment)) >= 1 << 128:
+        raise BrokenStateError("random", draws.state, "is no state of the generator", BACKUP)
+    stream = ExponentialStream(0)
+    stream.restore(state=int(draws.state), increment=int(draws.increment), buffered=draws.buffered, used=draws.used)
+    return stream
+
+
+def _categories(record: StateRecord, policy: Policy) -> Categories:
+    columns, size = record.columns, len(record.columns.name)
+    torn = [name for name, column in columns if column is not None and len(column) != size]
+    which = np.array(columns.kind, dtype=np.int64)
+    if torn or which.max() >= len(record.kinds):
+        raise BrokenStateError("columns", torn or "kind", "are torn", BACKUP)
+    if not all(map(str.strip, columns.name)) or not is_text("".join(columns.name)):
+        raise BrokenStateError("name", "", "is not a name", BACKUP)
+    kinds = [Kind(_family(each), each.bound, _prior(each.prior)) for each in record.kinds]
+    shared = [kinds[number] for number in columns.kind]
+    worths, amounts = columns.column("worth", 1.0), columns.column("amount", None)
+    terms = list(map(Terms, shared, columns.threshold, worths, amounts))
+    categories = Categories(policy)
+    numbers = np.zeros(len(kinds), dtype=np.int64)
+    for number in range(len(kinds)):
+        for k in _extremes(columns, np.flatnonzero(which == number)):
+            numbers[number] = categories.add_kind(terms[k].named(columns.name[k]))
+    categories.add_terms(columns.name, terms, numbers[which].tolist())
+    return categories
+
+
+def _extremes(columns: Columns, positions: IntArray) -> set[int]:
+    """Those of some categories whose terms are the largest or smallest: if they are legal, all between them are."""
+    found: set[int] = set()
+    for column in (columns.threshold, columns.worth, columns.amount):
+        if column is not None:
+            values = np.array(column, dtype=np.float64)[positions]
+            known = positions[~np.isnan(values)]
+            values = values[~np.isnan(values)]
+            found |= {int(known[place(values)]) for place in (np.argmin, np.argmax) if values.size}
+    return found
 
 
 def _prior(record: PriorRecord | None) -> Prior | None:
     return None if record is None else Prior(record.kind, record.first, record.second)
 
 
-def _family(record: CategoryRecord) -> Family:
+def _family(record: KindRecord) -> Family:
     if record.family not in FAMILIES:
         raise BrokenStateError("family", record.family, "is unknown", f"choose from {', '.join(FAMILIES)}")
     parameters: dict[str, Any] = dict(record.parameters)
@@ -292,16 +272,25 @@ def _family(record: CategoryRecord) -> Family:
         return FAMILIES[record.family](**parameters)
     except TypeError:
         problem = f"does not take the parameters {sorted(parameters)}"
-        raise BrokenStateError("family", record.family, problem, "restore the file from a backup") from None
+        raise BrokenStateError("family", record.family, problem, BACKUP) from None
 
 
-def _sample(record: CategoryRecord, view: View) -> DistinctRewards:
-    kept = record.sample
-    if kept is None or len(kept.values) != len(kept.counts) or sum(kept.counts) != record.clients:
-        raise BrokenStateError("sample", record.name, "is missing or torn", "restore the file from a backup")
-    sample = DistinctRewards(np.array(kept.values), np.array(kept.counts, dtype=np.float64))
-    low, high = view.statistic_range
-    inside = all(low <= value <= high for value in kept.values) and kept.values == sorted(set(kept.values))
-    if not inside or not np.isclose(sample.values @ sample.counts, record.total, rtol=1e-9, atol=1e-9):
-        raise BrokenStateError("sample", record.name, "does not fit the total", "restore the file from a backup")
-    return sample
+def _check(ledger: Ledger) -> None:
+    """BrokenStateError for sums that no clients can have, and for samples that do not fit them."""
+    categories, table = ledger.categories, ledger.table
+    clients, totals = table[Row.CLIENTS], table[Row.TOTAL]
+    for view, chosen in categories.by_view(np.arange(len(ledger))):
+        impossible = chosen.copy()
+        impossible[chosen] = ~view.can_sum_each_to(clients[chosen], totals[chosen])
+        if impossible.any():
+            k = int(np.argmax(impossible))
+            problem = f"cannot be the sum over {clients[k]:g} clients"
+            raise BrokenStateError("total", float(totals[k]), problem, BACKUP, categories.names[k])
+    for k, kept in enumerate(ledger.values or ()):
+        low, high = categories.view_of(k).statistic_range
+        name, values, counts = categories.names[k], kept.values, kept.counts
+        if values.size != counts.size or counts.sum() != clients[k]:
+            raise BrokenStateError("sample", values.size, "is torn", BACKUP, name)
+        inside = bool(((values >= low) & (values <= high)).all() and (np.diff(values) > 0.0).all())
+        if not inside or not np.isclose(values @ counts, totals[k], rtol=1e-9, atol=1e-9):
+            raise BrokenStateError("sample", values.size, "does not fit the total", BACKUP, name)

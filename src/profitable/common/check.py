@@ -1,5 +1,6 @@
 """Checks of the numbers that callers pass: a bad one becomes a ParameterError."""
 
+from decimal import Decimal
 from numbers import Real
 from typing import TypeGuard
 
@@ -10,7 +11,12 @@ MOST = 10**15  # the same for counts, so that they stay exact as floats
 
 
 def number(value: object) -> float | None:
-    """`value` as a plain number, or None if it is no real number.  NumPy's numbers count, True and False do not."""
+    """`value` as a plain number, or None if it is no real number.
+
+    NumPy's numbers and decimal ones count, True and False do not.
+    """
+    if isinstance(value, Decimal):
+        return None if value.is_snan() else float(value)
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     plain = getattr(value, "item", None)  # comparing a float32 with a large double would warn

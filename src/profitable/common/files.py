@@ -1,5 +1,6 @@
 """Files that are replaced as a whole: whatever happens, a reader finds the old one or the new one.  Checksums."""
 
+import errno
 import hashlib
 import json
 import os
@@ -12,7 +13,13 @@ from profitable.errors import ParameterError
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
-    """Replace `path` in one step by a file that `write` fills; returns `path`."""
+    """Replace `path` in one step by a file that `write` fills; returns `path`.
+
+    A link stays, and the file that it points to is replaced.  OSError for what is no regular file, as a device.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "not a regular file")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
     temporary = Path(name)

@@ -9,7 +9,7 @@ ROWS_SHOWN = 20  # a decision over a million categories prints like one over twe
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with a few significant digits; thousands are set apart.
+    """A number with a few significant digits; thousands are separated by spaces.
 
     >>> number(1234567), number(0.000123456), number(float("inf")), number(None)
     ('1 234 567', '0.0001235', 'inf', '-')

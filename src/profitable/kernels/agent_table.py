@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profitable.common.check import LARGEST
+from profitable.common.check import LARGEST, MOST
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.compile import kernel
-from profitable.kernels.evidence import Seen, evidence
+from profitable.kernels.evidence import Seen, evidence, index
 from profitable.kernels.exact import exact_product, exact_sum
 from profitable.kernels.statistic import statistic_of
 from profitable.kernels.view import CodedView, is_legal, view_of
@@ -40,6 +40,8 @@ class Row(IntEnum):
     SQUARES_CARRY = 13
 
 
+NONE = -1  # no reward was refused
+FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(Row.REVENUE)  # a decision keeps a copy of the rows before this one
 
 
@@ -163,7 +165,9 @@ def arrive(table: FloatArray, k: int, count: float) -> None:
 
 @kernel
 def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray) -> int:
-    """Check rewards and add them at the category's own price; the position of the first illegal one, or -1."""
+    """Check rewards and add them at the category's own price; NONE, FULL, or the position of the first illegal one."""
+    if table[Row.CLIENTS, k] + rewards.size > MOST:
+        return FULL
     view = view_of(view_row)
     bad, batch = digest(view, rewards)
     if bad < 0:
@@ -172,3 +176,42 @@ def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray)
         _add(table, k, view, 1.0, Sums(batch.clients, *statistics, revenue, cost))
         arrive(table, k, batch.clients)
     return bad
+
+
+@kernel
+def absorb_all(
+    table: FloatArray,
+    positions: IntArray,
+    ends: IntArray,
+    which: IntArray,
+    view_rows: FloatArray,
+    rewards: FloatArray,
+) -> int:
+    """`absorb` for many categories: `ends` [M] says where the rewards of each position end.  All or none are added.
+
+    It returns NONE, the position of the first illegal reward, or FULL - i if the i-th category cannot take more.
+    """
+    start = 0
+    for i in range(positions.size):
+        if table[Row.CLIENTS, positions[i]] + ends[i] - start > MOST:
+            return FULL - i
+        bad, _ = digest(view_of(view_rows[which[positions[i]]]), rewards[start : ends[i]])
+        if bad >= 0:
+            return start + bad
+        start = ends[i]
+    start = 0
+    for i in range(positions.size):
+        absorb(table, positions[i], view_rows[which[positions[i]]], rewards[start : ends[i]])
+        start = ends[i]
+    return NONE
+
+
+@kernel
+def indices(table: FloatArray, which: IntArray, view_rows: FloatArray, limits: FloatArray, out: FloatArray) -> None:
+    """The paper's index of each category in a decision's copy of the table, [M], for rules that do not need values."""
+    nothing = table[0, :0]
+    for k in range(out.size):
+        view = view_of(view_rows[which[k]])
+        clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
+        spread = table[Row.SPREAD, k] if view.rule.needs_spread else np.nan
+        out[k] = index(view.rule, view.law, Seen(clients, total, spread, nothing, nothing), limits[k])

@@ -12,6 +12,7 @@ smallest such t is `first_time(patience, 2.0)` = 8, and round 9 accepts.
 import math
 from typing import NamedTuple
 
+from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.compile import kernel
 
 LAST_ROUND = 10**18  # rounds are 64-bit integers; what lies beyond counts as never
@@ -68,6 +69,13 @@ def first_time(patience: Patience, nats: float) -> int:
         else:
             low = middle
     return high
+
+
+@kernel
+def first_times(patience: Patience, nats: FloatArray, out: IntArray) -> None:
+    """`first_time` for each of several numbers of nats, [M]."""
+    for i in range(nats.size):
+        out[i] = first_time(patience, nats[i])
 
 
 @kernel

@@ -122,6 +122,14 @@ class Statistic(ABC):
     def mean_of(self, value: float) -> float:
         """The mean of the rewards when the statistic has this mean: how means and indices leave the kernels."""
 
+    def of_means(self, means: FloatArray) -> FloatArray:
+        """`of_mean` for each of several means, [M]."""
+        return np.array([self.of_mean(mean) for mean in means.tolist()])
+
+    def means_of(self, values: FloatArray) -> FloatArray:
+        """`mean_of` for each of several values, [M]."""
+        return np.array([self.mean_of(value) for value in values.tolist()])
+
     def difference(self, x: float, y: float) -> float:
         """of_mean(x) - of_mean(y); a statistic can do better where the two means are close."""
         return self.of_mean(x) - self.of_mean(y)
@@ -157,6 +165,12 @@ class Identity(Statistic):
 
     def mean_of(self, value: float) -> float:
         return value
+
+    def of_means(self, means: FloatArray) -> FloatArray:
+        return means
+
+    def means_of(self, values: FloatArray) -> FloatArray:
+        return values
 
 
 @dataclass(frozen=True)

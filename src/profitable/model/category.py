@@ -18,9 +18,9 @@ class Category:
     - `threshold`: what accepting one client costs, in the units of the rewards.
     - `bound`: policies for bounded rewards cut rewards at it, and at -bound where rewards can be negative.  They need
       it unless the family itself is bounded.  Other policies ignore it.
-    - `worth`: what a reward of 1 is worth in money.  Evidence is about rewards, profit is shown in money.
+    - `worth`: what a reward of 1 is worth in money.  It affects the profit shown, not the decisions.
     - `prior`: for Bayes-UCB-4P and TS-4P; Jeffreys' unless given.
-    - `amount`: what one loan costs, the same at any rate.  `Category.loan` sets it.
+    - `amount`: what one loan costs, whatever its rate.  `Category.loan` sets it.
 
     >>> Category("shops", Bernoulli(), threshold=0.2).price
     0.2
@@ -105,11 +105,11 @@ class Category:
         return self.threshold * self.worth if self.amount is None else self.amount
 
     def with_threshold(self, threshold: float) -> Self:
-        """The same category at another cost; a loan keeps its amount and changes its rate."""
+        """The same category with another threshold.  A loan keeps its amount and changes its rate."""
         if self.amount is None:
             return replace(self, threshold=threshold)
         if self.family.check_mean("threshold", threshold) == 0.0:
-            raise ParameterError("threshold", threshold, "is no loan's", "give 1 / (1 + rate)", self.name)
+            raise ParameterError("threshold", threshold, "is not possible for a loan", "give 1 / (1 + rate)", self.name)
         return replace(self, threshold=threshold, worth=self.amount / threshold)
 
     def bounds(self) -> tuple[float, float] | None:

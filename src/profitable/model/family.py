@@ -109,7 +109,7 @@ class Family(ABC):
         value = view.statistic.of_mean(self.check_mean("mean", mean))
         number = float(check.whole("clients", clients))
         if self.support.open and mean == self.mean_domain[0]:
-            raise ParameterError("mean", mean, f"is no mean that {self} rewards can have", "give a larger one")
+            raise ParameterError("mean", mean, f"cannot be the mean of {self} rewards", "give a larger one")
         if not abs(number * value) <= MOST_DRAWN:
             raise ParameterError("mean", mean, "makes sums too large to be drawn exactly", "give fewer clients")
         out = np.empty(check.whole("size", size, least=0))

@@ -32,7 +32,7 @@ class Posterior:
         return posterior_evidence(view.law, view.prior_clients, view.prior_total, value)
 
     def survival(self, threshold: float) -> float:
-        """P(mean >= threshold); 1 without data, by the convention that nothing speaks against the category yet."""
+        """P(mean >= threshold).  Without data it is 1 by convention: nothing speaks against the category yet."""
         return math.exp(-self.evidence(threshold))
 
     def quantile(self, order: float) -> float:

@@ -1,7 +1,7 @@
-"""Priors, all of them as imaginary clients on top of the Jeffreys prior.
+"""Priors.  Each is stored as imaginary clients on top of the Jeffreys prior.
 
-Every conjugate prior is the Jeffreys posterior after some (possibly fractional) number of clients with some total.  So
-a prior costs the kernels next to nothing: they add two numbers.
+Every conjugate prior equals the Jeffreys posterior after some number of clients (possibly a fraction) with some total.
+So the kernels only add two numbers.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ _KIND_OF_LAW: dict[int, Kind] = {
 class Prior:
     """What is believed before the first outcome; for Bayes-UCB-4P and TS-4P.
 
-    In a practitioner's words, "like 200 past clients with mean 0.91":
+    For example, "like 200 past clients with mean 0.91":
 
     >>> Prior.like(clients=200, mean=0.91)
     Prior(kind='clients', first=200.0, second=0.91)
@@ -101,7 +101,7 @@ class Prior:
         vague = self.kind in ("beta", "gamma") and min(self.first, self.second) < SMALLEST_PARAMETER
         if vague or (view.law.code in (GAMMA, NEGATIVE_BINOMIAL) and clients * view.law.size < SMALLEST_PARAMETER):
             remedy = f"give parameters from {SMALLEST_PARAMETER:g} on, or more clients"
-            raise ParameterError("prior", (self.kind, self.first, self.second), "is too vague to be told apart", remedy)
+            raise ParameterError("prior", (self.kind, self.first, self.second), "is too vague to compute with", remedy)
         return clients, total
 
     def _imaginary_clients(self, family: Family) -> tuple[float, float]:
@@ -111,7 +111,7 @@ class Prior:
             total = self.first * view.statistic.of_mean(mean)
             if view.law.code == GAMMA and total <= 0.0:
                 remedy = f"give a mean above {family.mean_domain[0]:g}"
-                raise ParameterError("prior mean", mean, f"is no mean that {family} rewards can have", remedy)
+                raise ParameterError("prior mean", mean, f"cannot be the mean of {family} rewards", remedy)
             return self.first, total
         if self.kind != _KIND_OF_LAW[view.law.code]:
             remedy = f"use Prior.like or Prior.{_KIND_OF_LAW[view.law.code].replace('-', '_')}"
@@ -129,6 +129,6 @@ class Prior:
         ratio = view.law.size / self.second
         if ratio > LARGEST_RATIO:
             raise ParameterError(
-                "prior sd", self.second, f"is nothing beside sigma = {view.law.size:g}", "give a larger one"
+                "prior sd", self.second, f"is too small beside sigma = {view.law.size:g}", "give a larger one"
             )
         return ratio**2, ratio**2 * self.first

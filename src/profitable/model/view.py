@@ -1,7 +1,7 @@
 """View: what a policy sees of a category.
 
-A policy that knows the family sees the family's own law through its sufficient statistic.  A policy for bounded rewards
-sees rewards cut into an interval, and a law of that interval.  Nothing else differs between the two.
+A policy that knows the family sees the family's law and its sufficient statistic.  A policy for bounded rewards sees
+rewards cut into an interval, and a law on that interval.  Nothing else differs between the two.
 
 >>> from profitable import Exponential
 >>> view = Exponential().view()
@@ -11,6 +11,9 @@ sees rewards cut into an interval, and a law of that interval.  Nothing else dif
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from profitable.common.types import BoolArray, FloatArray
 from profitable.kernels.evidence import Rule
 from profitable.kernels.law import BINOMIAL, GAUSSIAN, Law, deviance_by_gap
 from profitable.kernels.statistic import Cut, Identity, Statistic
@@ -44,9 +47,15 @@ class View:
 
     def can_sum_to(self, clients: float, total: float, scale: float = 0.0) -> bool:
         """Whether the statistics of that many clients can have that sum, up to the rounding of sums of size `scale`."""
+        return bool(self.can_sum_each_to(np.array([clients]), np.array([total]), scale)[0])
+
+    def can_sum_each_to(self, clients: FloatArray, totals: FloatArray, scale: float = 0.0) -> BoolArray:
+        """`can_sum_to` for each of several categories, [M]."""
         low, high = self.statistic_range
-        slack = 1e-9 * (abs(total) + scale)
-        return total == 0.0 if clients == 0.0 else clients * low - slack <= total <= clients * high + slack
+        slack = 1e-9 * (np.abs(totals) + scale)
+        with np.errstate(invalid="ignore"):
+            inside = (clients * low - slack <= totals) & (totals <= clients * high + slack)
+        return np.where(clients == 0.0, totals == 0.0, inside)
 
     def holds_mean(self, mean: float) -> bool:
         """Whether the statistic of a mean inside the domain is a double of ordinary size."""
@@ -61,7 +70,7 @@ class View:
             return 0.0
         statistic, inside = self.statistic, min(x, y) > self.support.low
         means = statistic.of_mean(x), statistic.of_mean(y)
-        # The difference of two close means would be lost in the transformation, so it is computed apart.
+        # The difference of two close means would be lost in the transformation, so it is computed separately.
         distance = statistic.difference(x, y) if inside else means[0] - means[1]
         return deviance_by_gap(self.law, 1.0, *means, -distance)
 

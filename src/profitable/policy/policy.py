@@ -12,12 +12,15 @@ from abc import ABC
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
+import numpy as np
+
 from profitable.common import check
 from profitable.common.looks import Look
 from profitable.common.registry import register
+from profitable.common.types import FloatArray
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels.evidence import Rule
-from profitable.kernels.patience import Patience, first_time, patience_of
+from profitable.kernels.patience import Patience, first_times, patience_of
 from profitable.model.category import Category
 from profitable.model.prior import Prior
 from profitable.model.view import View, bounded_view
@@ -92,6 +95,20 @@ class Policy(ABC):
         """The first round after `now` that tolerates this much evidence; None if that is never (or past 10^18)."""
         raise NotImplementedError
 
+    def next_rounds(self, evidence: FloatArray, now: int) -> list[int | None]:
+        """`next_round` for several categories, [M]."""
+        return [self.next_round(nats, now) for nats in evidence.tolist()]
+
+    @classmethod
+    def of(cls, given: "Policy | str") -> "Policy":
+        """A policy that is given as such or by its name."""
+        if isinstance(given, str):
+            return cls.parse(given)
+        if not isinstance(given, Policy):
+            remedy = "give a name as 'ts', or for example profitable.ThompsonSampling()"
+            raise ParameterError("policy", given, "is not a policy", remedy)
+        return given
+
     @classmethod
     def parse(cls, text: str) -> "Policy":
         """The policy with a name such as `ts` or `kl-ucb:c=3`."""
@@ -139,8 +156,12 @@ class Deterministic(Policy, abstract=True):
         return patience_of(self.c, self.inflate, float(t))
 
     def next_round(self, evidence: float, now: int) -> int | None:
-        time = first_time(Patience(self.c, self.inflate), evidence)
-        return None if time == 0 else max(time, now) + 1
+        return self.next_rounds(np.array([evidence]), now)[0]
+
+    def next_rounds(self, evidence: FloatArray, now: int) -> list[int | None]:
+        times = np.empty(evidence.size, dtype=np.int64)
+        first_times(Patience(self.c, self.inflate), evidence, times)
+        return [None if time == 0 else max(time, now) + 1 for time in times.tolist()]
 
 
 @dataclass(frozen=True)

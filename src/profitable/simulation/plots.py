@@ -3,27 +3,16 @@
 # matplotlib leaves some of its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
 
-import warnings
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from profitable.common.figures import new_figure
 from profitable.common.looks import SOLID, Look
-from profitable.errors import InputError, NotSavedError
 from profitable.policy.looks import looks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from profitable.simulation.result import Result
-
-
-def new_figure(width: float, height: float) -> "Figure":
-    """A matplotlib figure that needs no window system."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("matplotlib", None, "is not installed", "run: pip install 'profitable[plot]'") from None
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def draw_result(result: "Result", *, categories: bool = False) -> "Figure":
@@ -70,17 +59,3 @@ def draw_result(result: "Result", *, categories: bool = False) -> "Figure":
 def line_style(look: Look) -> Any:
     """A look's dashes as matplotlib takes them."""
     return "-" if look.dash == SOLID else (0, look.dash)
-
-
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure; InputError if there is no such kind of picture, NotSavedError if the file cannot be written."""
-    kinds = figure.canvas.get_supported_filetypes()
-    if path.suffix and path.suffix[1:].lower() not in kinds:
-        raise InputError("path", str(path), "ends like no picture that can be made", f"choose from {', '.join(kinds)}")
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph")  # a name in letters that the font does not have
-            cast(Any, figure).savefig(path, dpi=150)  # its stub is partly untyped
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror or error})"
-        raise NotSavedError("path", str(path), problem, "choose another file") from None

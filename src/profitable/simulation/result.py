@@ -155,7 +155,8 @@ class Result:
 
         With `categories`, one panel per category: its accepted (if unprofitable) or rejected rounds.
         """
-        from profitable.simulation.plots import draw_result, save_figure
+        from profitable.common.figures import save_figure
+        from profitable.simulation.plots import draw_result
 
         file = None if path is None else as_path("path", path)
         figure = draw_result(self, categories=categories)

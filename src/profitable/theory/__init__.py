@@ -1,1 +1,1 @@
-"""What is proved: the paper's bounds as functions (`profitable.bounds`), and the price of an unlucky start."""
+"""Theory: the paper's bounds as functions (`profitable.bounds`), and what an unlucky start costs."""

@@ -1,4 +1,4 @@
-"""The paper's theorems as functions: what any good policy must lose, and what the paper's policies lose at most.
+"""The paper's theorems as functions: what every good policy loses at least, and the paper's policies at most.
 
 All clients and regrets are expectations.  Regrets are in money (`Category.worth`).  The number of clients per round
 enters through `Arrivals`: at least `smallest` (c-), at most `largest` (c+), on average at most `average` (c~+).
@@ -74,7 +74,9 @@ def information_of_law(
     points, weights = np.array(values, dtype=np.float64), np.array(probabilities, dtype=np.float64)
     high, threshold = check.finite("high", high), check.finite("threshold", threshold)
     if points.ndim != 1 or points.shape != weights.shape or not (points <= high).all():
-        raise InputError("values", values, "are no law below the bound", "give values up to high, with probabilities")
+        raise InputError(
+            "values", values, "are not a law below the bound", "give values up to high, with probabilities"
+        )
     if not (weights >= 0.0).all() or not abs(weights.sum() - 1.0) < 1e-9:
         raise InputError("probabilities", probabilities, "do not sum to 1", "give one probability for each value")
     return empirical_evidence(points, weights, high, threshold)
@@ -84,8 +86,8 @@ def information_of_law(
 class LowerBound:
     """Theorem 1: what every uniformly efficient policy loses per log T, in the limit.
 
-    `clients_per_log_t` and `regret_per_log_t` are tuples over the categories: 0 for those not worth rejecting.  `total`
-    is the sum of the regrets.
+    `clients_per_log_t` and `regret_per_log_t` are tuples over the categories, 0 where the mean is at least the
+    threshold.  `total` is the sum of the regrets.
     """
 
     clients_per_log_t: tuple[float, ...]
@@ -366,7 +368,7 @@ def _separation(family: Family, mean: float, threshold: float) -> float:
 
 def _horizon(horizon: float) -> float:
     if not check.fits(check.number(horizon), 2.0):
-        raise ParameterError("horizon", horizon, "is no number of rounds", "give 2 or more")
+        raise ParameterError("horizon", horizon, "is not a number of rounds", "give 2 or more")
     return float(horizon)
 
 

@@ -1,9 +1,9 @@
 """An unlucky start: how long a profitable category with positive continuous rewards may be rejected, and how often.
 
-The rewards of the first n clients may add up to very little.  A policy then waits, and longer than w rounds with
-probability weight(n)/w.  The reason: for rewards of shape k, e^(-evidence) and the probability of so small a sum both
-fall with the power kn of that sum (docs/mathematics.md).  So the mean number of rejected rounds grows like log t times
-the sum of the weights.  Rare runs bring it about: a wait of w rounds comes about once in w runs.
+The rewards of the first n clients may add up to very little.  A policy then rejects the category for a while, and for
+more than w rounds with probability weight(n)/w.  The reason: for rewards of shape k, e^(-evidence) and the probability
+of so small a sum both fall with the power kn of that sum (docs/mathematics.md).  So the mean number of rejected rounds
+grows like log t times the sum of the weights.  Few runs cause this growth: about one run in w waits for w rounds.
 
 Patience log(inflate t) + c log log t makes it rate/(w (log w)^c), where the rate is the sum of the weights divided by
 inflate.  For any c > 0 the mean then grows more slowly than log t.  A prior counts as clients who were seen already:

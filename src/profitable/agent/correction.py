@@ -1,0 +1,71 @@
+"""Corrections: whether outcomes can be taken back, and what the sums are afterwards."""
+
+from profitable.agent.distinct_rewards import DistinctRewards
+from profitable.agent.observation import Batch, Entry
+from profitable.common.types import FloatArray
+from profitable.errors import CorrectionError
+from profitable.kernels.agent_table import Row, Sums
+from profitable.model.category import Category
+from profitable.model.view import View
+
+ROUNDING = 1e-9  # sums that differ by this share of what was added up differ by rounding only
+DUST = 1e-12  # the share of an earlier sum below which the rest is rounding
+
+
+def at_average(category: Category, numbers: list[float], entry: Entry) -> Entry:
+    """The entry at the average terms of the category's clients; a loan's rate may have changed since."""
+    sums = entry.sums._replace(cost=entry.sums.clients * numbers[Row.COST] / numbers[Row.CLIENTS])
+    if category.amount is None or not numbers[Row.TOTAL]:
+        return entry._replace(sums=sums)
+    return entry._replace(sums=sums._replace(revenue=sums.total * numbers[Row.REVENUE] / numbers[Row.TOTAL]))
+
+
+def check_seen(
+    category: Category,
+    view: View,
+    numbers: list[float],
+    old: Entry,
+    kept: DistinctRewards | None,
+    was: Batch,
+) -> None:
+    """CorrectionError for outcomes that cannot have been observed, as far as the sums show."""
+    taken = old.sums
+    clients, total = numbers[Row.CLIENTS] - taken.clients, numbers[Row.TOTAL] - taken.total
+    if kept is not None and old.values is not None:
+        possible = bool((kept.plus(old.values, -1.0).counts > 0.0).all())
+    elif clients <= 0.0:
+        possible = clients == 0.0 and abs(total) <= ROUNDING * abs(taken.total)
+    else:
+        possible = view.can_sum_to(clients, total, scale=abs(numbers[Row.TOTAL]) + abs(taken.total))
+    if not possible:
+        problem = "cannot have been among the outcomes observed"
+        raise CorrectionError("was", was.rewards, problem, "give rewards that were reported", category.name)
+
+
+def check_booked(category: Category, numbers: list[float], taken: Sums, was: Batch) -> None:
+    """CorrectionError for more money than was booked, or for another sum than was booked if nobody is left."""
+    for row, money in ((Row.COST, taken.cost), (Row.REVENUE, taken.revenue)):
+        booked = numbers[row]
+        slack = ROUNDING * (abs(booked) + abs(money))
+        too_much = money > booked + slack and min(money, booked) >= 0.0
+        left_over = numbers[Row.CLIENTS] == taken.clients and abs(money - booked) > slack
+        if too_much or left_over:
+            problem = f"take back {money:g}, where {booked:g} was booked as {row.name.lower()}"
+            field, value = ("was", was.rewards) if was.costs is None else ("was_costs", was.costs)
+            raise CorrectionError(field, value, problem, "give what was reported", category.name)
+
+
+def settle(column: FloatArray, view: View, before: list[float]) -> None:
+    """Remove what rounding left when outcomes were taken back: sums that no clients can have, money next to nothing."""
+    if column[Row.CLIENTS] <= 0.0:
+        column[Row.REVENUE] = column[Row.COST] = 0.0
+        return
+    for row in (Row.REVENUE, Row.COST):
+        if abs(column[row]) <= DUST * abs(before[row]):
+            column[row] = 0.0
+    low, high = (column[Row.CLIENTS] * edge for edge in view.statistic_range)
+    if not low <= column[Row.TOTAL] <= high:
+        column[Row.TOTAL] = min(max(column[Row.TOTAL], low), high)
+        column[Row.CARRY] = 0.0
+    if column[Row.SQUARES] < 0.0:
+        column[Row.SQUARES] = column[Row.SQUARES_CARRY] = 0.0

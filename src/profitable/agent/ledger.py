@@ -1,0 +1,228 @@
+"""Ledger: what an agent knows about its categories, as columns, and how outcomes are booked and taken back.
+
+The numbers stand in one table with a column for each category (`kernels/agent_table.py`).  Each method books
+everything or nothing: if it raises an error, nothing has changed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from profitable.agent.categories import Categories
+from profitable.agent.correction import at_average, check_booked, check_seen, settle
+from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
+from profitable.agent.observation import Batch, Entry, Rewards, plain_rewards, read, reward_array, reward_error
+from profitable.common import check
+from profitable.common.types import FloatArray, IntArray
+from profitable.errors import ParameterError
+from profitable.kernels import agent_table
+from profitable.kernels.agent_table import FULL, NONE, SNAPSHOT, Row
+from profitable.kernels.evidence import evidence
+from profitable.model.category import Category
+
+
+class Ledger:
+    """The categories, the table, and the distinct rewards where the policy's rule needs them."""
+
+    def __init__(self, categories: Categories) -> None:
+        self.categories = categories
+        self._table: FloatArray = np.zeros((len(Row), 0))
+        self._size = 0
+        self._snapshot: FloatArray | None = None
+        self.values: list[DistinctRewards] | None = [] if categories.policy.rule.needs_values else None
+        self._grow()
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def table(self) -> FloatArray:
+        """The rows of `Row` for every category, [rows, K]; a view, so that it can be written to."""
+        return self._table[:, : self._size]
+
+    def column(self, k: int) -> list[float]:
+        """The numbers of one category."""
+        return self._table[:, k].tolist()
+
+    def snapshot(self) -> FloatArray:
+        """A copy of the part of the table that a decision keeps."""
+        if self._snapshot is None:
+            self._snapshot = self._table[:SNAPSHOT, : self._size]
+        return self._snapshot.copy()
+
+    def __getstate__(self) -> dict[str, object]:
+        """The state of a copy or a pickle.  `_snapshot` is left out, because it is a view of this ledger's table."""
+        return {**self.__dict__, "_snapshot": None}
+
+    # ------------------------------------------------------------------------------------------ booking
+
+    def observe(self, k: int, batch: Batch) -> None:
+        """Book a batch of outcomes of one category."""
+        rewards = batch.rewards
+        if rewards is not None and batch == Batch(rewards=rewards) and self.values is None:
+            self.absorb(k, rewards)
+        else:
+            entry = self._read(k, batch)
+            self._check_room([(k, entry)])
+            self._enter(k, entry)
+
+    def absorb(self, k: int, rewards: Rewards) -> None:
+        """Read and enter in one kernel, for the everyday case: rewards at the category's own price."""
+        categories = self.categories
+        values = reward_array(rewards, categories.names[k])
+        bad = agent_table.absorb(self._table, k, categories.view_row_of(k), values)
+        if bad != NONE:
+            self._refuse(k, values, bad)
+
+    def observe_all(self, given: Mapping[str, Rewards | Batch]) -> None:
+        """Book outcomes of many categories: all of them or, if one is wrong, none."""
+        batches = {name: each for name, each in given.items() if isinstance(each, Batch) or self.values is not None}
+        entries: list[tuple[int, Entry]] = []
+        for name, each in batches.items():
+            k = self.categories.position(name)
+            entries.append((k, self._read(k, each if isinstance(each, Batch) else Batch(rewards=each))))
+        self._check_room(entries)
+        if len(batches) < len(given):
+            self._absorb_all({name: each for name, each in given.items() if name not in batches} if batches else given)
+        for k, entry in entries:
+            self._enter(k, entry)
+
+    def _absorb_all(self, given: Mapping[str, Any]) -> None:
+        positions, ends, rewards = self._flattened(given)
+        categories = self.categories
+        views = np.array(categories.view_rows)
+        bad = agent_table.absorb_all(self._table, positions, ends, categories.which(), views, rewards)
+        if bad != NONE:
+            place = int(np.searchsorted(ends, bad, side="right")) if bad >= 0 else FULL - bad
+            start = int(ends[place - 1]) if place else 0
+            self._refuse(int(positions[place]), rewards[start : ends[place]], bad - start if bad >= 0 else FULL)
+
+    def _flattened(self, given: Mapping[str, Any]) -> tuple[IntArray, IntArray, FloatArray]:
+        """Positions [M], where the rewards of each of them end [M], and all rewards, one after the other."""
+        flat: list[float] = []
+        positions: list[int] = []
+        ends: list[int] = []
+        for name, rewards in given.items():
+            positions.append(self.categories.position(name))
+            flat.extend(plain_rewards(rewards, name))
+            ends.append(len(flat))
+        return np.array(positions, dtype=np.int64), np.array(ends, dtype=np.int64), reward_array(flat, "")
+
+    def _read(self, k: int, batch: Batch) -> Entry:
+        categories = self.categories
+        return read(batch, categories[k], categories.view_of(k), categories.view_row_of(k), categories.policy.rule)
+
+    def _refuse(self, k: int, rewards: FloatArray, bad: int) -> None:
+        """Raise the error that says why a kernel refused some rewards."""
+        if bad == FULL:
+            raise self._too_many(k, float(rewards.size))
+        raise reward_error(self.categories.names[k], rewards[bad].item(), self.categories.view_of(k).support)
+
+    def _too_many(self, k: int, more: float) -> ParameterError:
+        problem = f"beside {self._table[Row.CLIENTS, k]:g} known ones are more than can be counted"
+        return ParameterError(
+            "clients", int(more), problem, f"stay at {check.MOST:g} or fewer", self.categories.names[k]
+        )
+
+    def _check_room(self, entries: Iterable[tuple[int, Entry]]) -> None:
+        for k, entry in entries:
+            if self._table[Row.CLIENTS, k] + entry.sums.clients > check.MOST:
+                raise self._too_many(k, entry.sums.clients)
+
+    def _enter(self, k: int, entry: Entry) -> None:
+        self._add(k, entry, 1.0)
+        agent_table.arrive(self._table, k, entry.sums.clients)
+
+    def _add(self, k: int, entry: Entry, sign: float) -> None:
+        agent_table.add(self._table, k, self.categories.view_row_of(k), sign, np.array(entry.sums))
+        if self.values is not None and entry.values is not None:
+            self.values[k] = self.values[k].plus(entry.values, sign)
+            self._renew_from_values(k)
+
+    def expect(self, told: Mapping[str, object]) -> None:
+        """Book clients who were accepted and whose outcome is still to come."""
+        changes: list[tuple[int, int]] = []
+        for name, accepted in told.items():
+            k = self.categories.position(name)
+            try:
+                number = check.whole("clients", accepted, least=0)
+                check.whole("clients", number + self._table[Row.WAITING, k], least=0)
+            except ParameterError as error:
+                raise error.about(name) from None
+            changes.append((k, number))
+        for k, number in changes:
+            self._table[Row.WAITING, k] += number
+
+    def correct(self, k: int, was: Batch, now: Batch | None) -> None:
+        """Take a batch back and, if `now` is given, book that one in its place."""
+        old = self._read(k, was)
+        new = None if now is None else self._read(k, now)
+        category, view, before = self.categories[k], self.categories.view_of(k), self.column(k)
+        check_seen(category, view, before, old, None if self.values is None else self.values[k], was)
+        old = old if was.costs is not None else at_average(category, before, old)
+        new = new if new is None or now is None or now.costs is not None else at_average(category, before, new)
+        check_booked(category, before, old.sums, was)
+        if new is not None and before[Row.CLIENTS] - old.sums.clients + new.sums.clients > check.MOST:
+            raise self._too_many(k, new.sums.clients)
+        self._add(k, old, -1.0)
+        settle(self.table[:, k], view, before)
+        if new is None:
+            self.renew(np.array([k]))
+        else:
+            self._add(k, new, 1.0)
+
+    # ------------------------------------------------------------------------------------------ changing
+
+    def add(self, categories: Iterable[Category]) -> None:
+        """Append categories, all or none."""
+        added = self.categories.add(categories)
+        positions = np.arange(len(self), len(self.categories))
+        self._grow()
+        self.set_terms(positions, added)
+
+    def _grow(self) -> None:
+        """Make columns for the categories that were appended to the list."""
+        start, self._size = self._size, len(self.categories)
+        self._snapshot = None
+        if self._size > self._table.shape[1]:
+            grown = np.zeros((len(Row), max(self._size, 2 * start)))
+            grown[:, :start] = self._table[:, :start]
+            self._table = grown
+        if self.values is not None:
+            self.values.extend([EMPTY] * (self._size - start))
+
+    def drop(self, k: int) -> None:
+        """Forget a category."""
+        self.categories = self.categories.without(k)
+        self._table = np.delete(self.table, k, axis=1)
+        self._size -= 1
+        self._snapshot = None
+        if self.values is not None:
+            self.values = self.values[:k] + self.values[k + 1 :]
+
+    def set_terms(self, positions: IntArray, categories: Sequence[Category]) -> None:
+        """Set the thresholds and prices of some categories, and compute their evidence anew."""
+        table = self._table
+        table[Row.THRESHOLD, positions] = [category.threshold for category in categories]
+        table[Row.WORTH, positions] = [category.worth for category in categories]
+        table[Row.PRICE, positions] = [category.price for category in categories]
+        self.renew(positions)
+
+    def renew(self, positions: IntArray) -> None:
+        """Compute the evidence of some categories anew, from their thresholds and sums."""
+        categories = self.categories
+        for view, chosen in categories.by_view(positions):
+            places = positions[chosen]
+            self._table[Row.TARGET, places] = view.statistic.of_means(self._table[Row.THRESHOLD, places])
+        agent_table.renew(self._table, positions, categories.which(), np.array(categories.view_rows))
+        if self.values is not None:
+            for k in positions.tolist():
+                self._renew_from_values(k)
+
+    def _renew_from_values(self, k: int) -> None:
+        """Compute the evidence of a rule that needs the distinct rewards."""
+        assert self.values is not None
+        rule, view, numbers = self.categories.policy.rule, self.categories.view_of(k), self.column(k)
+        seen = seen_of(rule, view, numbers, self.values[k])
+        self._table[Row.EVIDENCE, k] = evidence(rule, view.law, seen, numbers[Row.TARGET])

@@ -1,0 +1,98 @@
+"""The agent as a picture: evidence against patience, and what is known of each mean against its threshold."""
+
+# matplotlib leaves some of its keyword arguments untyped.
+# pyright: reportUnknownMemberType=false
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profitable.agent.decision import Decision
+from profitable.agent.verdict import Verdict
+from profitable.common.figures import new_figure, save_figure
+from profitable.common.looks import BLUE, GREY, VERMILION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_DRAWN = 40  # categories; more cannot be read
+SHARE = 0.9  # of the posterior that an interval holds
+FAR = 3.0  # from breaking even; intervals that go further are cut by the edge
+
+
+def draw(decision: Decision, path: str | os.PathLike[str] | None) -> "Figure":
+    """Two panels with a line for each category, the first at the top; also written to `path`, if there is one."""
+    shown = decision.head(MOST_DRAWN)
+    figure = new_figure(9.5, 2.0 + 0.32 * max(len(shown), 4))
+    left, right = figure.subplots(1, 2, sharey=True)
+    colours = [_colour(verdict, decision.policy.draws) for verdict in shown]
+    _draw_evidence(left, decision, shown, colours)
+    _draw_means(right, decision, shown, colours)
+    left.set_yticks(range(len(shown)), [verdict.name for verdict in shown])
+    left.set_ylim(len(shown) - 0.4, -0.6)
+    _add_legend(figure, decision.policy.draws)
+    more = f" (first {len(shown)} of {len(decision)} categories)" if len(decision) > len(shown) else ""
+    figure.suptitle(f"Round {decision.round}, {decision.policy}{more}", fontsize=11)
+    if path is not None:
+        save_figure(figure, Path(path))
+    return figure
+
+
+def _colour(verdict: Verdict, draws: bool) -> str:
+    if verdict.reason.startswith("paused"):
+        return GREY
+    accepted = verdict.propensity >= 0.5 if draws else verdict.accepted
+    return BLUE if accepted else VERMILION
+
+
+def _add_legend(figure: "Figure", draws: bool) -> None:
+    from matplotlib.patches import Patch
+
+    words = ("accepted", "skipped") if not draws else ("accepted in most rounds", "skipped in most rounds")
+    handles = [
+        Patch(color=colour, label=word)
+        for colour, word in zip((BLUE, VERMILION, GREY), (*words, "paused"), strict=True)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9, frameon=False)
+
+
+def _draw_evidence(axes: "Axes", decision: Decision, shown: list[Verdict], colours: list[str]) -> None:
+    """Bars of evidence, and the patience as a line; a policy that draws has its median there, log 2."""
+    evidence = np.array([verdict.evidence for verdict in shown])
+    patience = np.log(2.0) if decision.policy.draws else shown[0].patience
+    finite = np.append(evidence[np.isfinite(evidence)], [patience if np.isfinite(patience) else 0.0, 0.5])
+    edge = 1.15 * float(finite.max())
+    axes.barh(range(len(shown)), np.minimum(evidence, edge), height=0.55, color=colours)
+    axes.axvline(min(patience, edge), color="black", linewidth=1.5, linestyle=":" if decision.policy.draws else "-")
+    drawn = "half of the draws lie below the dotted line" if decision.policy.draws else "patience is the black line"
+    axes.set_title(f"Evidence against each category; {drawn}", fontsize=9)
+    axes.set_xlim(0.0, edge)
+    axes.set_xlabel("nats")
+
+
+def _draw_means(axes: "Axes", decision: Decision, shown: list[Verdict], colours: list[str]) -> None:
+    """Means and posterior intervals in units of the threshold, so that different categories share an axis."""
+    relative = all(verdict.threshold > 0.0 for verdict in shown)
+
+    def place(verdict: Verdict, value: float) -> float:
+        return value / verdict.threshold if relative else value - verdict.threshold
+
+    break_even = 1.0 if relative else 0.0
+    seen = [break_even]
+    for row, (verdict, colour) in enumerate(zip(shown, colours, strict=True)):
+        interval = decision.interval(verdict.name, SHARE)
+        if interval is not None:
+            ends = [place(verdict, end) for end in interval]
+            axes.plot(ends, [row, row], color=colour, linewidth=5.0, alpha=0.35, solid_capstyle="butt")
+            seen += [end for end in ends if abs(end - break_even) < FAR]
+        if verdict.mean is not None and np.isfinite(verdict.mean):
+            axes.plot([place(verdict, verdict.mean)], [row], "o", color=colour, markersize=5.0)
+            seen.append(place(verdict, verdict.mean))
+    margin = 0.05 * (max(seen) - min(seen)) + 0.02
+    axes.axvline(break_even, color="black", linewidth=1.5)
+    axes.set_xlim(min(seen) - margin, max(seen) + margin)
+    axes.set_title(f"Mean reward (dot) and {SHARE:.0%} posterior interval", fontsize=9)
+    axes.set_xlabel("share of the threshold; 1 breaks even" if relative else "mean less threshold; 0 breaks even")

@@ -1,0 +1,118 @@
+"""The agent's file as pydantic models: what is read is checked strictly, and so is what is written.
+
+Format 2 has columns: one list for each quantity, in the order of the categories.  Categories that are alike share a
+kind.  A column that is left out has its default for everybody.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from profitable.kernels.agent_table import Row
+from profitable.kernels.patience import LAST_ROUND
+from profitable.model.prior import Kind
+
+AGENT_FORMAT = "profitable-agent"
+AGENT_FORMAT_VERSION = 2
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Round = Annotated[int, Field(ge=0, le=LAST_ROUND)]
+
+COUNTS = {"clients": Row.CLIENTS, "waiting": Row.WAITING}
+SUMS = {
+    "total": Row.TOTAL,
+    "carry": Row.CARRY,
+    "squares": Row.SQUARES,
+    "squares_carry": Row.SQUARES_CARRY,
+    "revenue": Row.REVENUE,
+    "cost": Row.COST,
+}
+
+
+class Record(BaseModel):
+    """A part of the file."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Header(BaseModel):
+    """The two fields that every version of the format has."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+    format: Literal["profitable-agent"]
+    format_version: int
+
+
+class PriorRecord(Record):
+    """A prior."""
+
+    kind: Kind
+    first: Finite
+    second: Finite
+
+
+class SampleRecord(Record):
+    """The distinct rewards that KL-Emp-UCB-4P remembers of a category."""
+
+    values: list[Finite]
+    counts: list[Annotated[int, Field(gt=0)]]
+
+
+class RandomRecord(Record):
+    """Where the sequence of Thompson's exponential draws stands."""
+
+    generator: Literal["PCG64"]
+    state: Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
+    increment: Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
+    buffered: Annotated[int, Field(ge=0, le=1 << 20)]
+    used: Count
+
+
+class KindRecord(Record):
+    """What categories that are alike have in common."""
+
+    family: str
+    parameters: dict[str, Finite] = Field(default_factory=dict)
+    bound: Finite | None = None
+    prior: PriorRecord | None = None
+
+
+class Columns(Record):
+    """One entry for each category in every list that is there."""
+
+    name: Annotated[list[str], Field(min_length=1)]
+    kind: list[Annotated[int, Field(ge=0)]]
+    threshold: list[Finite]
+    worth: list[Finite] | None = None
+    amount: list[Finite | None] | None = None
+    paused: list[bool] | None = None
+    clients: list[Count] | None = None
+    waiting: list[Count] | None = None
+    total: list[Finite] | None = None
+    carry: list[Finite] | None = None
+    squares: list[NotNegative] | None = None
+    squares_carry: list[Finite] | None = None
+    revenue: list[Finite] | None = None
+    cost: list[Finite] | None = None
+    sample: list[SampleRecord] | None = None
+
+    def column(self, name: str, default: Any) -> list[Any]:
+        """A column, or as many defaults."""
+        found = getattr(self, name)
+        return [default] * len(self.name) if found is None else found
+
+
+class StateRecord(Record):
+    """The whole file but for its checksum."""
+
+    format: Literal["profitable-agent"]
+    format_version: Literal[2]
+    package_version: str
+    policy: str
+    policy_prior: PriorRecord | None = None
+    round: Round
+    random: RandomRecord
+    kinds: list[KindRecord]
+    columns: Columns

@@ -1,0 +1,75 @@
+"""A change of policy: what was seen under the old one, as the new one sees it.
+
+A ledger keeps sums, and two policies may add up different things: rewards or cut rewards, squares, every distinct
+value.  Where the old sums do not say what the new policy needs, the change is refused.
+
+Example: 40 Bernoulli clients with 5 successes say everything that any policy can ask for.  Forty continuous rewards
+with total 93 do not say how they are spread, which UCB-V needs.
+"""
+
+import numpy as np
+
+from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
+from profitable.agent.ledger import Ledger
+from profitable.errors import SumNotEnoughError
+from profitable.kernels.agent_table import Row
+from profitable.kernels.statistic import Cut, Identity
+from profitable.policy.policies import Policy
+
+TERMS = [Row.THRESHOLD, Row.WORTH, Row.PRICE]
+KEPT = [*TERMS, Row.CLIENTS, Row.TOTAL, Row.CARRY, Row.WAITING, Row.REVENUE, Row.COST]
+
+
+def transfer(old: Ledger, policy: Policy) -> Ledger:
+    """A ledger for another policy, in which the past keeps counting."""
+    new = Ledger(old.categories.under(policy))
+    seen = np.flatnonzero(old.table[Row.CLIENTS]).tolist()
+    for k in seen:
+        _check_statistic(old, new, k)
+    new.table[KEPT] = old.table[KEPT]
+    rule = policy.rule
+    if rule.needs_spread and old.categories.policy.rule.needs_spread:
+        rows = [Row.SQUARES, Row.SQUARES_CARRY]
+        new.table[rows] = old.table[rows]
+    elif rule.needs_spread or rule.needs_values:
+        for k in seen:
+            values = _values(old, policy, k)
+            new.table[Row.SQUARES, k] = float(values.counts @ values.values**2) if rule.needs_spread else 0.0
+            if new.values is not None:
+                new.values[k] = values
+    new.renew(np.arange(len(new)))
+    return new
+
+
+def _check_statistic(old: Ledger, new: Ledger, k: int) -> None:
+    """SumNotEnoughError unless both policies would have added up the same numbers."""
+    ours, theirs = old.categories.view_of(k), new.categories.view_of(k)
+    if ours.statistic == theirs.statistic:
+        return
+    cut = theirs.statistic if isinstance(theirs.statistic, Cut) else ours.statistic
+    total = old.table[Row.TOTAL, k]
+    if isinstance(cut, Cut) and isinstance(ours.statistic, Identity) and isinstance(theirs.statistic, Identity):
+        # No reward is larger than the sum of rewards that are not negative.
+        whole = total <= cut.high if cut is theirs.statistic else total < cut.high
+        if ours.support.low >= cut.low >= 0.0 and whole:
+            return
+    raise _not_enough(
+        old, new.categories.policy, k, "one of the two cuts rewards at the bound, and only sums were kept"
+    )
+
+
+def _values(old: Ledger, policy: Policy, k: int) -> DistinctRewards:
+    """The distinct rewards of a category, if they are known."""
+    view = old.categories.view_of(k)
+    if old.values is not None:
+        return old.values[k]
+    if not view.support.is_zero_or_one:
+        raise _not_enough(old, policy, k, "it needs the single rewards, and only sums were kept")
+    clients, total = old.table[Row.CLIENTS, k], old.table[Row.TOTAL, k]
+    return DistinctRewards(np.array([0.0, 1.0]), np.array([clients - total, total])).plus(EMPTY)
+
+
+def _not_enough(old: Ledger, policy: Policy, k: int, why: str) -> SumNotEnoughError:
+    problem = f"cannot take over from {old.categories.policy}: {why}"
+    remedy = "start a new agent and observe the rewards again"
+    return SumNotEnoughError("policy", str(policy), problem, remedy, old.categories.names[k])

@@ -1,0 +1,90 @@
+"""Verdict: one category's part of a decision, and why it came out as it did."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from profitable.common.text_tables import number
+from profitable.policy.policies import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One category's part of a decision.
+
+    - `evidence`, `patience`: in nats.  The category is accepted if evidence <= patience and it is not paused.
+    - `index`: the paper's index; index >= threshold means the same as evidence <= patience.  Infinite if nothing limits
+      it.
+    - `mean`: of the rewards as the policy sees them, which may be cut at the bound; for Pareto and Weibull, the mean
+      that fits their statistic.  None without outcomes.
+    - `propensity`: the probability that this round accepts the category.
+    - `next_round`: the next round in which a rejected category can be accepted.  None if it is accepted, paused, or
+      never accepted again (rounds beyond 10^18 count as never).
+    - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
+    """
+
+    name: str
+    accepted: bool
+    evidence: float
+    patience: float
+    index: float
+    threshold: float
+    clients: int
+    mean: float | None
+    propensity: float
+    next_round: int | None
+    waiting: int
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as JSON-ready values; infinite numbers become None."""
+        return {key: None if value in (math.inf, -math.inf) else value for key, value in asdict(self).items()}
+
+
+class Reasons:
+    """Says in words why categories were accepted or skipped in one round."""
+
+    def __init__(self, policy: Policy, round: int) -> None:
+        self._first = round == 1
+        self._draws = policy.draws
+        self._posterior = policy.rule.is_posterior
+        self._limit = "this round's draw" if policy.draws else "patience"
+
+    def why(
+        self,
+        accepted: bool,
+        evidence: float,
+        patience: float,
+        clients: int,
+        propensity: float,
+        next_round: int | None,
+        paused: bool,
+    ) -> str:
+        """The reason for one category."""
+        if paused:
+            return "paused: not offered until it is resumed"
+        if self._first:
+            return "accepted: in round 1 every category is"
+        if accepted and evidence == 0.0:
+            if clients == 0:
+                return "accepted: no outcome is known yet, so nothing speaks against it"
+            return f"accepted: the mean of its {number(clients)} clients is not below the threshold"
+        facts = f"evidence {number(evidence, 3)} nats against it, {self._limit} {number(patience, 3)}"
+        if accepted:
+            return f"accepted: {facts}"
+        if next_round is None:
+            return f"skipped: {facts}; it will not be accepted again at this threshold"
+        if self._posterior and patience <= 0.0:
+            return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
+        if self._draws:
+            return f"skipped: {facts}; accepted with probability {number(propensity, 3)} in each round"
+        return f"skipped: {facts}; it can be accepted again in round {number(next_round)}"
+
+
+def in_short(verdict: Verdict) -> str:
+    """The decision in a word or two; the numbers beside it say the rest."""
+    if verdict.accepted:
+        return "accepted"
+    if verdict.next_round is None:
+        return "paused" if verdict.reason.startswith("paused") else "skipped for good"
+    return f"skipped, next chance in round {number(verdict.next_round)}"
