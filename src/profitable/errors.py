@@ -20,7 +20,8 @@
     ├── ResultFolderError                   a saved result that cannot be read or written
     │   ├── NewerResultError                    written by a later version of this package
     │   ├── OtherResultError (also an InputError)   of another simulation than the one to go on with
-    │   └── BrokenResultError                   truncated, or not a saved result at all
+    │   ├── BrokenResultError                   truncated, altered, or not a saved result at all
+    │   └── NotSavedError                       what was computed cannot be written; `result` holds it
     └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
 Each message is one sentence that names the field, the value and the remedy.  They are attributes, too, and so is the
@@ -139,7 +140,13 @@ class OtherResultError(ResultFolderError, InputError):
 
 
 class BrokenResultError(ResultFolderError):
-    """A folder whose result is truncated, or that holds none."""
+    """A folder whose result is truncated or altered, or that holds none."""
+
+
+class NotSavedError(ResultFolderError):
+    """What was computed cannot be written, because the disk is full for example; `result` holds it."""
+
+    result: object = None
 
 
 class Interrupted(ProfitableError, KeyboardInterrupt):

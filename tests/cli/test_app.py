@@ -31,7 +31,7 @@ def call(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     output, errors = io.StringIO(), io.StringIO()
     logs = logging.StreamHandler(errors)  # as Python does unless told otherwise
     logs.setLevel(logging.WARNING)
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     logging.getLogger().addHandler(logs)
     try:
         with (
@@ -44,7 +44,8 @@ def call(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
             cli.main()
     finally:
         logging.getLogger().removeHandler(logs)
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     code = ended.value.code
     assert isinstance(code, int)
     return subprocess.CompletedProcess(arguments, code, output.getvalue(), errors.getvalue())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
+import profitable as pb
 from profitable.errors import InputError
 from profitable.paper.asymptotics import (
     clients_by,
@@ -20,7 +21,7 @@ from profitable.theory.unlucky_start import (
     TAIL_OF_DIVERGENCE,
     TAIL_OF_DIVERGENCE_PLUS,
     TAIL_OF_POSTERIOR,
-    rejected_per_log_t,
+    sum_of_weights,
     unlucky_rate,
 )
 
@@ -43,16 +44,14 @@ def test_expected_slope_tends_to_the_lower_bound() -> None:
         expected_slope(scenario, "ucb-v", 1e6, 1e12)
 
 
-ONE = ((1, 1.0),)
+ONE = np.ones(2_000)
 
 
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 0.75])
-def test_rejected_per_log_t(ratio: float) -> None:
-    assert rejected_per_log_t(TAIL_OF_POSTERIOR, ratio, 1.0, ONE) == pytest.approx(ratio / (1.0 - ratio))
+def test_sum_of_weights(ratio: float) -> None:
+    assert sum_of_weights(TAIL_OF_POSTERIOR, ratio, 1.0, ONE) == pytest.approx(ratio / (1.0 - ratio))
     lambert = float(mpmath.lambertw(-ratio / mpmath.e))  # sum of n^n x^n / n! is 1/(1 + W(-x)) - 1
-    assert rejected_per_log_t(TAIL_OF_DIVERGENCE, ratio, 1.0, ONE) == pytest.approx(
-        1.0 / (1.0 + lambert) - 1.0, rel=1e-9
-    )
+    assert sum_of_weights(TAIL_OF_DIVERGENCE, ratio, 1.0, ONE) == pytest.approx(1.0 / (1.0 + lambert) - 1.0, rel=1e-9)
     # n times the terms: x d/dx of that sum, -x W'(-x) ... by a difference
     step = 1e-6
 
@@ -60,17 +59,17 @@ def test_rejected_per_log_t(ratio: float) -> None:
         return 1.0 / (1.0 + float(mpmath.lambertw(-x / mpmath.e))) - 1.0
 
     slope = ratio * (whole(ratio + step) - whole(ratio - step)) / (2.0 * step)
-    assert rejected_per_log_t(TAIL_OF_DIVERGENCE_PLUS, ratio, 1.0, ONE) == pytest.approx(slope, rel=1e-6)
+    assert sum_of_weights(TAIL_OF_DIVERGENCE_PLUS, ratio, 1.0, ONE) == pytest.approx(slope, rel=1e-6)
 
 
-def test_rejected_per_log_t_with_random_arrivals() -> None:
+def test_sum_of_weights_with_random_arrivals() -> None:
     """phi/(1 - phi) with phi = E[r^C], C - 1 ~ Poisson(4); and shape 2 is like twice the clients."""
     truth = load("exponential").scenario.truths[1]
     phi = 0.5 * math.exp(-4.0 * 0.5)
-    rate = unlucky_rate(truth.category, truth.mean, TAIL_OF_POSTERIOR, truth.clients.first_round())
+    rate = unlucky_rate(pb.ThompsonSampling(), truth.category, truth.mean, truth.clients.seen(2_000))
     assert rate == pytest.approx(phi / (1.0 - phi), rel=1e-9)
-    assert rejected_per_log_t(TAIL_OF_POSTERIOR, 0.5, 2.0, ONE) == pytest.approx(0.25 / 0.75)
-    assert rejected_per_log_t("", 0.5, 1.0, ONE) == 0.0
+    assert sum_of_weights(TAIL_OF_POSTERIOR, 0.5, 2.0, ONE) == pytest.approx(0.25 / 0.75)
+    assert sum_of_weights("", 0.5, 1.0, ONE) == 0.0
 
 
 def test_unlucky_slope() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profitable as pb
+from profitable.common.files import sealed_json
 from profitable.simulation.running_stats import Moments, count_into, new_histogram, quantile
 from tests.simulation.worlds import BERNOULLI, paper, single
 
@@ -147,32 +148,40 @@ def test_folders_that_hold_no_result(tmp_path: Path) -> None:
 def test_a_newer_result_is_neither_read_nor_overwritten(tmp_path: Path) -> None:
     simulate("ts", out=tmp_path)
     manifest = tmp_path / "result.json"
-    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 2').replace(pb.__version__, "9.9.9"))
+    settings = json.loads(manifest.read_text()) | {"format": 3, "version": "9.9.9"}
+    manifest.write_text(sealed_json(settings))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for attempt in (
         lambda: pb.Result.load(tmp_path),
         lambda: simulate("ts", out=tmp_path),
         lambda: simulate("ts", out=tmp_path, resume=True),
+        lambda: simulate("ts", out=tmp_path, fresh=True),
     ):
         with pytest.raises(pb.errors.NewerResultError, match=r"newer version \(9.9.9"):
             attempt()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_another_simulation_is_not_resumed(tmp_path: Path) -> None:
+def test_another_simulation_is_neither_continued_nor_lost(tmp_path: Path) -> None:
     simulate("ts", out=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for change, named in (
         ({"seed": 2}, "seed"),
         ({"horizon": 100}, "horizon"),
         ({"checkpoints": [200]}, "checkpoints"),
         ({"kernel": "rounds"}, "policies"),
         ({"runs": 50}, "runs"),
+        ({"resume": True, "seed": 2}, "seed"),
     ):
-        with pytest.raises(pb.errors.OtherResultError, match=f"its {named} is"):
-            simulate("ts", out=tmp_path, resume=True, **change)
+        with pytest.raises(pb.errors.OtherResultError, match=f"its {named} is .*--fresh"):
+            simulate("ts", out=tmp_path, **change)
     with pytest.raises(pb.errors.OtherResultError, match="its policies is"):
-        simulate("kl-ucb", out=tmp_path, resume=True)
-    assert simulate("kl-ucb", out=tmp_path).policies == ["kl-ucb"]  # without resume it starts again
+        simulate("kl-ucb", out=tmp_path)
+    with pytest.raises(pb.errors.ParameterError, match="contradicts"):
+        simulate("ts", out=tmp_path, resume=True, fresh=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert simulate("kl-ucb", out=tmp_path, fresh=True).policies == ["kl-ucb"]
+    assert pb.Result.load(tmp_path).policies == ["kl-ucb"]
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
@@ -195,6 +204,9 @@ def test_moments_are_those_of_all_runs(rows: list[list[float]], cut: int) -> Non
     np.testing.assert_allclose(moments.mean, values.mean(axis=0), atol=scale)
     error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     np.testing.assert_allclose(moments.stderr(), error, atol=scale)
+    deviations = values - values.mean(axis=0)
+    np.testing.assert_allclose(moments.cubes, (deviations**3).sum(axis=0), atol=scale * values.max() ** 2 * len(rows))
+    np.testing.assert_allclose(moments.fourths, (deviations**4).sum(axis=0), atol=scale * values.max() ** 3 * len(rows))
     counts = new_histogram(2)
     count_into(counts, values[:cut])
     count_into(counts, values[cut:])

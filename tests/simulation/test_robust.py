@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, optimize, stats
 
 import profitable as pb
 from profitable.kernels.arrivals import clients_in, share_of_extra
+from profitable.simulation.scenario import unlucky_starts
 from tests.simulation.worlds import single
 from tests.waiting import LIMIT, Kernels, comes_to_an_end, ctrl_c_when
 
@@ -243,7 +244,7 @@ def test_policies_that_differ_in_their_prior_alone(tmp_path: Path) -> None:
     assert len(set(both.policies)) == 2
     again = pb.Result.load(tmp_path)
     np.testing.assert_array_equal(again.curves[1].regret, both.curves[1].regret)
-    one(truth, vague, horizon=50, runs=100, out=tmp_path)
+    one(truth, vague, horizon=50, runs=100, out=tmp_path, fresh=True)
     with pytest.raises(pb.errors.InputError, match="its policies is"):
         one(truth, sure, horizon=50, runs=200, out=tmp_path, resume=True)
 
@@ -267,29 +268,72 @@ def test_a_single_round_s_share_of_very_many(first: int, rounds: int) -> None:
     assert single_round.var() == pytest.approx(3.0, rel=0.1)
 
 
-def missing(truth: pb.Truth, tail: str) -> float:
+def missing(truth: pb.Truth, policy: str | pb.Policy) -> float:
     """What 200 runs are too few to show of the regret at t = 10^6."""
-    t = np.array([10**6])
-    curve = pb.Curve.empty("it", "events", pb.Scenario("one", [truth]), t, key="", tail=tail)
+    scenario, t = pb.Scenario("one", [truth]), np.array([10**6])
+    policy = pb.Policy.parse(policy) if isinstance(policy, str) else policy
+    curve = pb.Curve.empty("it", "events", scenario, t, key="", unlucky=unlucky_starts(scenario, policy))
     curve.moments.runs = 200
-    return curve._missing(1e6)
+    return float(curve._missing[0])
 
 
 def test_any_number_of_exponential_clients_can_start_badly() -> None:
     """Two clients per round, tau/mu = 0.9: after 2n of them P(rejected for w rounds) is about 0.81^n/w."""
     truth = single(pb.Exponential(), 2.0, 1.8, 2, bound=100.0)
-    result = one(truth, "ts", "kl-ucb", "kl-gaussian-ucb", horizon=10**6, runs=200)
     rate = 0.81 / (1.0 - 0.81)
     expected = rate * math.log(10**6 / (200 * rate)) * 0.2 * 2
-    assert missing(truth, result["ts"].tail) == pytest.approx(expected)
+    assert missing(truth, "ts") == pytest.approx(expected)
     rate = sum(math.exp(n * math.log(0.9 * n) - n - math.lgamma(n + 1)) for n in range(2, 1_000, 2))  # (n r/e)^n / n!
-    assert missing(truth, result["kl-ucb"].tail) == pytest.approx(rate * math.log(10**6 / (200 * rate)) * 0.2 * 2)
+    assert missing(truth, "kl-ucb") == pytest.approx(rate * math.log(10**6 / (200 * rate)) * 0.2 * 2)
     # It sees rewards cut to [0, 100], and has no such tail.
-    assert missing(truth, result["kl-gaussian-ucb"].tail) == 0.0
+    assert missing(truth, "kl-gaussian-ucb") == 0.0
     random = single(pb.Exponential(), 2.0, 1.8, pb.OnePlusPoisson(rate=3))
     q = 0.9 * math.exp(3 * (0.9 - 1.0))  # E[0.9^(1 + Poisson(3))]
     rate = q / (1.0 - q)
-    assert missing(random, result["ts"].tail) == pytest.approx(rate * math.log(10**6 / (200 * rate)) * 0.2 * 4)
+    assert missing(random, "ts") == pytest.approx(rate * math.log(10**6 / (200 * rate)) * 0.2 * 4)
+
+
+def test_patience_shortens_the_waits_after_a_bad_start() -> None:
+    """P(wait > w) = rate/(inflate w (log w)^c), by quadrature from the wait that comes once in 200 runs."""
+    truth = single(pb.Exponential(), 2.0, 1.0, 1)
+    for c, inflate in ((0.0, 1.0), (0.0, 10.0), (0.5, 1.0), (1.0, 1.0), (1.0, 4.0), (3.0, 1.0)):
+        rate = 1.0 / inflate  # r/(1 - r) at r = 1/2
+        start = optimize.brentq(lambda u, c=c, rate=rate: u + c * math.log(u) - math.log(200 * rate), 1.0, 20.0)
+        area = integrate.quad(lambda u, c=c: u**-c, start, math.log(1e6))[0]
+        assert missing(truth, pb.BayesUCB(c=c, inflate=inflate)) == pytest.approx(rate * area, rel=1e-6)
+
+
+def test_no_such_waits_with_a_prior() -> None:
+    """Imaginary clients have brought something, so that the sum is never small.  Others do not look at the prior."""
+    prior = pb.Prior.like(clients=2, mean=2.0)
+    with_prior = single(pb.Exponential(), 2.0, 1.8, 1, prior=prior)
+    without = single(pb.Exponential(), 2.0, 1.8, 1)
+    for policy in (pb.ThompsonSampling, pb.BayesUCB):
+        assert missing(with_prior, policy()) == 0.0
+        assert missing(without, policy(prior=prior)) == 0.0
+        assert missing(without, policy()) > 0.0
+    assert missing(with_prior, "kl-ucb") == missing(without, "kl-ucb") > 0.0
+    sure = single(pb.Exponential(), 2.0, 1.0, 1, prior=pb.Prior.like(clients=500, mean=2.0))
+    result = one(sure, "ts", horizon=1000, runs=60)
+    assert result["ts"].stderr[-1] == 0.0
+    assert result.notes() == []
+
+
+def test_every_number_of_clients_counts() -> None:
+    """Gamma rewards of shape 0.001: a thousand clients are like one exponential.  phi/(1 - phi), phi = E[r^(kC)]."""
+    family, ratio = pb.Gamma(shape=0.001), 1e-6 ** (1.0 / 1.5)
+    z = ratio**0.001
+    for clients, phi in (
+        (pb.UniformClients(low=1, high=1500), sum(z**n for n in range(1, 1501)) / 1500),
+        (pb.OnePlusPoisson(rate=1200.0), z * math.exp(1200.0 * (z - 1.0))),
+        (700, z**700),
+    ):
+        truth = single(family, 1.0, ratio, clients)
+        (rate,) = unlucky_starts(pb.Scenario("one", [truth]), pb.ThompsonSampling()).rates
+        assert rate == pytest.approx(phi / (1.0 - phi), rel=1e-3)
+    listed = single(pb.Exponential(), 2.0, 1.0, [1, 3, 3])  # 1, 4 and 7 clients
+    (rate,) = unlucky_starts(pb.Scenario("one", [listed]), pb.ThompsonSampling()).rates
+    assert rate == pytest.approx(0.5 + 0.5**4 + 0.5**7)
 
 
 def test_numbers_at_the_horizon_are_not_those_of_the_last_checkpoint(tmp_path: Path) -> None:

@@ -4,20 +4,20 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
 from profitable.cli import bounds, credit, lists, paper, simulate
-from profitable.cli.shared import DONE, INTERRUPTED, WRONG_INPUT, Stopped
+from profitable.cli.shared import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Stopped
 from profitable.version import VERSION
 
-NOTHING_KEPT = "profitable: interrupted; nothing was written. Run the same command to start again."
+NOTHING_KEPT = "interrupted; nothing was written. Run the same command to start again."
 
 app = typer.Typer(
     name="profitable",
     help="Profitable bandits: decide whom to accept when saying yes is the only way to learn.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -65,18 +65,20 @@ def _usage_message(error: typer.TyperException) -> str:
     return message
 
 
-def _leave_interrupted() -> None:
-    """Exit with the documented code.
+def _leave_interrupted(message: str) -> None:
+    """Say what is kept, and exit with the documented code.
 
     Python itself would end by the signal if Ctrl-C had met code that is run from a string, as some imports do.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):  # Ctrl-C also ends a program that reads what we print
+        sys.stdout.flush()
+        typer.echo(f"profitable: {message}", err=True)
+        sys.stderr.flush()
     os._exit(INTERRUPTED)
 
 
 def main() -> None:
-    """Run the command line: exit 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
+    """Run the command line: exit 0 done, 2 wrong input, 130 interrupted (Ctrl-C or SIGTERM), 1 anything else."""
     noticed: list[int] = []
 
     def notice(number: int, frame: object) -> None:
@@ -84,27 +86,27 @@ def main() -> None:
         sys.unraisablehook = lambda _: None  # else the compiler's callbacks print their own traceback
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, notice)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, notice)
     try:
         code = app(standalone_mode=False, prog_name="profitable")
         if code == INTERRUPTED:
-            typer.echo(NOTHING_KEPT, err=True)
-            _leave_interrupted()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done, so ignore a late Ctrl-C
+            _leave_interrupted(NOTHING_KEPT)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # the work is done, so ignore a late one
         sys.exit(code if isinstance(code, int) else DONE)
     except Stopped as stopped:
-        typer.echo(f"profitable: {stopped}", err=True)
-        _leave_interrupted()
+        _leave_interrupted(str(stopped))
     except typer.TyperException as error:
         typer.echo(f"profitable: {_usage_message(error)}; try: profitable --help", err=True)
         sys.exit(WRONG_INPUT)
-    except Exception as error:
-        from profitable.errors import ProfitableError
+    except BaseException as error:
+        from profitable.errors import NotSavedError, ProfitableError
 
-        if noticed:  # Ctrl-C during a compilation comes out of the compiler as another error
-            typer.echo(NOTHING_KEPT, err=True)
-            _leave_interrupted()
+        # Ctrl-C may come out as another error: of the compiler, or because a program that reads our output has ended.
+        if noticed or isinstance(error, KeyboardInterrupt):
+            _leave_interrupted(NOTHING_KEPT)
         if not isinstance(error, ProfitableError):
             raise
         typer.echo(f"profitable: {error}", err=True)
-        sys.exit(WRONG_INPUT)
+        sys.exit(FAILED if isinstance(error, NotSavedError) else WRONG_INPUT)

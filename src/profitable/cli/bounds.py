@@ -6,14 +6,16 @@ from typing import Annotated
 
 import typer
 
-from profitable.cli.shared import JSON_HELP
+from profitable.cli.shared import JSON_HELP, whole_number
 
-EXAMPLE = "profitable bounds segments.toml --horizon 1000000000"
+EXAMPLE = "profitable bounds segments.toml --horizon 1e9"
 
 
 def bounds(
     scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
-    horizon: Annotated[int, typer.Option(help="T in the finite-time bounds.")] = 10_000,
+    horizon: Annotated[
+        int, typer.Option(parser=whole_number, metavar="<int>", help="T in the finite-time bounds, as 1e9.")
+    ] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
     """Print the theorems for a scenario: the lower bound, and what the policies are proved not to exceed."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from profitable.cli.shared import SEED_HELP, WORKERS_HELP, Stopped
+from profitable.cli.shared import SEED_HELP, WORKERS_HELP, Stopped, whole_number
 
 EXAMPLE = "profitable paper --quick --experiment poisson --out results/poisson"
 
@@ -28,7 +28,10 @@ def paper(
             "with fewer runs (default: both; paper with --quick)"
         ),
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="Runs of every experiment, instead of its own number.")] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(parser=whole_number, metavar="<int>", help="Runs of every experiment, instead of its own number."),
+    ] = None,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 1,
     workers: Annotated[int | None, typer.Option(help=WORKERS_HELP)] = None,
     out: Annotated[
@@ -43,6 +46,7 @@ def paper(
 
     What the folder holds already is taken over; after an interruption the same command goes on.
     """
+    from profitable.errors import NotSavedError
     from profitable.paper.command import reproduce
 
     # Chosen experiments get a folder of their own, so that they do not replace the whole report.
@@ -50,6 +54,10 @@ def paper(
     size: dict[str, Any] = {"quick": quick, "variant": variant, "runs": runs, "seed": seed}
     try:
         typer.echo(reproduce(folder, experiments=experiment or [], **size, workers=workers, fresh=fresh))
+    except NotSavedError as error:
+        if error.result is not None:
+            typer.echo(str(error.result))
+        raise
     except KeyboardInterrupt:
         kept = f"what is finished is kept in {folder}, the report is not renewed"
         kept = kept if folder.exists() else "nothing was written"

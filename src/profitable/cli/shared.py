@@ -1,38 +1,38 @@
-"""What commands share: exit codes, help texts, the output folder, and the exception for an interrupted command."""
+"""What commands share: exit codes, help texts, whole numbers, names to complete, the exception for an interruption."""
 
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from decimal import Decimal, InvalidOperation
 
-DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
+import typer
+
+DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 POLICY_HELP = "A policy by name, as ts or kl-ucb:c=3; `profitable policies` lists all."
 SEED_HELP = "The same seed gives the same numbers."
 WORKERS_HELP = "Threads; one per core unless given."
 JSON_HELP = "Print the numbers as one JSON object instead."
+MOST_DIGITS = 100
 
 
 class Stopped(Exception):
     """A command was interrupted; the message is what to tell the user."""
 
 
-@contextmanager
-def output_folder(folder: Path) -> Generator[None]:
-    """Make a folder before the work that fills it; remove it again if the work fails and it is empty."""
-    from profitable.errors import InputError
+def whole_number(text: str | int) -> int:
+    """A whole number as people write it: 1000000, 1_000_000 or 1e6.
 
-    made: list[Path] = []
+    >>> whole_number("1e6"), whole_number("2.5e3")
+    (1000000, 2500)
+    """
     try:
-        made = [path for path in (folder, *folder.parents) if not path.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-        yield
-    except BaseException as error:
-        for path in made:
-            with suppress(OSError):
-                path.rmdir()
-        if isinstance(error, OSError):
-            problem = f"cannot be written ({error.strerror or error})"
-            raise InputError("out", str(folder), problem, "choose another folder") from None
-        raise
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != number.to_integral_value():
+        raise typer.BadParameter("it is not a whole number; give one as 1000000 or 1e6")
+    return int(number)
+
+
+def policy_names(incomplete: str) -> list[str]:
+    """The policies whose names begin like this, for the completion of the shell."""
+    from profitable.policy.policies import POLICIES
+
+    return [name for name in POLICIES if name.startswith(incomplete)]

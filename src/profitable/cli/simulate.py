@@ -6,25 +6,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from profitable.cli.shared import JSON_HELP, POLICY_HELP, SEED_HELP, WORKERS_HELP, Stopped
+from profitable.cli.shared import (
+    JSON_HELP,
+    POLICY_HELP,
+    SEED_HELP,
+    WORKERS_HELP,
+    Stopped,
+    policy_names,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from profitable.errors import Interrupted
     from profitable.simulation.result import Result
     from profitable.simulation.settings import Settings
 
-EXAMPLE = "profitable simulate segments.toml --policy kl-ucb --policy ts --horizon 1000000 --out results/seg"
+EXAMPLE = "profitable simulate segments.toml --policy kl-ucb --policy ts --horizon 1e6 --out results/seg"
 FOUR_POLICIES = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
 
 
 def simulate(
     scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML); docs/simulation.md shows one.")],
-    policy: Annotated[list[str], typer.Option(help=f"{POLICY_HELP} May be given several times.")] = FOUR_POLICIES,
-    horizon: Annotated[int, typer.Option(help="Rounds in a run, up to 10^15.")] = 10_000,
-    runs: Annotated[int, typer.Option(help="Independent runs of each policy.")] = 1_000,
+    policy: Annotated[
+        list[str], typer.Option(help=f"{POLICY_HELP} May be given several times.", autocompletion=policy_names)
+    ] = FOUR_POLICIES,
+    horizon: Annotated[
+        int, typer.Option(parser=whole_number, metavar="<int>", help="Rounds in a run, as 1000000 or 1e6; up to 1e15.")
+    ] = 10_000,
+    runs: Annotated[
+        int, typer.Option(parser=whole_number, metavar="<int>", help="Independent runs of each policy.")
+    ] = 1_000,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 1,
     checkpoints: Annotated[
-        str | None, typer.Option(help="Rounds to report, as 10,100,1000; spaced evenly in log t unless given.")
+        str | None, typer.Option(help="Rounds to report, as 10,100,1e6; spaced evenly in log t unless given.")
     ] = None,
     kernel: Annotated[
         str, typer.Option(help="events skips time; rounds goes through every round. They have the same law.")
@@ -34,12 +48,25 @@ def simulate(
         bool, typer.Option("--common-random-numbers", help="Policies share their clients; goes round by round.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the result: numbers, manifest, picture.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Insist on going on with what is there: a broken result is an error, and nothing at all gets a note.",
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start anew, and replace whatever result the folder holds.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Simulate policies in a scenario: regret with its error, accepted rounds, profit; exact in law, to any horizon."""
-    from profitable.errors import Interrupted
-    from profitable.simulation.result_folder import MANIFEST, fingerprint, forget
+    """Simulate policies in a scenario: regret with its error, accepted rounds, profit; exact in law, to any horizon.
+
+    What the folder holds already of the same simulation is taken over; after an interruption the same command goes on.
+    """
+    from profitable.errors import Interrupted, NotSavedError
+    from profitable.simulation.result import Result
+    from profitable.simulation.result_folder import MANIFEST, fingerprint, forget, manifest
     from profitable.simulation.runner import new_result, run
 
     settings = _prepare(
@@ -53,22 +80,32 @@ def simulate(
         common_random_numbers=common_random_numbers,
     )
     # Without --out nothing is written, except after an interruption: then this folder keeps the finished runs.
-    spare = Path(f"profitable-{fingerprint(new_result(settings))}")
-    goes_on = resume and out is None and spare.exists()
-    folder = spare if goes_on else out
+    spare = Path(f"profitable-{fingerprint(manifest(new_result(settings)))}")
+    folder = spare if out is None and spare.exists() else out
     if resume and not (folder and (folder / MANIFEST).exists()):
-        typer.echo(f"profitable: note: nothing to resume in {folder or spare}; this starts afresh", err=True)
+        _note(f"nothing to resume in {folder or spare}; this starts afresh")
+    failed = None
     try:
-        result = run(settings, workers=workers, out=folder, resume=resume)
+        result = run(settings, workers=workers, out=folder, resume=resume, fresh=fresh, say=_note)
     except Interrupted as interrupted:
         raise Stopped(_how_to_resume(interrupted, folder, spare)) from None
-    if goes_on:
-        forget(spare)
+    except NotSavedError as error:
+        if not isinstance(error.result, Result):
+            raise
+        result, failed = error.result, error
     for note in result.notes():
-        typer.echo(f"profitable: note: {note}", err=True)
+        _note(note)
     typer.echo(json.dumps(result.to_dict()) if as_json else result.table())
+    if failed:
+        raise failed
+    if folder == spare:
+        forget(spare)
     if out is not None:
         _draw(result, out, quiet=as_json)
+
+
+def _note(text: str) -> None:
+    typer.echo(f"profitable: note: {text}", err=True)
 
 
 def _prepare(scenario: Path, policies: list[str], **options: Any) -> "Settings":
@@ -100,8 +137,8 @@ def _whole_numbers(option: str, text: str) -> list[int]:
     from profitable.errors import ParameterError
 
     try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
+        return [whole_number(part) for part in text.split(",")]
+    except typer.BadParameter:
         raise ParameterError(option, text, "is no list of rounds", "give whole numbers, as 10,100,1000") from None
 
 
@@ -119,4 +156,4 @@ def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path)
             result.save(spare)
     except ProfitableError as error:
         return f"interrupted; {kept}, but could not be kept: {error}"
-    return f"interrupted; {kept} and kept in {folder or spare}; run the same command with --resume to go on."
+    return f"interrupted; {kept} and kept in {folder or spare}; run the same command to resume."

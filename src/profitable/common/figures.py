@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from profitable.errors import InputError
+from profitable.errors import InputError, NotSavedError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure; InputError if there is no such kind of picture, or if the file cannot be written."""
+    """Write a figure; InputError if there is no such kind of picture, NotSavedError if the file cannot be written."""
     kinds = figure.canvas.get_supported_filetypes()
     if path.suffix and path.suffix[1:].lower() not in kinds:
         raise InputError("path", str(path), "ends like no picture that can be made", f"choose from {', '.join(kinds)}")
@@ -33,4 +33,4 @@ def save_figure(figure: "Figure", path: Path) -> None:
             cast(Any, figure).savefig(path, dpi=150)  # its stub is partly untyped
     except OSError as error:
         problem = f"cannot be written ({error.strerror or error})"
-        raise InputError("path", str(path), problem, "choose another file") from None
+        raise NotSavedError("path", str(path), problem, "choose another file") from None

@@ -7,6 +7,9 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from profitable.errors import ParameterError
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
@@ -39,7 +42,19 @@ def replace_text(path: Path, text: str) -> Path:
 
 def replace_json(path: Path, value: object) -> Path:
     """`replace_file` for a value that is written as JSON."""
-    return replace_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return replace_text(path, _json(value))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_path(field: str, value: object) -> Path:
+    """`value` as a path, if it is one or a text that names one."""
+    text = os.fspath(value) if isinstance(value, str | Path) else ""
+    if not text or "\0" in text:
+        raise ParameterError(field, value, "is no path", "give the name of a file or folder")
+    return Path(text)
 
 
 def checksum_of(content: bytes | str) -> str:
@@ -49,6 +64,29 @@ def checksum_of(content: bytes | str) -> str:
     'sha256:94f2fe083e1b'
     """
     return f"sha256:{hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()}"
+
+
+def sealed_json(value: dict[str, Any]) -> str:
+    """JSON text with a last field `checksum`: that of the same text in which this field is empty.
+
+    >>> text = sealed_json({"runs": 100})
+    >>> is_sealed(text), is_sealed(text.replace("100", "900"))
+    (True, False)
+    """
+    text = _json(value | {"checksum": ""})
+    return _with_checksum(text, "", checksum_of(text))
+
+
+def is_sealed(text: str) -> bool:
+    """Whether the text of a JSON object has the checksum that it carries; any change of the text makes this false."""
+    found: dict[str, Any] = json.loads(text)
+    carried = str(found.get("checksum"))
+    return checksum_of(_with_checksum(text, carried, "")) == carried
+
+
+def _with_checksum(text: str, old: str, new: str) -> str:
+    start, _, end = text.rpartition(f'"checksum": "{old}"')
+    return f'{start}"checksum": "{new}"{end}'
 
 
 def _umask() -> int:

@@ -8,9 +8,8 @@ from profitable.errors import InputError
 from profitable.kernels.special import gamma_evidence
 from profitable.policy.policies import POLICIES
 from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
-from profitable.simulation.scenario import Scenario
+from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.theory import bounds
-from profitable.theory.unlucky_start import tail_of, unlucky_rate
 
 
 def has_closed_form(policy: str) -> bool:
@@ -60,14 +59,9 @@ def unlucky_slope(scenario: Scenario, policy: str) -> float:
     >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)  # tau/(mu - tau) rounds, and each costs mu - tau
     1.0
     """
-    chosen = Policy.parse(policy)
-    inflate = chosen.inflate if isinstance(chosen, Deterministic) else 1.0
-    rates = [
-        unlucky_rate(truth.category, truth.mean, tail_of(chosen), truth.clients.first_round())
-        for truth in scenario.truths
-    ]
+    rates = unlucky_starts(scenario, Policy.parse(policy)).per_log_t
     return math.fsum(
-        truth.loss * truth.clients.average * rate / inflate for truth, rate in zip(scenario.truths, rates, strict=True)
+        truth.loss * truth.clients.average * rate for truth, rate in zip(scenario.truths, rates, strict=True)
     )
 
 

@@ -53,7 +53,7 @@ def figures(name: str, result: Result) -> list[Figure]:
     """The regret curves of an experiment.  Curves that are far apart get a logarithmic axis, and a close-up."""
     final = [float(curve.regret[-1]) for curve in result.curves]
     runs = f"{result.finished:,}".replace(",", " ")
-    band = f"mean of {runs} runs, bands of two standard errors"
+    band = f"mean of {runs} runs, with bands that cover the true mean in about 95 % of samples"
     if max(final) <= FAR_APART * min(final):
         return [Figure(name, f"Regret over time: {band}.", _regret_chart(result, result.curves, log=False))]
     close = [curve for curve in result.curves if curve.regret[-1] <= CLOSE_UP * min(final)]
@@ -174,15 +174,14 @@ def _regret_chart(result: Result, curves: Sequence[Curve], *, log: bool) -> dict
 
 
 def _rows(curve: Curve, log: bool) -> Rows:
-    columns = (curve.t, curve.regret, curve.stderr, curve.carried_by_few)
+    columns = (curve.t, curve.regret, *curve.interval)
     rows: Rows = []
-    for t, value, error, few in zip(*(column.tolist() for column in columns), strict=True):
+    for t, value, low, high in zip(*(column.tolist() for column in columns), strict=True):
         if log and (t == 1 or value <= 0.0):
             continue
         row = {"x": t, "policy": curve.policy, "y": _digits(value)}
-        if np.isfinite(error) and not few:
-            low = max(value - 2.0 * error, value / 1e3 if log else 0.0)
-            row |= {"low": _digits(low), "high": _digits(value + 2.0 * error)}
+        if np.isfinite(high):
+            row |= {"low": _digits(max(low, value / 1e3 if log else 0.0)), "high": _digits(high)}
         rows.append(row)
     return rows
 

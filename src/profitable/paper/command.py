@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from profitable.common import check
+from profitable.common.folder_lock import occupied
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number, text_table
-from profitable.errors import InputError, ResultFolderError
+from profitable.errors import InputError, NotSavedError
 from profitable.model.category import is_text
 from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
-from profitable.paper.finding import DAGGER, final, plus_minus
+from profitable.paper.finding import DAGGER, DAGGER_NOTE, final, plus_minus
 from profitable.paper.reproduction import Reproduction, conduct
 from profitable.paper.summary import summarise
 from profitable.policy.policies import ThompsonSampling
@@ -42,37 +43,43 @@ def reproduce(
     if variant is None:
         variant = "paper" if quick else "both"
     chosen = choose(experiments, variant=variant, runs=runs, quick=quick)
-    start = time.perf_counter()
-    reproduction = conduct(chosen, folder=folder, seed=seed, workers=workers, fresh=fresh)
-    simulated = time.perf_counter() - start
+    command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
+    with occupied(folder):
+        start = time.perf_counter()
+        reproduction = conduct(chosen, folder=folder, seed=seed, workers=workers, fresh=fresh)
+        simulated = time.perf_counter() - start
+        tables, files = _write(report, reproduction, folder, command=command, quick=quick)
+    reported = time.perf_counter() - start - simulated
+    took = f"Took {simulated:.0f} s for the simulations and {reported:.0f} s for the report."
+    return f"{tables}\n\n{took}\n\nReport: {files[0]}   Numbers: {files[2]}   Pictures beside them."
+
+
+def _write(
+    report: Any, reproduction: Reproduction, folder: Path, *, command: str, quick: bool
+) -> tuple[str, list[Path]]:
+    """Play the credit example and write the report; returns the tables for a terminal, and the files."""
     plays = CREDIT_PLAYS_QUICK if quick else CREDIT_PLAYS
-    with Progress(total=plays + 1.3 * len(chosen), title="report") as bar:
+    with Progress(total=plays + 1.3 * len(reproduction.trials), title="report") as bar:
         steps = iter(range(1, 10**6))
 
         def advance() -> None:
             bar.update(next(steps), title="report")
 
+        seed = reproduction.seed
         example = credit.run(ThompsonSampling(), rounds=CREDIT_ROUNDS, plays=plays, seed=seed, advance=advance)
-        command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
         summary = summarise(reproduction, example)
+        tables = "\n\n".join([*_regret_tables(reproduction), _claims_table(summary)])
         scale = 1.0 if quick else 1.25
         try:
-            files = report.write_report(
+            return tables, report.write_report(
                 reproduction, example, summary, folder, command=command, scale=scale, advance=advance
             )
         except OSError as error:
             problem = f"cannot be written ({error.strerror or error})"
             remedy = "make room there, and run the same command again: the simulations are kept"
-            raise ResultFolderError("out", str(folder), problem, remedy) from None
-    reported = time.perf_counter() - start - simulated
-    return "\n\n".join(
-        [
-            *_regret_tables(reproduction),
-            _claims_table(summary),
-            f"Took {simulated:.0f} s for the simulations and {reported:.0f} s for the report.",
-            f"Report: {files[0]}   Numbers: {files[2]}   Pictures beside them.",
-        ]
-    )
+            failed = NotSavedError("out", str(folder), problem, remedy)
+            failed.result = tables
+            raise failed from None
 
 
 def _report_module() -> Any:
@@ -125,5 +132,5 @@ def _regret_tables(reproduction: Reproduction) -> list[str]:
         title = f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed {reproduction.seed}"
         parts.append(f"{title}{', as the authors ran it' if by_authors else ''}:\n{text_table(headers, rows)}")
     if any(DAGGER in part for part in parts):
-        parts.append("† A few unlucky runs carry the mean: its true error is larger than the one shown.")
+        parts.append(DAGGER_NOTE)
     return parts

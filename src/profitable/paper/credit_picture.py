@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from profitable.common.figures import new_figure
 from profitable.common.looks import BLUE, GREEN, GREY
 from profitable.common.types import FloatArray, IntArray
-from profitable.simulation.plots import new_figure
 
 
 def save_credit(path: Path, profit: FloatArray, acceptance: FloatArray, segments: Sequence[str], policy: str) -> None:

@@ -12,7 +12,11 @@ from profitable.simulation.curve import Curve
 
 HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
 UNDECIDED, NOT_RUN = "not decided", "not run"
-DAGGER = " †"  # a few unlucky runs carry the mean: its true error is larger than the one shown
+DAGGER = " †"  # `Curve.carried_by_few`
+DAGGER_NOTE = (
+    "† Rare large runs carry part of the mean, and its error is itself uncertain: "
+    "the true mean lies from two errors below to three above in about 95 % of samples."
+)
 FEWEST_RUNS = 50
 SURE = 4.0  # standard errors; a larger difference is not chance
 
@@ -91,7 +95,7 @@ def plus_minus(value: float, error: float) -> str:
 
 
 def final(curve: Curve) -> str:
-    """Final regret ± error, with a mark where a few runs carry the mean, so that the error is too small."""
+    """Final regret ± error, with a mark where rare large runs make the error itself uncertain."""
     return plus_minus(float(curve.regret[-1]), float(curve.stderr[-1])) + (DAGGER if curve.carried_by_few[-1] else "")
 
 

@@ -1,23 +1,21 @@
 """Reproduction: the results of the experiments.  `conduct` runs the experiments that are not finished yet."""
 
-import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number
-from profitable.errors import BrokenResultError, InputError, OtherResultError
+from profitable.errors import BrokenResultError, InputError
 from profitable.paper.experiment import AUTHORS, Experiment
 from profitable.simulation.curve import Curve
+from profitable.simulation.keeper import Keeper
 from profitable.simulation.result import Result
-from profitable.simulation.result_folder import Keeper
 from profitable.simulation.runner import new_result, run
-from profitable.simulation.settings import BLOCK, Settings, prepare
-
-logger = logging.getLogger("profitable")
+from profitable.simulation.settings import Settings, prepare
 
 
 @dataclass(frozen=True)
@@ -74,12 +72,7 @@ def conduct(
             show = partial(_show, bar, title, done, experiment.work)
             show(0.0)
             start = time.perf_counter()
-            again = partial(run, settings, workers=workers, progress=show, out=folder / experiment.name)
-            try:
-                result = again(resume=not fresh)
-            except BrokenResultError as error:
-                logger.warning("%s It is made anew.", error)
-                result = again(resume=False)
+            result = run(settings, workers=workers, progress=show, out=folder / experiment.name, fresh=fresh)
             trials[experiment.name] = Trial(experiment, result)
             done += experiment.work
             size = (
@@ -97,15 +90,9 @@ def _prepare(experiment: Experiment, seed: int) -> Settings:
 
 def _check_folder(settings: Settings, folder: Path, *, fresh: bool) -> None:
     """An error if the folder cannot be written, or holds another simulation that would be lost."""
-    keeper = Keeper(folder)
-    if not fresh:
-        try:
-            keeper.earlier(new_result(settings), BLOCK)
-        except OtherResultError as error:
-            remedy = "choose another folder, or give --fresh to replace it"
-            raise OtherResultError(error.field, error.value, error.problem, remedy) from None
-        except BrokenResultError:
-            return  # it is made anew, and says so
+    with Keeper(folder) as keeper, suppress(BrokenResultError):  # a broken one is made anew, and that is said
+        if not fresh:
+            keeper.earlier(new_result(settings))
 
 
 def _show(bar: Progress, title: str, before: float, work: float, share: float) -> None:

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from profitable.common import check
-from profitable.common.types import IntArray
+from profitable.common.types import FloatArray, IntArray
 from profitable.errors import ParameterError
 from profitable.kernels.arrivals import CONSTANT, LISTED, ONE_PLUS_POISSON, UNIFORM, ArrivalLaw
 from profitable.theory import bounds
 
 MOST_PER_ROUND = 10**9
-MANY_CLIENTS = 1000  # in the first round; so many are never all unlucky
 EMPTY: IntArray = np.empty(0, dtype=np.int64)
 
 
@@ -47,11 +46,20 @@ class Clients(ABC):
         """The law as the kernels read it."""
 
     @abstractmethod
-    def first_round(self) -> tuple[tuple[int, float], ...]:
-        """Pairs (number of clients in round 1, its probability).
+    def chances(self, most: int) -> FloatArray:
+        """The probabilities that 0, 1, ..., `most` - 1 clients come in a round."""
 
-        Numbers may be left out where there are very many clients, because these are never all unlucky together.
+    def seen(self, most: int) -> FloatArray:
+        """The probabilities that exactly 0, 1, ..., `most` - 1 clients have come after some round.
+
+        >>> Clients.of(2).seen(5), Clients.of([1, 3]).seen(5)
+        (array([1., 0., 1., 0., 1.]), array([1., 1., 0., 0., 1.]))
         """
+        chances, seen = self.chances(most), np.zeros(most)
+        seen[0] = 1.0
+        for n in range(1, most):
+            seen[n] = chances[1 : n + 1] @ seen[n - 1 :: -1]
+        return seen
 
     @abstractmethod
     def to_plain(self) -> Any:
@@ -103,8 +111,8 @@ class ConstantClients(Clients):
     def to_plain(self) -> Any:
         return self.number
 
-    def first_round(self) -> tuple[tuple[int, float], ...]:
-        return ((self.number, 1.0),)
+    def chances(self, most: int) -> FloatArray:
+        return (np.arange(most) == self.number).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -132,12 +140,11 @@ class OnePlusPoisson(Clients):
     def to_plain(self) -> Any:
         return {"law": "one-plus-poisson", "rate": self.rate}
 
-    def first_round(self) -> tuple[tuple[int, float], ...]:
-        rate = self.rate
-        terms = range(int(rate + 10.0 * math.sqrt(rate) + 20.0) if rate < MANY_CLIENTS else 0)
-        if rate == 0.0:
-            return ((1, 1.0),)
-        return tuple((1 + n, math.exp(n * math.log(rate) - rate - math.lgamma(n + 1.0))) for n in terms)
+    def chances(self, most: int) -> FloatArray:
+        if self.rate == 0.0:
+            return Clients.of(1).chances(most)
+        logarithms = [(n - 1) * math.log(self.rate) - self.rate - math.lgamma(n) for n in range(1, most)]
+        return np.exp([-math.inf, *logarithms])
 
 
 @dataclass(frozen=True)
@@ -171,9 +178,9 @@ class UniformClients(Clients):
     def to_plain(self) -> Any:
         return {"law": "uniform", "low": self.low, "high": self.high}
 
-    def first_round(self) -> tuple[tuple[int, float], ...]:
-        width = self.high - self.low + 1
-        return tuple((self.low + n, 1.0 / width) for n in range(min(width, MANY_CLIENTS)))
+    def chances(self, most: int) -> FloatArray:
+        numbers = np.arange(most)
+        return np.where((self.low <= numbers) & (numbers <= self.high), 1.0 / (self.high - self.low + 1.0), 0.0)
 
 
 @dataclass(frozen=True)
@@ -208,8 +215,11 @@ class ListedClients(Clients):
     def to_plain(self) -> Any:
         return list(self.counts)
 
-    def first_round(self) -> tuple[tuple[int, float], ...]:
-        return ((self.counts[0], 1.0),)
+    def chances(self, most: int) -> FloatArray:
+        return np.bincount([count for count in self.counts if count < most], minlength=most) / len(self.counts)
+
+    def seen(self, most: int) -> FloatArray:
+        return np.isin(np.arange(most), self.listed).astype(np.float64)
 
     @property
     def listed(self) -> IntArray:

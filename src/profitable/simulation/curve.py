@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,15 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
 from profitable.simulation.running_stats import Moments, count_into, new_histogram, quantile
 from profitable.simulation.scenario import Scenario
-from profitable.theory.unlucky_start import unlucky_rate
+from profitable.theory.unlucky_start import UnluckyStarts
 
-FEW_RUNS = 50  # below this, one run is always a large part of the whole
-LARGE_PART = 0.25  # of the squared deviations; with light tails, the largest of 1000 runs has about 1 %
+FEW_RUNS = 50  # fewer say nothing about rare runs
+HEAVY = 9.0  # the kurtosis of exponential numbers; a larger one means rare large runs
+RELIABLE = 0.01  # an error that is itself known to 1 % is not worth a warning
+BELOW, ABOVE, FAR_ABOVE = 2.0, 2.0, 3.0  # standard errors around the mean that cover the truth in about 95 % of samples
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 PARTS = ("regret", "profitable", "unprofitable")
+NO_UNLUCKY_STARTS = UnluckyStarts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +69,20 @@ class Curve:
     counts: IntArray
     seconds: float = 0.0
     key: str = ""  # the policy with all its parameters; random streams are named after it
-    tail: str = ""  # see `theory/unlucky_start.py`
+    unlucky: UnluckyStarts = NO_UNLUCKY_STARTS
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
         self.layout = Layout(self.t.size, len(self.scenario.truths))
 
     @classmethod
-    def empty(cls, policy: str, kernel: str, scenario: Scenario, t: IntArray, *, key: str, tail: str) -> "Curve":
+    def empty(
+        cls, policy: str, kernel: str, scenario: Scenario, t: IntArray, *, key: str, unlucky: UnluckyStarts
+    ) -> "Curve":
         """A curve without runs."""
         layout = Layout(t.size, len(scenario.truths))
         moments, counts = Moments.empty(layout.size), new_histogram(t.size)
-        return cls(policy, kernel, scenario, t, moments, counts, key=key, tail=tail)
+        return cls(policy, kernel, scenario, t, moments, counts, key=key, unlucky=unlucky)
 
     def add(self, rows: FloatArray, seconds: float) -> None:
         """Add a block of runs: `rows` is [runs, columns]."""
@@ -126,38 +130,51 @@ class Curve:
             return np.where(self.regret > 0.0, largest / (self.regret * self.runs), 0.0)
 
     @property
-    def carried_by_few(self) -> BoolArray:
-        """Where a few runs carry the mean, so that its standard error is too small, [n].
+    def stderr_uncertainty(self) -> FloatArray:
+        """How uncertain `stderr` is itself, as a share, [n]: 0.2 means by 20 %.  NaN where it is unknown."""
+        return self._shaped("regret", self.moments.stderr_uncertainty())
 
-        One reason is a single run that makes up a large part of the squared deviations.  The other is runs too rare to
-        be among the simulated ones, if they may add more to the mean than its standard error.  That happens with
-        Exponential-type rewards that start close to 0.
+    @property
+    def carried_by_few(self) -> BoolArray:
+        """Where rare large runs carry part of the mean, so that two standard errors are too little, [n].
+
+        One reason is seen in the runs: their kurtosis is above that of exponential numbers even without the largest of
+        them.  Then more such runs are missing from some samples than from others, and a sample that lacks them has both
+        a mean that is too low and an error that is too small.  A single large run is no reason: it makes the error too
+        large rather than too small.
+
+        The other reason is known from theory: waits too rare to be among the simulated runs, if they may add more to
+        the mean than its standard error.  That happens with Exponential-type rewards that start close to 0.
         """
-        place = self.layout.place("regret")
-        largest, squares = self.moments.high[place], self.moments.squares[place]
         if self.runs < 2:
             return np.zeros(self.t.size, dtype=np.bool_)
-        one_run = (largest - self.regret) ** 2 > LARGE_PART * squares
-        one_run &= (squares > 0.0) & (self.runs >= FEW_RUNS)
-        missing = np.array([self._missing(float(t)) for t in self.t])
-        return one_run | (missing > self.stderr)
+        return self._rare_runs | (self._missing > self.stderr)
 
-    @cached_property
-    def _unlucky(self) -> list[tuple[float, float]]:
-        """For each category with unlucky starts: rejected rounds per log t, and what such a round costs."""
-        found: list[tuple[float, float]] = []
-        for truth in self.scenario.truths if self.tail else ():
-            rate = unlucky_rate(truth.category, truth.mean, self.tail, truth.clients.first_round())
-            if rate > 0.0:
-                found.append((rate, truth.loss * truth.clients.average))
-        return found
+    @property
+    def interval(self) -> tuple[FloatArray, FloatArray]:
+        """Limits that cover the true mean regret in about 95 % of samples, [n] each; NaN for one run.
 
-    def _missing(self, t: float) -> float:
-        """An estimate of what runs too rare to be among the simulated ones may add to the mean regret at time t."""
-        return math.fsum(
-            rate * math.log(t / max(self.runs * rate, 1.0)) * cost
-            for rate, cost in self._unlucky
-            if t > self.runs * rate
+        They are two standard errors below and above the mean.  Where `carried_by_few`, the upper one is three, and what
+        waits too rare for these runs may add.
+        """
+        few = self.carried_by_few
+        above = np.where(few, FAR_ABOVE * self.stderr + self._missing, ABOVE * self.stderr)
+        return self.regret - BELOW * self.stderr, self.regret + above
+
+    @property
+    def _rare_runs(self) -> BoolArray:
+        heavy = self._shaped("regret", self.moments.kurtosis_without_largest()) > HEAVY
+        return heavy & (self.stderr_uncertainty > RELIABLE) & (self.runs >= FEW_RUNS)
+
+    @property
+    def _missing(self) -> FloatArray:
+        """An estimate of what runs too rare to be among the simulated ones may add to the mean regret, [n]."""
+        costs = [truth.loss * truth.clients.average for truth in self.scenario.truths]
+        return np.array(
+            [
+                math.fsum(cost * rounds for cost, rounds in zip(costs, self.unlucky.unseen(float(t), self.runs)))
+                for t in self.t
+            ]
         )
 
     def quantile(self, share: float) -> FloatArray:
@@ -191,12 +208,19 @@ class Curve:
         """What to know before trusting the error bars; None if there is nothing to say."""
         if not self.carried_by_few[-1]:
             return None
-        share = self.largest_share[-1]
-        missing = self._missing(float(self.t[-1]))
-        rare = f"; rarer ones may add about {missing:.2g}" if missing > 0.0 else ""
+        error, (low, high) = self.stderr[-1], (each[-1] for each in self.interval)
+        reasons: list[str] = []
+        if self._rare_runs[-1]:
+            reasons.append(
+                f"is itself uncertain by {self.stderr_uncertainty[-1]:.0%}, because rare large runs carry it"
+            )
+        if (missing := self._missing[-1]) > error:
+            reasons.append(
+                f"does not show waits too rare for these runs, which may add about {missing:.2g} to the mean"
+            )
         return (
-            f"{self.policy}: a few unlucky runs carry the mean regret (the largest holds {share:.1%} of it{rare}), so "
-            f"that its standard error {self.stderr[-1]:.3g} is too small; look at the quantiles, or give more runs"
+            f"{self.policy}: the standard error {error:.3g} of the regret {' and '.join(reasons)}; take "
+            f"{low:.4g} to {high:.4g} for the true mean, or give more runs"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,6 +242,8 @@ class Curve:
             "quantiles": {f"{share:g}": _plain(self.quantile(share)) for share in QUANTILES},
             "largest_run_share": _plain(self.largest_share),
             "carried_by_few_runs": self.carried_by_few.tolist(),
+            "stderr_uncertainty": _plain(self.stderr_uncertainty),
+            "interval": [_plain(limit) for limit in self.interval],
             "at_horizon": {
                 "clients": dict(zip(names, _plain(self.mean("clients")), strict=True)),
                 "profit": dict(zip(names, _plain(profit), strict=True)),

@@ -5,25 +5,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from profitable.common.figures import new_figure
 from profitable.common.looks import SOLID, Look
-from profitable.errors import InputError
 from profitable.policy.looks import looks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from profitable.simulation.result import Result
-
-
-def new_figure(width: float, height: float) -> "Figure":
-    """A matplotlib figure that needs no window system."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("matplotlib", None, "is not installed", "run: pip install 'profitable[plot]'") from None
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def draw_result(result: "Result", *, categories: bool = False) -> "Figure":
@@ -38,17 +27,16 @@ def draw_result(result: "Result", *, categories: bool = False) -> "Figure":
     styles = [(look.colour, line_style(look)) for look in looks_of(result.policies).values()]
     for i, curve in enumerate(result.curves):
         colour, style = styles[i]
-        label = curve.policy + (" (a few runs carry the mean)" if curve.carried_by_few[-1] else "")
+        label = curve.policy + (" †" if curve.carried_by_few[-1] else "")
         main.plot(t, curve.regret, color=colour, linestyle=style, linewidth=1.8, label=label)
         if curve.runs > 1:
-            band = np.where(curve.carried_by_few, np.nan, 2.0 * curve.stderr)
-            main.fill_between(t, curve.regret - band, curve.regret + band, color=colour, alpha=0.2, linewidth=0)
+            main.fill_between(t, *curve.interval, color=colour, alpha=0.2, linewidth=0)
     if result.scenario.lower_bound().total > 0.0:
         main.plot(t, result.lower_bound, color="black", linestyle=(0, (1, 1)), linewidth=1.2, label="lower bound")
     runs = f"{result.finished:,} runs".replace(",", " ")
     main.set(xscale="log", xlabel="round t", ylabel="regret", xlim=(t[0], max(t[-1], t[0] + 1)))
     main.set_ylim(bottom=0.0)
-    main.set_title(f"{result.scenario.name} ({runs}, seed {result.seed}; bands: two standard errors)", fontsize=10)
+    main.set_title(f"{result.scenario.name} ({runs}, seed {result.seed}; bands: 95 %)", fontsize=10)
     handles, labels = main.get_legend_handles_labels()
     order = sorted(range(len(result.curves)), key=lambda i: -result.curves[i].regret[-1])
     order += list(range(len(result.curves), len(handles)))

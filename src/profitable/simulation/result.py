@@ -1,16 +1,16 @@
 """Result: what a simulation found.  It can be printed, drawn, saved to a folder and joined with others."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from profitable.common.files import as_path
 from profitable.common.text_tables import money, number, text_table
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import InputError, ResultFolderError
+from profitable.errors import InputError
 from profitable.simulation.curve import Curve
 from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario
@@ -94,7 +94,7 @@ class Result:
         headers = ["policy", "regret", "± error", "profitable", "unprofitable", "median", "95 %", "right set", "profit"]
         rows: list[list[str]] = []
         for curve in self.curves:
-            error = "few runs" if curve.carried_by_few[-1] else _short(float(curve.stderr[-1]))
+            error = _short(float(curve.stderr[-1])) + (" †" if curve.carried_by_few[-1] else "")
             profit, spread = float(curve.mean("total_profit")[0]), float(curve.error("total_profit")[0])
             rows.append(
                 [
@@ -121,10 +121,15 @@ class Result:
             f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable "
             f"categories, quantiles over runs,\n"
             f"share of runs that accept exactly the profitable set in the last round, realised profit by then:\n"
-            f"{text_table(headers, rows)}\n\n"
+            f"{text_table(headers, rows)}\n{self._dagger()}\n"
             f"Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable):\n"
             f"{text_table(['policy', *marks], accepted)}"
         )
+
+    def _dagger(self) -> str:
+        if not any(curve.carried_by_few[-1] for curve in self.curves):
+            return ""
+        return "† Rare large runs: the true mean lies from 2 errors below to 3 above in about 95 % of such samples.\n"
 
     def __str__(self) -> str:
         return self.table()
@@ -150,31 +155,30 @@ class Result:
 
         With `categories`, one panel per category: its accepted (if unprofitable) or rejected rounds.
         """
+        from profitable.common.figures import save_figure
         from profitable.simulation.plots import draw_result
 
+        file = None if path is None else as_path("path", path)
         figure = draw_result(self, categories=categories)
-        if path is not None:
-            try:
-                with warnings.catch_warnings():
-                    warnings.filterwarnings("ignore", "Glyph")  # a name in letters that the font does not have
-                    cast(Any, figure).savefig(path, dpi=150)  # its stub is partly untyped
-            except OSError as error:
-                problem = f"cannot be written ({error.strerror or error})"
-                raise ResultFolderError("path", str(path), problem, "choose another file") from None
+        if file is not None:
+            save_figure(figure, file)
         return figure
 
     def save(self, folder: Path | str) -> list[Path]:
         """Write `result.json` (the manifest), `statistics.parquet` (the numbers) and `timing.json` into a folder."""
+        from profitable.common.folder_lock import occupied
         from profitable.simulation.result_folder import save
 
-        return save(self, Path(folder))
+        target = as_path("folder", folder)
+        with occupied(target):
+            return save(self, target)
 
     @classmethod
     def load(cls, folder: Path | str) -> "Result":
-        """Read what `save` wrote."""
+        """Read what `save` wrote; BrokenResultError if it was altered."""
         from profitable.simulation.result_folder import load
 
-        return load(Path(folder))
+        return load(as_path("folder", folder))
 
 
 def _short(value: float) -> str:

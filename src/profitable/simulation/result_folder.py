@@ -5,27 +5,30 @@ one quantity over runs: its mean, standard error, squared deviations and extreme
 there is one, a category.  The rows of the regret also have the histogram from which quantiles are computed.
 
 Each file is replaced as a whole, the table first.  So a simulation that is interrupted at any moment leaves a result
-that can be read.
+that can be read.  Each of the two files carries its own checksum, so that an altered one is not read.  The table also
+says which simulation it belongs to.  (In format 1 there were no checksums, and no third and fourth powers.)
 """
 
 import contextlib
 import hashlib
 import json
-import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from profitable.common.files import replace_file, replace_json
+from profitable.common.files import checksum_of, is_sealed, replace_file, replace_json, replace_text, sealed_json
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import BrokenResultError, InputError, NewerResultError, OtherResultError, ResultFolderError
+from profitable.errors import BrokenResultError, InputError, NewerResultError, NotSavedError
+from profitable.policy.policies import Policy
 from profitable.simulation.curve import QUANTILES, Curve, Layout
 from profitable.simulation.result import Result
 from profitable.simulation.running_stats import Moments, new_histogram
-from profitable.simulation.scenario import Scenario
+from profitable.simulation.scenario import Scenario, unlucky_starts
+from profitable.theory.unlucky_start import UnluckyStarts
 
-RESULT_FORMAT = 1
+RESULT_FORMAT = 2
 MANIFEST, TABLE, TIMING = "result.json", "statistics.parquet", "timing.json"
 QUANTITIES = {  # name in the layout: name in the table
     "regret": "regret",
@@ -41,6 +44,8 @@ QUANTITIES = {  # name in the layout: name in the table
     "right_set": "profitable set accepted",
 }
 DIFFERENCE = "regret less that of the other policy"
+POWERS = ("mean", "squares", "low", "high", "cubes", "fourths")  # columns of the table, and fields of Moments
+NOT_SETTINGS = ("finished", "warnings", "runs", "version", "unlucky_starts", "checksum")  # not part of the fingerprint
 
 
 def manifest(result: Result) -> dict[str, Any]:
@@ -56,10 +61,8 @@ def manifest(result: Result) -> dict[str, Any]:
         "checkpoints": result.checkpoints.tolist(),
         "common_random_numbers": result.pairs is not None,
         "lower_bound_per_log_t": result.scenario.lower_bound().total,
-        "policies": [
-            {"policy": curve.policy, "kernel": curve.kernel, "key": curve.key, "tail": curve.tail}
-            for curve in result.curves
-        ],
+        "policies": [{"policy": curve.policy, "kernel": curve.kernel, "key": curve.key} for curve in result.curves],
+        "unlucky_starts": {curve.policy: asdict(curve.unlucky) for curve in result.curves},
         "joined": result.joined,
         "warnings": result.notes(),
         "scenario_file": result.scenario.to_toml(),
@@ -67,30 +70,37 @@ def manifest(result: Result) -> dict[str, Any]:
 
 
 def save(result: Result, folder: Path) -> list[Path]:
-    """Write a result into a folder, which is made if it does not exist."""
-    pyarrow, parquet = _arrow()
+    """Write a result into a folder, which is made if it does not exist; NotSavedError if that is not possible."""
+    pyarrow, parquet = arrow()
     settings = manifest(result)
-    table = pyarrow.table(_columns(result)).replace_schema_metadata({"simulation": fingerprint(result)})
+    table = pyarrow.table(_columns(result))
+    marks = {"simulation": fingerprint(settings), "checksum": _checksum(table)}
+    table = table.replace_schema_metadata(marks)
     timing = {curve.policy: round(curve.seconds, 3) for curve in result.curves}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = [
+        return [
             replace_file(folder / TABLE, lambda path: parquet.write_table(table, path)),
-            replace_json(folder / MANIFEST, settings),
+            replace_text(folder / MANIFEST, sealed_json(settings)),
             replace_json(folder / TIMING, timing),
         ]
     except OSError as error:
         problem = f"cannot be written ({error.strerror or error})"
-        raise ResultFolderError("out", str(folder), problem, "choose another folder") from None
-    return written
+        failed = NotSavedError("out", str(folder), problem, "make room there, or choose another folder")
+        failed.result = result
+        raise failed from None
+
+
+def _checksum(table: Any) -> str:
+    """The checksum of a table's values, with the names of its columns."""
+    return checksum_of(json.dumps(table.to_pydict()))
 
 
 def _columns(result: Result) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {
         key: [] for key in ("policy", "other", "quantity", "category", "t", "runs", "mean", "stderr")
     }
-    columns |= {key: [] for key in ("squares", "low", "high", *(f"quantile_{share:g}" for share in QUANTILES))}
-    columns |= {"bins": [], "counts": []}
+    columns |= {key: [] for key in (*POWERS[1:], *(f"quantile_{share:g}" for share in QUANTILES), "bins", "counts")}
     for curve in result.curves:
         for quantity, label in QUANTITIES.items():
             _add_rows(columns, curve, quantity, label, result.horizon)
@@ -100,10 +110,8 @@ def _columns(result: Result) -> dict[str, list[Any]]:
         for i in range(result.pairs.mean.size):
             pair, place = divmod(i, n)
             first, second = divmod(pair, len(names))
-            numbers = (result.pairs.mean[i], error[i], result.pairs.squares[i], result.pairs.low[i])
             head = (names[first], names[second], DIFFERENCE, None, int(result.checkpoints[place]), result.pairs.runs)
-            empty = [None] * (len(QUANTILES) + 2)
-            _append(columns, (*head, *map(float, numbers), float(result.pairs.high[i]), *empty))
+            _append(columns, (*head, *_numbers_at(result.pairs, error, i), *[None] * (len(QUANTILES) + 2)))
     return columns
 
 
@@ -125,9 +133,13 @@ def _add_rows(columns: dict[str, list[Any]], curve: Curve, quantity: str, label:
         if quantity == "regret":
             bins = np.flatnonzero(curve.counts[i])
             extra = [*(float(each[i]) for each in quantiles), bins.tolist(), curve.counts[i, bins].tolist()]
-        numbers = (moments.mean[column], error[column], moments.squares[column], moments.low[column])
         head = (curve.policy, None, label, category, int(curve.t[point]) if point >= 0 else horizon, moments.runs)
-        _append(columns, (*head, *map(float, numbers), float(moments.high[column]), *extra))
+        _append(columns, (*head, *_numbers_at(moments, error, column), *extra))
+
+
+def _numbers_at(moments: Moments, error: FloatArray, place: int) -> list[float]:
+    first, *others = (float(getattr(moments, power)[place]) for power in POWERS)
+    return [first, float(error[place]), *others]
 
 
 def _append(columns: dict[str, list[Any]], row: tuple[Any, ...]) -> None:
@@ -136,15 +148,18 @@ def _append(columns: dict[str, list[Any]], row: tuple[Any, ...]) -> None:
 
 
 def load(folder: Path) -> Result:
-    """Read a result; an error if there is none, or if it is broken or from a newer version."""
-    settings = _read_manifest(folder)
-    _, parquet = _arrow()
+    """Read a result; an error if there is none, or if it is broken, altered or from a newer version."""
+    settings, text = read_manifest(folder)
+    check_manifest(folder, settings, text)
+    _, parquet = arrow()
     try:
         table = parquet.read_table(folder / TABLE)
-        result = _restore(settings, table.to_pydict(), _timing(folder))
-        if table.schema.metadata[b"simulation"] != fingerprint(result).encode():
+        marks = table.schema.metadata
+        if marks[b"simulation"] != fingerprint(settings).encode():
             raise ValueError(f"{TABLE} belongs to another simulation than {MANIFEST}")
-        return result
+        if (settings["format"] > 1 or b"checksum" in marks) and marks[b"checksum"] != _checksum(table).encode():
+            raise ValueError(f"{TABLE} was altered: it does not have its checksum")
+        return _restore(settings, table.to_pydict(), _timing(folder))
     except Exception as error:  # anything can be wrong with a file, and pyarrow has its own errors
         problem = f"holds no result that can be read ({' '.join(str(error).split())[:80]})"
         raise BrokenResultError("out", str(folder), problem, "make it again, or choose another folder") from None
@@ -158,24 +173,31 @@ def _timing(folder: Path) -> dict[str, float]:
     return {}
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
+    """The manifest of a result as values and as text; BrokenResultError if there is none."""
     try:
-        settings = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        newest = settings["format"]
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+        settings = json.loads(text)
+        if not isinstance(settings["format"], int):
+            raise TypeError
     except OSError as error:
         problem = f"has no {MANIFEST} that can be read ({error.strerror or error})"
         raise BrokenResultError("out", str(folder), problem, "give the folder of a saved result") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         problem = f"has a {MANIFEST} that is no manifest of a result"
         raise BrokenResultError("out", str(folder), problem, "choose another folder") from None
-    if not isinstance(newest, int):
-        problem = f"has a {MANIFEST} that is no manifest of a result"
-        raise BrokenResultError("out", str(folder), problem, "choose another folder")
-    if newest > RESULT_FORMAT:
-        problem = f"was made by a newer version ({settings.get('version')}, format {newest})"
-        remedy = f"install that version; this one reads format {RESULT_FORMAT}"
+    return settings, text
+
+
+def check_manifest(folder: Path, settings: dict[str, Any], text: str) -> None:
+    """An error if a manifest was altered, or is from a newer version."""
+    if (settings["format"] == RESULT_FORMAT or "checksum" in settings) and not is_sealed(text):
+        problem = f"has a {MANIFEST} that was altered: it does not have its checksum"
+        raise BrokenResultError("out", str(folder), problem, "make it again, or choose another folder")
+    if settings["format"] > RESULT_FORMAT:
+        problem = f"was made by a newer version ({settings.get('version')}, format {settings['format']})"
+        remedy = f"install that version; this one reads formats up to {RESULT_FORMAT}"
         raise NewerResultError("out", str(folder), problem, remedy)
-    return settings
 
 
 def _restore(settings: dict[str, Any], rows: dict[str, list[Any]], timing: dict[str, float]) -> Result:
@@ -190,85 +212,41 @@ def _restore(settings: dict[str, Any], rows: dict[str, list[Any]], timing: dict[
             found = np.flatnonzero((policies == entry["policy"]) & (labels == label))
             place = layout.place(quantity)
             moments.runs = rows["runs"][found[0]]
-            for name in ("mean", "squares", "low", "high"):
-                getattr(moments, name)[place] = _numbers(rows[name], found)
+            for power in POWERS:
+                getattr(moments, power)[place] = _numbers(rows, power, found)
             if quantity == "regret":
                 for i, row in enumerate(found):
                     counts[i, rows["bins"][row]] = rows["counts"][row]
         name = entry["policy"]
-        seconds = float(timing.get(name, 0.0))
-        extra = {"key": entry["key"], "tail": entry["tail"]}
-        curves.append(Curve(name, entry["kernel"], scenario, t, moments, counts, seconds, **extra))
+        unlucky = _unlucky_starts(settings, entry, scenario)
+        head = (name, entry["kernel"], scenario, t, moments, counts, timing.get(name, 0.0))
+        curves.append(Curve(*head, key=entry["key"], unlucky=unlucky))
     if len({curve.runs for curve in curves}) != 1 and not settings["joined"]:
         raise ValueError("its policies have different numbers of runs")
     pairs = None
     if settings["common_random_numbers"]:
         found = np.flatnonzero(labels == DIFFERENCE)
-        numbers = [_numbers(rows[name], found) for name in ("mean", "squares", "low", "high")]
-        pairs = Moments(rows["runs"][found[0]], *numbers)
-    head = (scenario, settings["horizon"], settings["runs"], settings["seed"], t, curves, pairs, settings["version"])
+        pairs = Moments(rows["runs"][found[0]], **{power: _numbers(rows, power, found) for power in POWERS})
+    runs = max(settings["runs"], *(curve.runs for curve in curves))  # the table may be newer than the manifest
+    head = (scenario, settings["horizon"], runs, settings["seed"], t, curves, pairs, settings["version"])
     return Result(*head, joined=settings["joined"])
 
 
-def _numbers(column: list[float], places: IntArray) -> FloatArray:
-    return np.array([column[place] for place in places], dtype=np.float64)
+def _numbers(rows: dict[str, list[Any]], name: str, places: IntArray) -> FloatArray:
+    if name not in rows:  # format 1 has no third and fourth powers
+        return np.full(places.size, np.nan)
+    return np.array([rows[name][place] for place in places], dtype=np.float64)
 
 
-class Keeper:
-    """The folder in which a running simulation keeps its result."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        _arrow()
-        if (folder / MANIFEST).exists():
-            try:
-                _read_manifest(folder)
-            except NewerResultError:
-                raise
-            except BrokenResultError:
-                problem = f"holds a {MANIFEST} that is not ours"
-                remedy = f"choose another folder, or delete {folder / MANIFEST}"
-                raise ResultFolderError("out", str(folder), problem, remedy) from None
-        self._check_writable()
-
-    def _check_writable(self) -> None:
-        """ResultFolderError, before the work starts, if the folder cannot be written; leaves nothing behind."""
-        made = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.folder):
-                pass
-        except OSError as error:
-            problem = f"cannot be written ({error.strerror or error})"
-            raise ResultFolderError("out", str(self.folder), problem, "choose another folder") from None
-        finally:
-            for path in made:
-                if path.exists() and not any(path.iterdir()):
-                    path.rmdir()
-
-    def save(self, result: Result) -> None:
-        """Save the finished runs, if there are any."""
-        if result.finished:
-            save(result, self.folder)
-
-    def earlier(self, wanted: Result, block: int) -> Result | None:
-        """The result that an earlier run of the same simulation left in the folder; None if there is none.
-
-        The number of runs may have been another one, if the earlier run ended with a full block of `block` runs.
-        """
-        if not (self.folder / MANIFEST).exists():
-            return None
-        found = load(self.folder)
-        old, new = manifest(found), manifest(wanted)
-        if found.finished == wanted.runs or (found.finished < wanted.runs and found.finished % block == 0):
-            old["runs"] = new["runs"]  # more runs are the same runs, and further ones
-        for key in old:
-            if key not in ("finished", "warnings") and old[key] != new[key]:
-                problem = f"holds another simulation: its {key} is {old[key]!r}, not {new[key]!r}"
-                remedy = "choose another folder, or leave out resume to start again"
-                raise OtherResultError("out", str(self.folder), problem, remedy)
-        found.runs = wanted.runs
-        return found
+def _unlucky_starts(settings: dict[str, Any], entry: dict[str, Any], scenario: Scenario) -> UnluckyStarts:
+    """`Curve.unlucky`: format 2 keeps it, format 1 does not."""
+    if settings["format"] > 1:
+        kept = settings["unlucky_starts"][entry["policy"]]
+        return UnluckyStarts(tuple(kept["rates"]), kept["c"])
+    try:
+        return unlucky_starts(scenario, Policy.parse(entry["key"]))
+    except InputError:  # a policy of the user's own, or one with a prior of its own
+        return UnluckyStarts()
 
 
 def forget(folder: Path) -> None:
@@ -279,15 +257,14 @@ def forget(folder: Path) -> None:
         folder.rmdir()
 
 
-def fingerprint(result: Result) -> str:
+def fingerprint(settings: dict[str, Any]) -> str:
     """A short name that all results of the same simulation share, whatever their number of runs."""
-    settings = {
-        key: value for key, value in manifest(result).items() if key not in ("finished", "warnings", "runs", "version")
-    }
-    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:12]
+    shared = {key: value for key, value in settings.items() if key not in NOT_SETTINGS}
+    return hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]
 
 
-def _arrow() -> tuple[Any, Any]:
+def arrow() -> tuple[Any, Any]:
+    """The modules pyarrow and pyarrow.parquet; InputError if they are not installed."""
     try:
         import pyarrow
         from pyarrow import parquet

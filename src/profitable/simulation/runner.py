@@ -20,18 +20,19 @@ from typing import Any, Self
 import numpy as np
 
 from profitable.common import check
+from profitable.common.files import as_path
 from profitable.common.progress import Progress
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import Interrupted
+from profitable.errors import Interrupted, ParameterError
 from profitable.kernels.run_record import Signal
 from profitable.policy.policy import Policy
 from profitable.simulation.block import compile_kernels, play_block
 from profitable.simulation.curve import Curve
 from profitable.simulation.result import Result, paired
 from profitable.simulation.running_stats import Moments
-from profitable.simulation.scenario import Scenario
+from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.simulation.settings import BLOCK, Settings, prepare, slow_parts, stream_name
-from profitable.theory.unlucky_start import tail_of
+from profitable.theory.unlucky_start import UnluckyStarts
 
 logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
@@ -51,6 +52,7 @@ def simulate(
     progress: bool | Callable[[float], object] | None = None,
     out: Path | str | None = None,
     resume: bool = False,
+    fresh: bool = False,
 ) -> Result:
     """Play each of the policies in a scenario, `runs` times.
 
@@ -63,10 +65,13 @@ def simulate(
       differences (`Result.difference`) have smaller errors.
     - `progress`: True or False for a bar on standard error, or a function that is called with the share done.  By
       default, there is a bar if standard error is a terminal.
-    - `out`: a folder for the result.  The finished runs are saved there every few seconds.
-    - `resume`: continue an interrupted simulation from the folder `out`.
+    - `out`: a folder for the result.  The finished runs are saved there every few seconds.  A result of the same
+      simulation in the folder is continued, or taken over if it is finished.  Another one is an OtherResultError.
+    - `resume`: a broken result in the folder is an error.  Otherwise it is made anew, with a warning.
+    - `fresh`: start anew, and replace whatever result the folder holds.
 
-    Ctrl-C raises `Interrupted`, whose `result` holds the finished runs.
+    Ctrl-C raises `Interrupted`, whose `result` holds the finished runs.  A result that cannot be written raises
+    `NotSavedError`, whose `result` holds what was computed.
 
     >>> from profitable import Bernoulli, Category, Scenario, Truth
     >>> coin = Truth(Category("coin", Bernoulli(), threshold=0.6), mean=0.5, clients=4)
@@ -84,7 +89,7 @@ def simulate(
         kernel=kernel,
         common_random_numbers=common_random_numbers,
     )
-    return run(settings, workers=workers, progress=progress, out=out, resume=resume)
+    return run(settings, workers=workers, progress=progress, out=out, resume=resume, fresh=fresh)
 
 
 def run(
@@ -94,26 +99,47 @@ def run(
     progress: bool | Callable[[float], object] | None = None,
     out: Path | str | None = None,
     resume: bool = False,
+    fresh: bool = False,
+    say: Callable[[str], object] = logger.info,
 ) -> Result:
-    """Play prepared settings; the options are those of `simulate`."""
+    """Play prepared settings; the options are those of `simulate`, and `say` is told what is taken over."""
     threads = check.whole("workers", workers if workers is not None else _cores(), most=1024)
-    result = new_result(settings)
-    keeper = None
-    if out is not None:
-        from profitable.simulation.result_folder import Keeper
+    if resume and fresh:
+        raise ParameterError("fresh", fresh, "contradicts resume", "give one of the two")
+    if out is None:
+        return _play(settings, new_result(settings), threads, progress, None)
+    from profitable.simulation.keeper import Keeper
 
-        keeper = Keeper(Path(out))
-        if resume and (earlier := keeper.earlier(result, BLOCK)) is not None:
-            result = earlier
-    for note in slow_parts(settings):
-        logger.warning(note)
-    compile_kernels(settings)
-    with Progress(total=settings.blocks, done=result.finished // BLOCK, shown=progress) as bar, Patient() as patient:
-        _work(settings, result, threads, bar, patient, keeper.save if keeper else None)
-    if keeper:
-        keeper.save(result)
-    if result.finished < settings.runs:
-        problem, remedy = f"of {settings.runs} are finished", "run it again with resume to go on"
+    with Keeper(as_path("out", out)) as keeper:
+        result = keeper.start(new_result(settings), resume=resume, fresh=fresh)
+        if result.finished:
+            say(f"{result.finished} of {settings.runs} runs are taken over from {out}")
+        return _play(settings, result, threads, progress, keeper.save)
+
+
+def _play(
+    settings: Settings,
+    result: Result,
+    threads: int,
+    progress: bool | Callable[[float], object] | None,
+    save: Callable[[Result], object] | None,
+) -> Result:
+    """Play the runs that a result lacks."""
+    before = result.finished
+    if before < settings.runs:
+        for note in slow_parts(settings):
+            logger.warning(note)
+        with Interruption(at_once=True):
+            compile_kernels(settings)
+    with (
+        Progress(total=settings.blocks, done=before // BLOCK, shown=progress) as bar,
+        Interruption() as interruption,
+    ):
+        _work(settings, result, threads, bar, interruption, save)
+        if save:
+            save(result)
+    if interruption.noticed:
+        problem, remedy = f"of {settings.runs} are finished", "run it again to go on"
         error = Interrupted("runs", result.finished, problem, remedy)
         error.result = result if result.finished else None
         raise error
@@ -124,40 +150,49 @@ def new_result(settings: Settings) -> Result:
     """The result before the first run."""
     scenario, points = settings.scenario, settings.checkpoints
     curves = [
-        Curve.empty(name, kernel, scenario, points, key=stream_name(policy), tail=_tail(policy))
+        Curve.empty(name, kernel, scenario, points, key=stream_name(policy), unlucky=_unlucky(scenario, policy))
         for name, kernel, policy in zip(settings.names, settings.kernels, settings.policies, strict=True)
     ]
     pairs = Moments.empty(len(curves) ** 2 * points.size) if settings.common else None
     return Result(scenario, settings.horizon, settings.runs, settings.seed, points, curves, pairs)
 
 
-def _tail(policy: Any) -> str:
-    return tail_of(policy) if isinstance(policy, Policy) else ""
+def _unlucky(scenario: Scenario, policy: Any) -> UnluckyStarts:
+    return unlucky_starts(scenario, policy) if isinstance(policy, Policy) else UnluckyStarts()
 
 
-class Patient:
-    """Inside this context, the first Ctrl-C only sets `interrupted`, so that nothing is left half done.
+class Interruption:
+    """Inside this context, Ctrl-C only sets `noticed`, so that nothing is left half done; a second one ends it at once.
 
-    A second Ctrl-C raises KeyboardInterrupt at once.
+    With `at_once`, the first one raises KeyboardInterrupt, and if that gets lost on its way, the end of the context
+    raises it again: a compiler may swallow it, or make another error of it.
+
+    SIGTERM is treated in the same way where somebody handles it, as the command line does.
     """
 
-    def __init__(self) -> None:
-        self.interrupted = False
-        self._before: Any = None
+    def __init__(self, *, at_once: bool = False) -> None:
+        self.noticed = False
+        self._at_once = at_once
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._note)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if callable(signal.getsignal(number)):
+                    self._before[number] = signal.signal(number, self._note)
         return self
 
     def _note(self, number: int, frame: object) -> None:
-        if self.interrupted:
+        if self.noticed or self._at_once:
+            self.noticed = True
             raise KeyboardInterrupt
-        self.interrupted = True
+        self.noticed = True
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._at_once and self.noticed:
+            raise KeyboardInterrupt from None
 
 
 def _cores() -> int:
@@ -174,7 +209,7 @@ def _work(
     result: Result,
     workers: int,
     bar: Progress,
-    patient: Patient,
+    interruption: Interruption,
     save: Callable[[Result], object] | None,
 ) -> None:
     """Play all blocks that are missing and add them to the result in order, until done or interrupted."""
@@ -192,7 +227,7 @@ def _work(
 
     try:
         _submit(tasks, active, pool, timed, 3 * workers)
-        while active and not patient.interrupted:
+        while active and not interruption.noticed:
             block, which, _, future = active[0]
             wait((future,), timeout=0.1)
             bar.update(_blocks_done(settings, block, which, active))

@@ -14,34 +14,58 @@ from profitable.common.types import FloatArray, IntArray
 BIN_WIDTH = 0.01
 FIRST_BIN = 1e-12
 BINS = 8192  # up to FIRST_BIN * 1.01^8191 = 2.5e23
+NO_DIGITS = 1e-12  # of a sum: what is left of it beside the largest run is rounding error
 
 
 @dataclass
 class Moments:
-    """Mean and squared deviations of L quantities over runs, with their extremes, all [L]."""
+    """Mean, sums of powers of deviations from it, and extremes of L quantities over runs, all [L].
+
+    `cubes` and `fourths` are NaN where they are unknown: in results of the first format, and where numbers are so huge
+    that their fourth power is none.
+    """
 
     runs: int
     mean: FloatArray
     squares: FloatArray
     low: FloatArray
     high: FloatArray
+    cubes: FloatArray
+    fourths: FloatArray
 
     @classmethod
     def empty(cls, size: int) -> Self:
         """Moments of no runs."""
-        return cls(0, np.zeros(size), np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf))
+        zeros = np.zeros(size)
+        return cls(0, zeros, zeros.copy(), zeros + np.inf, zeros - np.inf, zeros.copy(), zeros.copy())
 
     @classmethod
     def of(cls, values: FloatArray) -> Self:
         """Moments of the runs in `values`, [runs, L]."""
         base = values[0]  # subtracted first, for huge numbers that differ little
         mean = base + (values - base).mean(axis=0)
-        return cls(len(values), mean, ((values - mean) ** 2).sum(axis=0), values.min(axis=0), values.max(axis=0))
+        squares = (values - mean) ** 2
+        with np.errstate(over="ignore", invalid="ignore"):
+            cubes, fourths = (squares * (values - mean)).sum(axis=0), (squares**2).sum(axis=0)
+        extremes = values.min(axis=0), values.max(axis=0)
+        return cls(len(values), mean, squares.sum(axis=0), *extremes, _known(cubes), _known(fourths))
 
     def add(self, other: "Moments") -> None:
-        """Add the runs of `other` (Chan, Golub and LeVeque's update)."""
+        """Add the runs of `other` (Chan, Golub and LeVeque's update; Pebay's for the third and fourth powers)."""
         both = self.runs + other.runs
         step = other.mean - self.mean
+        mine, others = self.runs / both, other.runs / both
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = other.squares * mine - self.squares * others
+            crossed = other.squares * mine**2 + self.squares * others**2
+            across = other.cubes * mine - self.cubes * others
+            lopsided = both * mine * others * (mine - others)
+            fourths = both * mine * others * (mine**2 - mine * others + others**2)
+            self.fourths = (
+                self.fourths + other.fourths + step**4 * fourths + 6.0 * step**2 * crossed + 4.0 * step * across
+            )
+            self.cubes = self.cubes + other.cubes + step**3 * lopsided + 3.0 * step * spread
+        self.fourths, self.cubes = _known(self.fourths), _known(self.cubes)
         self.mean = self.mean + step * (other.runs / both)
         self.squares = self.squares + other.squares + step**2 * (self.runs * other.runs / both)
         self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
@@ -52,6 +76,39 @@ class Moments:
         if self.runs < 2:
             return np.full(self.mean.shape, np.nan)
         return np.sqrt(self.squares / (self.runs - 1.0) / self.runs)
+
+    def stderr_uncertainty(self) -> FloatArray:
+        """How uncertain the standard errors are themselves, as a share, [L]: sqrt((kurtosis - 1)/runs)/2.
+
+        It is 0.7 % for 10 000 normal numbers.  NaN where it is unknown.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            kurtosis = self.runs * self.fourths / self.squares**2
+            return 0.5 * np.sqrt((kurtosis - 1.0) / self.runs)
+
+    def kurtosis_without_largest(self) -> FloatArray:
+        """The kurtosis of all runs but the one with the largest number, [L]; NaN where it is unknown.
+
+        >>> values = np.random.default_rng(1).normal(size=(10_000, 1))
+        >>> values[7] = 1e4
+        >>> Moments.of(values).kurtosis_without_largest().round()
+        array([3.])
+        """
+        rest = self.runs - 1
+        if rest < 1:
+            return np.full(self.mean.shape, np.nan)
+        largest = self.high - self.mean
+        with np.errstate(all="ignore"):
+            squares, cubes, fourths = self.squares - largest**2, self.cubes - largest**3, self.fourths - largest**4
+            step = -largest / rest  # of the mean, when the largest goes
+            fourths = fourths - 4.0 * step * cubes + 6.0 * step**2 * squares - 3.0 * rest * step**4
+            kurtosis = rest * fourths / (squares - rest * step**2) ** 2
+        alone = (squares < NO_DIGITS * self.squares) | (fourths < NO_DIGITS * self.fourths)
+        return np.where(alone, np.nan, kurtosis)
+
+
+def _known(values: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def bins_of(values: FloatArray) -> IntArray:

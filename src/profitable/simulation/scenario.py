@@ -8,9 +8,11 @@ from typing import Self
 from profitable.common import check
 from profitable.errors import DuplicateNameError, InputError, ParameterError, ProfitableError
 from profitable.model.category import Category, is_text
+from profitable.policy.policy import Deterministic, Policy
 from profitable.simulation.arrivals import Clients
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.theory import bounds
+from profitable.theory.unlucky_start import MOST_SEEN, UnluckyStarts, unlucky_rate
 
 NO_SPREAD = 1e-6
 
@@ -159,3 +161,11 @@ class Scenario:
     def save(self, path: Path | str) -> None:
         """Write a scenario file."""
         Path(path).write_text(self.to_toml(), encoding="utf-8")
+
+
+def unlucky_starts(scenario: Scenario, policy: Policy) -> UnluckyStarts:
+    """How often a policy rejects profitable categories for a long time after an unlucky start."""
+    rates = [
+        unlucky_rate(policy, truth.category, truth.mean, truth.clients.seen(MOST_SEEN)) for truth in scenario.truths
+    ]
+    return UnluckyStarts(tuple(rates), policy.c if isinstance(policy, Deterministic) else 0.0)

@@ -4,68 +4,110 @@ The rewards of the first n clients may add up to very little.  A policy then rej
 more than w rounds with probability weight(n)/w.  The reason: for rewards of shape k, e^(-evidence) and the probability
 of so small a sum both fall with the power kn of that sum (docs/mathematics.md).  So the mean number of rejected rounds
 grows like log t times the sum of the weights.  Few runs cause this growth: about one run in w waits for w rounds.
+
+Patience log(inflate t) + c log log t makes it rate/(w (log w)^c), where the rate is the sum of the weights divided by
+inflate.  For any c > 0 the mean then grows more slowly than log t.  A prior counts as clients who were seen already:
+then the sum is never small, and there are no such waits.
 """
 
 import math
-from functools import lru_cache
+from dataclasses import dataclass
 
+import numpy as np
+
+from profitable.common.types import FloatArray
 from profitable.kernels.law import GAMMA
 from profitable.model.category import Category
-from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
+from profitable.policy.policy import Bayesian, BoundedPolicy, Deterministic, Policy
 
 TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = "posterior", "divergence", "divergence+"
 MOST_SEEN = 2_000  # clients; the weights fall geometrically
 
-FirstRound = tuple[tuple[int, float], ...]  # pairs (number of clients in a round, its probability)
+
+@dataclass(frozen=True)
+class UnluckyStarts:
+    """A policy's waits in a scenario: longer than w rounds with probability rate/(w (log w)^c); a rate per category."""
+
+    rates: tuple[float, ...] = ()
+    c: float = 0.0
+
+    @property
+    def per_log_t(self) -> tuple[float, ...]:
+        """Rejected rounds of each category per log t, in the limit."""
+        return self.rates if self.c == 0.0 else (0.0,) * len(self.rates)
+
+    def unseen(self, t: float, runs: int) -> tuple[float, ...]:
+        """The mean number of rounds up to t, for each category, in waits so long that `runs` runs may show none.
+
+        >>> UnluckyStarts((0.5,)).unseen(1e9, 2_000)  # 0.5 log(10^9 / 1000)
+        (6.907...,)
+        >>> UnluckyStarts((0.5,), c=3.0).unseen(1e9, 2_000)
+        (0.0221...,)
+        """
+        return tuple(_unseen(rate, self.c, t, runs) for rate in self.rates)
+
+
+def _unseen(rate: float, c: float, t: float, runs: int) -> float:
+    """The integral of rate/(w (log w)^c) from the wait that comes once in all runs to t, over u = log w."""
+    if rate <= 0.0 or t <= math.e:
+        return 0.0
+    late, early = math.log(t), 0.0 if c == 0.0 else 1.0
+    expected = math.log(runs * rate)
+    if expected > early:
+        low, high = early, expected  # where u + c log u = log(runs rate)
+        while low < (middle := 0.5 * (low + high)) < high:
+            low, high = (middle, high) if middle + c * math.log(middle) < expected else (low, middle)
+        early = high
+    if early >= late:
+        return 0.0
+    if c == 1.0:
+        return rate * math.log(late / early)
+    return rate * (late ** (1.0 - c) - early ** (1.0 - c)) / (1.0 - c)
+
+
+def unlucky_rate(policy: Policy, category: Category, mean: float, seen: FloatArray) -> float:
+    """The rate of a category; 0 if a policy has no such waits there.
+
+    `seen[n]` is the probability that n clients have come after some round.
+    """
+    view = category.family.view()
+    if view.law.code != GAMMA or mean <= category.threshold:
+        return 0.0
+    if isinstance(policy, Bayesian) and policy.prior_of(category) is not None:
+        return 0.0
+    ratio = view.statistic.of_mean(category.threshold) / view.statistic.of_mean(mean)
+    inflate = policy.inflate if isinstance(policy, Deterministic) else 1.0
+    return sum_of_weights(tail_of(policy), ratio, view.law.size, seen) / inflate
 
 
 def tail_of(policy: Policy) -> str:
-    """The tail of a policy's waits for positive continuous rewards; empty if it sees them cut or has c > 1."""
-    if isinstance(policy, BoundedPolicy) or (isinstance(policy, Deterministic) and policy.c > 1.0):
+    """Which weights belong to a policy; empty if it sees rewards cut, or has a rule for which they are not known."""
+    if isinstance(policy, BoundedPolicy):
         return ""
     if policy.rule.is_posterior:
         return TAIL_OF_POSTERIOR
     return {0.0: TAIL_OF_DIVERGENCE, 1.0: TAIL_OF_DIVERGENCE_PLUS}.get(policy.rule.logarithms, "")
 
 
-def unlucky_rate(category: Category, mean: float, tail: str, first_round: FirstRound) -> float:
-    """Rejected rounds of a category per log t after an unlucky start; 0 if there are none."""
-    view = category.family.view()
-    if not tail or view.law.code != GAMMA or mean <= category.threshold:
-        return 0.0
-    ratio = view.statistic.of_mean(category.threshold) / view.statistic.of_mean(mean)
-    return rejected_per_log_t(tail, ratio, view.law.size, first_round)
+def sum_of_weights(tail: str, ratio: float, shape: float, seen: FloatArray) -> float:
+    """The sum over n of weight(n) times `seen[n]`; `ratio` is r = tau/mu of the statistic, below 1.
 
-
-@lru_cache(maxsize=256)
-def rejected_per_log_t(tail: str, ratio: float, shape: float, first_round: FirstRound) -> float:
-    """Rejected rounds per log t, in the limit; `ratio` is r = tau/mu of the statistic, below 1.
-
-    It is the sum over n of weight(n) times the probability that n clients have been seen after some round.  The weight
-    is r^(kn) for a posterior policy and r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for a divergence without c; it is n times the
+    The weight is r^(kn) for a posterior policy and r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for a divergence; it is n times the
     latter if the evidence has log N added.
 
-    >>> round(rejected_per_log_t(TAIL_OF_POSTERIOR, 0.5, 1.0, ((1, 1.0),)), 6)  # r/(1 - r)
+    >>> always = np.ones(100)  # one client in every round
+    >>> round(sum_of_weights(TAIL_OF_POSTERIOR, 0.5, 1.0, always), 6)  # r/(1 - r)
     1.0
-    >>> round(rejected_per_log_t(TAIL_OF_POSTERIOR, 0.5, 1.0, ((2, 1.0),)), 6)  # phi/(1 - phi), phi = E[r^C]
-    0.333333
-    >>> round(rejected_per_log_t(TAIL_OF_DIVERGENCE, 0.5, 1.0, ((1, 1.0),)), 3)
+    >>> round(sum_of_weights(TAIL_OF_DIVERGENCE, 0.5, 1.0, always), 3)
     0.302
     """
     if not tail or ratio <= 0.0:
         return 0.0
-    reached = [1.0]  # the probability that n clients have been seen after some round
-    total = 0.0
-    for n in range(1, MOST_SEEN):
-        reached.append(math.fsum(chance * reached[n - clients] for clients, chance in first_round if clients <= n))
-        power = shape * n
-        log_weight = power * math.log(ratio)
-        if tail != TAIL_OF_POSTERIOR:
-            log_weight += power * math.log(power) - power - math.lgamma(power + 1.0)
-        if tail == TAIL_OF_DIVERGENCE_PLUS:
-            log_weight += math.log(n)
-        weight = math.exp(log_weight)
-        total += reached[n] * weight
-        if n > MOST_SEEN // 20 and weight < 1e-12 * total:
-            break
-    return total
+    n = np.arange(1.0, seen.size)
+    power = shape * n
+    log_weights = power * math.log(ratio)
+    if tail != TAIL_OF_POSTERIOR:
+        log_weights += power * np.log(power) - power - np.array([math.lgamma(each + 1.0) for each in power])
+    if tail == TAIL_OF_DIVERGENCE_PLUS:
+        log_weights += np.log(n)
+    return math.fsum(seen[1:] * np.exp(log_weights))

@@ -1,0 +1,84 @@
+"""A folder that one process at a time may fill.
+
+The lock is an operating system's lock on a small file in the folder.  It vanishes with its process, however that ends.
+The file is deleted afterwards.  One that is left after a crash does no harm: without the lock it means nothing.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from profitable.errors import ResultFolderError
+
+LOCK = ".lock"
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int) -> None:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def occupied(folder: Path) -> Generator[None]:
+    """Make a folder, check that it can be written, and keep others out; remove it if it is empty at the end.
+
+    ResultFolderError if it cannot be written or if somebody else is filling it.
+    """
+    made: list[Path] = []
+    try:
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        handle = _locked(folder / LOCK)
+    except OSError as error:
+        _remove_empty(made)
+        problem = f"cannot be written ({error.strerror or error})"
+        raise ResultFolderError("out", str(folder), problem, "choose another folder") from None
+    if handle is None:
+        remedy = "wait until that is done, or choose another folder"
+        raise ResultFolderError("out", str(folder), "is being filled by another run", remedy)
+    try:
+        yield
+    finally:
+        _unlock(folder / LOCK, handle)
+        _remove_empty(made)
+
+
+def _locked(path: Path) -> int | None:
+    """An open file that is locked; None if somebody else has locked it."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _try_lock(handle)
+        except (BlockingIOError, PermissionError):
+            os.close(handle)
+            return None
+        except OSError:
+            return handle  # this file system has no locks
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        os.close(handle)  # whoever had it locked has deleted it: try again
+
+
+def _unlock(path: Path, handle: int) -> None:
+    with suppress(OSError):  # Windows does not delete open files
+        path.unlink()
+    os.close(handle)  # this opens the lock
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    for path in folders:
+        with suppress(OSError):
+            path.rmdir()
