@@ -7,6 +7,7 @@ the sum of the weights.  Rare runs bring it about: a wait of w rounds comes abou
 """
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 
 from profitable.kernels.law import GAMMA
@@ -54,10 +55,8 @@ def rejected_per_log_t(tail: str, ratio: float, shape: float, first_round: First
     """
     if not tail or ratio <= 0.0:
         return 0.0
-    reached = [1.0]  # the probability that n clients have been seen after some round
     total = 0.0
-    for n in range(1, MOST_SEEN):
-        reached.append(math.fsum(chance * reached[n - clients] for clients, chance in first_round if clients <= n))
+    for n, chance in zip(range(1, MOST_SEEN), reached(first_round), strict=False):
         power = shape * n
         log_weight = power * math.log(ratio)
         if tail != TAIL_OF_POSTERIOR:
@@ -65,7 +64,21 @@ def rejected_per_log_t(tail: str, ratio: float, shape: float, first_round: First
         if tail == TAIL_OF_DIVERGENCE_PLUS:
             log_weight += math.log(n)
         weight = math.exp(log_weight)
-        total += reached[n] * weight
+        total += chance * weight
         if n > MOST_SEEN // 20 and weight < 1e-12 * total:
             break
     return total
+
+
+def reached(first_round: FirstRound) -> Iterator[float]:
+    """The probability that n clients have been seen after some round, for n = 1, 2, ...
+
+    >>> from itertools import islice
+    >>> list(islice(reached(((1, 0.5), (2, 0.5))), 3))
+    [0.5, 0.75, 0.625]
+    """
+    chances = [1.0]
+    while True:
+        n = len(chances)
+        chances.append(math.fsum(chance * chances[n - clients] for clients, chance in first_round if clients <= n))
+        yield chances[n]
