@@ -73,8 +73,9 @@ def main() -> None:
         for name, seconds in in_process(HERE, policy).items():
             old = before.get(name)
             beside = f"{old:8.2f}{seconds:8.2f}{old / seconds:8.1f}" if old else f"{'-':>8}{seconds:8.2f}{'-':>8}"
-            judged = old is not None and name != "decide"
-            bar = f"   at least {BAR:g}: {verdict(old / seconds, BAR, at_least=True)}" if judged else ""
+            bar = ""
+            if old is not None and name != "decide":
+                bar = f"   at least {BAR:g}: {verdict(old / seconds, BAR, at_least=True)}"
             print(f"{policy + ', ' + name:45}{beside}{bar}")
 
 
