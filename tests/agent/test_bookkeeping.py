@@ -92,6 +92,14 @@ def test_corrections_of_loans_of_other_amounts() -> None:
     assert agent["car loans"].profit == pytest.approx(-1_200)
 
 
+def test_arrays_of_rewards_and_costs() -> None:
+    agent = portfolio(pb.KLUCB())
+    agent.observe("car loans", np.array([1, 0, 1]), costs=np.array([100.0, 200.0, 300.0]))
+    agent.observe({"car loans": pb.Batch(rewards=np.array([1]), costs=np.array([50.0]))})
+    assert agent["car loans"].revenue == pytest.approx(1.12 * 450)
+    assert agent["car loans"].cost == 650
+
+
 def test_a_typing_error_taken_back_leaves_the_rest_intact() -> None:
     agent = portfolio(pb.BayesUCB())
     agent.observe("shops", [2.5] * 10 + [0.3])

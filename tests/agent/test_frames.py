@@ -82,7 +82,7 @@ def test_a_picture(tmp_path: Path, policy: pb.Policy) -> None:
     left, right = figure.axes
     assert [label.get_text() for label in left.get_yticklabels()] == list(agent)
     assert [bar.get_width() for bar in left.patches] == pytest.approx([agent[name].evidence for name in agent])
-    assert "threshold" in right.get_title()
+    assert "threshold" in right.get_xlabel()
     assert (str(agent), agent.round) == before
     with pytest.raises(errors.InputError, match="bogus"):
         agent.plot(tmp_path / "agent.bogus")

@@ -1,6 +1,7 @@
 """Reproductions with made-up regrets, to see what the claims make of them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,14 +21,23 @@ def linear(slope: float) -> Path:
     return lambda t: slope * t
 
 
-def trial(name: str, paths: dict[str, Path], *, spread: float = 0.01, by_authors: bool = False) -> Trial:
-    """An experiment whose policies have these mean regrets over time, with a relative spread over 200 runs."""
+def trial(
+    name: str,
+    paths: dict[str, Path],
+    *,
+    spread: float = 0.01,
+    by_authors: bool = False,
+    horizon: int | None = None,
+    runs: int = 200,
+) -> Trial:
+    """An experiment whose policies have these mean regrets over time, with a relative spread over the runs."""
     experiment = load(name).as_authors_ran() if by_authors else load(name)
-    settings = prepare(experiment.scenario, experiment.policies, horizon=experiment.horizon, runs=200, seed=1)
+    experiment = replace(experiment, horizon=horizon or experiment.horizon)
+    settings = prepare(experiment.scenario, experiment.policies, horizon=experiment.horizon, runs=runs, seed=1)
     result = new_result(settings)
-    noise = np.exp(spread * np.random.default_rng(1).standard_normal((200, 1)))
+    noise = np.exp(spread * np.random.default_rng(1).standard_normal((runs, 1)))
     for curve in result.curves:
-        rows = np.zeros((200, curve.layout.size))
+        rows = np.zeros((runs, curve.layout.size))
         values = paths[curve.policy.partition(":")[0]](curve.t.astype(float)) * noise
         for part in ("regret", "unprofitable"):
             rows[:, curve.layout.place(part)] = values

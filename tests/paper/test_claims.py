@@ -6,7 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from profitable.paper.bounds_check import decide_finite_time, decide_turned_away
+from profitable.errors import InputError
+from profitable.paper.bounds_check import decide_finite_time
 from profitable.paper.claims import (
     bend,
     claims,
@@ -22,6 +23,7 @@ from profitable.paper.experiment import PAPER, load
 from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, UNDECIDED, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import decide_lower_bound, slopes
+from profitable.paper.turned_away import decide_turned_away, often_seen, settles, waits_of
 from profitable.simulation.running_stats import Moments
 from tests.paper.made_up import Path, linear, logarithmic, reproduction, trial
 
@@ -97,7 +99,7 @@ def test_thompson() -> None:
 def test_a_difference_that_may_be_chance_is_none() -> None:
     close = trial("sharp-poisson", paths(ts=9.9), spread=0.2)
     assert decide_thompson(reproduction(close), False).verdict == UNDECIDED
-    assert winners(close) == "ts and kl-ucb and bayes-ucb and kl-ucb+"
+    assert winners(close) == "ts or kl-ucb or bayes-ucb or kl-ucb+"
 
 
 def test_lower_bound() -> None:
@@ -114,6 +116,29 @@ def test_lower_bound() -> None:
     assert decide_lower_bound(reproduction(below), False).verdict == FAILS
     variant = trial("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)), by_authors=True)
     assert decide_lower_bound(reproduction(variant), True).verdict == HOLDS
+
+
+def test_slopes_that_have_grown() -> None:
+    """Only what is more than chance is called a change."""
+    constant = load("long-bernoulli").scenario.lower_bound().total
+    straight = logarithmic(0.9 * constant)
+    rising: Path = lambda t: 5.0 + 0.9 * constant * np.log(t) - 0.2 * constant * np.log(np.minimum(t, 1e6))  # noqa: E731
+    four = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
+    noisy = decide_lower_bound(reproduction(trial("long-bernoulli", dict.fromkeys(four, straight))), False)
+    assert "No change since the three decades before is seen." in noisy.seen
+    one = dict.fromkeys(four, straight) | {"ts": rising}
+    grown = decide_lower_bound(reproduction(trial("long-bernoulli", one, spread=1e-4)), False)
+    assert "1 of the 4 have grown and 0 have fallen by more than 4 standard errors" in grown.seen
+
+
+def test_the_horizon_is_that_of_the_experiment() -> None:
+    assert decide_growth(reproduction(trial("poisson", paths())), False).at == "at T = 10 000"
+    shorter = trial("poisson", paths(), horizon=2_000_000)
+    assert decide_growth(reproduction(shorter), False).at == "at T = 2 000 000"
+    long = trial("long-bernoulli", paths(), horizon=10**9)
+    finding = decide_lower_bound(reproduction(long), False)
+    assert "At T = 10⁹ " in finding.seen
+    assert finding.headers[2:4] == ("slope, 1 to 1 000", "slope, 1 000 to 10⁹")
 
 
 def accepting(made: Trial, share: Callable[[bool, np.ndarray], np.ndarray]) -> Reproduction:
@@ -137,22 +162,61 @@ def test_finite_time() -> None:
     assert "Broken: Theorem 2 (ii)" in decide_finite_time(away, False).seen
 
 
+def rejecting(name: str, rejected: Callable[[float], float]) -> Trial:
+    """A trial in which each profitable category is rejected in so many rounds, a function of the sum of its waits."""
+    made = trial(name, paths())
+    for curve in made.result.curves:
+        rows = np.zeros((200, curve.layout.size))
+        spread = 0.5 * np.where(np.arange(200) % 2, 1.0, -1.0)[:, None]
+        counts = [
+            curve.t - rejected(waits_of(truth, 1e12).mean()) + spread
+            for truth in made.result.scenario.truths
+            if truth.profitable
+        ]
+        accepted = np.zeros((200, len(made.result.scenario.truths), curve.t.size))
+        places = [k for k, truth in enumerate(made.result.scenario.truths) if truth.profitable]
+        accepted[:, places] = np.stack(counts, axis=1)
+        rows[:, curve.layout.place("accepted")] = accepted.reshape(200, -1)
+        curve.moments = Moments.of(rows)
+    return made
+
+
 def test_turned_away() -> None:
-    def grows(profitable: bool, t: np.ndarray) -> np.ndarray:
-        return t - np.log(t)
+    right, wrong = rejecting("long-bernoulli", lambda mean: mean), rejecting("long-bernoulli", lambda mean: 1.3 * mean)
+    unlucky = rejecting("unlucky", lambda mean: 19.0)
+    finding = decide_turned_away(reproduction(right, unlucky), False)
+    assert finding.verdict == RESTRICTED
+    assert "Bernoulli 11.23 and 13.69; Exponential ∞" in finding.why
+    assert [row[-1] for row in finding.rows] == ["yes", "yes", "no"]
+    assert decide_turned_away(reproduction(wrong, unlucky), False).verdict == FAILS
+    assert decide_turned_away(reproduction(right), False).verdict == NOT_RUN
 
-    def settles(profitable: bool, t: np.ndarray) -> np.ndarray:
-        return t - 1.0
 
-    def made(bernoulli: Callable[..., np.ndarray], exponential: Callable[..., np.ndarray]) -> Reproduction:
-        one = accepting(trial("bounds", paths()), bernoulli)
-        other = accepting(trial("unlucky", paths()), exponential)
-        return Reproduction(1, one.trials | other.trials)
+def test_turned_away_has_power() -> None:
+    """Rejected rounds that no longer grow pass for Bernoulli rewards and fail for Exponential ones."""
+    bernoulli, exponential = rejecting("long-bernoulli", lambda mean: mean), rejecting("unlucky", lambda mean: 19.0)
+    assert settles(bernoulli, 1) == (True, True)
+    assert settles(exponential, 0) == (False, True)
+    few = rejecting("long-bernoulli", lambda mean: 0.5 * mean)
+    assert settles(few, 1) == (True, False)
 
-    assert decide_turned_away(made(settles, settles), False).verdict == HOLDS
-    assert decide_turned_away(made(settles, grows), False).verdict == RESTRICTED
-    assert decide_turned_away(made(grows, grows), False).verdict == FAILS
-    assert decide_turned_away(reproduction(trial("bounds", paths())), False).verdict == NOT_RUN
+
+def test_what_so_many_runs_can_show() -> None:
+    waits = waits_of(load("long-bernoulli").scenario.truths[1], 1e12)
+    shown = [often_seen(waits, runs) for runs in (100, 10_000, 10**8)]
+    assert 0.5 * waits.mean() < shown[0] < shown[1] < shown[2] < waits.mean() < 1.01 * shown[2]
+    with pytest.raises(InputError, match="family"):
+        waits_of(load("poisson").scenario.truths[1], 1e12)
+
+
+def test_too_few_runs_are_named() -> None:
+    """Only the trials that decide a claim count, each with its own number of runs."""
+    both = reproduction(trial("poisson", paths(ucb_v=5.0)), trial("bernoulli", paths(), runs=10))
+    verdicts = {claim.key: claim.finding(both, by_authors=False) for claim in claims()}
+    assert verdicts["knowledge"].verdict == FAILS
+    assert verdicts["alike"].verdict == UNDECIDED
+    assert verdicts["alike"].why == "Too few runs: 10 of bernoulli."
+    assert verdicts["growth"].seen.startswith("Too few runs: 10 of bernoulli.")
 
 
 def test_nothing_was_run() -> None:

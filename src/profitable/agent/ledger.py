@@ -59,13 +59,9 @@ class Ledger:
 
     def observe(self, k: int, batch: Batch) -> None:
         """Book a batch of outcomes of one category."""
-        rewards = batch.rewards
-        if rewards is not None and batch == Batch(rewards=rewards) and self.values is None:
-            self.absorb(k, rewards)
-        else:
-            entry = self._read(k, batch)
-            self._check_room([(k, entry)])
-            self._enter(k, entry)
+        entry = self._read(k, batch)
+        self._check_room([(k, entry)])
+        self._enter(k, entry)
 
     def absorb(self, k: int, rewards: Rewards) -> None:
         """Read and enter in one kernel, for the everyday case: rewards at the category's own price."""

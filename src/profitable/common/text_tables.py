@@ -10,6 +10,8 @@ from collections.abc import Sequence
 NEXT_TO_NOTHING = 1e-300
 GAP = "  "
 LEAST_PROSE = 24  # letters; prose that is wrapped gets at least so much room
+MANY_ROUNDS = 1e6
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 ROWS_SHOWN = 20  # a decision over a million categories prints like one over twenty
 
 
@@ -29,6 +31,16 @@ def number(value: float | None, digits: int = 4) -> str:
         return f"{int(value):,}".replace(",", " ")
     text = f"{value:.{digits}g}"
     return f"{value:,.0f}".replace(",", " ") if "e+" in text and abs(value) < 1e15 else text
+
+
+def horizon_text(value: float) -> str:
+    """A number of rounds.  From a million on, powers of ten are written as such.
+
+    >>> horizon_text(10_000), horizon_text(10**12), horizon_text(2_000_000)
+    ('10 000', '10¹²', '2 000 000')
+    """
+    power = round(math.log10(value)) if value >= MANY_ROUNDS else 0
+    return "10" + str(power).translate(SUPERSCRIPTS) if power and value == 10**power else number(value)
 
 
 def money(value: float) -> str:

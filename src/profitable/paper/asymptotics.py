@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from profitable.errors import InputError
-from profitable.kernels.special import gamma_evidence
 from profitable.policy.policies import POLICIES
 from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
 from profitable.simulation.scenario import Scenario, unlucky_starts
@@ -76,30 +75,3 @@ def unlucky_at_least(ratio: float, t: int) -> float:
     """
     k = np.arange(1.0, float(t))
     return float((1.0 / (1.0 + k / ratio)).sum())
-
-
-def unlucky_at_most(ratio: float, t: int, *, most: int = 400) -> float:
-    """An upper bound on all rejected rounds up to t: the sum over n of E[min(wait after n rewards, t - 1)].
-
-    After n rewards with sum S, each round accepts with probability p = P(Gamma(n) <= S/tau).  The expectation is
-    computed by quadrature.
-
-    >>> unlucky_at_most(0.5, 3) > unlucky_at_least(0.5, 3)
-    True
-    """
-    total = 0.0
-    for n in range(1, most):
-        # S/tau = x has the density of a gamma variable divided by the ratio; the integral is over log x.
-        log_x = np.linspace(
-            math.log(n) - 60.0 / n - 10.0 / math.sqrt(n), math.log(n / ratio) + 12.0 / math.sqrt(n), 4001
-        )
-        x = np.exp(log_x)
-        density = np.exp(n * np.log(x * ratio) - x * ratio - math.lgamma(n))
-        accept = np.exp([-gamma_evidence(float(n), value, value - n, False) for value in x])
-        still = -np.expm1((t - 1.0) * np.log1p(-np.minimum(accept, 1.0 - 1e-16)))
-        waits = np.where(accept > 0.0, (1.0 - accept) * still / np.maximum(accept, 1e-300), t - 1.0)
-        term = float(np.trapezoid(density * waits, log_x))
-        total += term
-        if term < 1e-9 * total:
-            break
-    return float(total)

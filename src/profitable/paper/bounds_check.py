@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from profitable.common.text_tables import number
+from profitable.common.text_tables import horizon_text, number
 from profitable.paper.finding import SURE, Finding, checkpoint, judge, not_run, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.scenario import Truth
@@ -50,37 +50,13 @@ def decide_finite_time(reproduction: Reproduction, by_authors: bool) -> Finding:
     seen = f"Broken: {', '.join(broken)}. " if broken else "No mean exceeds its bound. "
     if vacuous:
         seen += f"Vacuous with ε < 1, as proved: {', '.join(vacuous)}; but the proof allows any ε. "
-    seen += "With C − 1 ~ Poisson, as in the experiments, c⁺ and with it Theorem 2 (ii) are infinite at every T. "
+    seen += "With C − 1 ~ Poisson, as in the experiments, c⁺ is infinite, and so is Theorem 2 (ii), at every T. "
     seen += _leading_terms(trials[0])
-    return Finding(verdict, seen, headers, tuple(rows))
+    why = f"{len(broken)} of {len(rows)} means exceed their bounds; {len(vacuous)} of the bounds are vacuous."
+    return Finding(verdict, seen, why, headers, tuple(rows), trials)
 
 
-def decide_turned_away(reproduction: Reproduction, by_authors: bool) -> Finding:
-    """Theorem 4 (ii).  Both experiments have arrivals of their own, so `by_authors` changes nothing."""
-    windows = {"bounds": ("Bernoulli", 1e6, 1e12), "unlucky": ("Exponential", 1e2, 1e4)}
-    if len(reproduction.find(*windows)) < len(windows):
-        return not_run(*windows)
-    rows: list[Row] = []
-    grows: dict[str, bool] = {}
-    for name, (family, start, end) in windows.items():
-        trial = reproduction.find(name)[0]
-        grows[family] = False
-        for k, truth in enumerate(trial.result.scenario.truths):
-            if truth.profitable:
-                early, early_error = _wrong_rounds(trial, "ts", k, start)
-                late, late_error = _wrong_rounds(trial, "ts", k, end)
-                grows[family] |= late - early > SURE * np.hypot(early_error, late_error)
-                numbers = (plus_minus(early, early_error), plus_minus(late, late_error))
-                rows.append((family, truth.category.name, _short(start), _short(end), *numbers))
-    verdict = judge(shown=not any(grows.values()), refuted=any(grows.values()), restriction=not grows["Bernoulli"])
-    growing = [family for family, does in grows.items() if does]
-    seen = f"Rejected rounds grow for {' and '.join(growing)} rewards" if growing else "Rejected rounds do not grow"
-    seen += "; see the second question below." if "Exponential" in growing else "."
-    headers = ("rewards", "category", "from", "to", "rejected rounds by then", "rejected rounds at the end")
-    return Finding(verdict, seen, headers, tuple(rows))
-
-
-def _wrong_rounds(trial: Trial, policy: str, category: int, t: float) -> tuple[float, float]:
+def wrong_rounds(trial: Trial, policy: str, category: int, t: float) -> tuple[float, float]:
     """Mean number of rounds up to t in which a category is decided wrongly, and its standard error."""
     curve = trial.curve(policy)
     truth, place = trial.result.scenario.truths[category], checkpoint(curve, t)
@@ -89,8 +65,8 @@ def _wrong_rounds(trial: Trial, policy: str, category: int, t: float) -> tuple[f
 
 
 def _wrong_clients(trial: Trial, policy: str, category: int, t: float) -> tuple[float, float]:
-    """`_wrong_rounds` in clients."""
-    rounds, error = _wrong_rounds(trial, policy, category, t)
+    """`wrong_rounds` in clients."""
+    rounds, error = wrong_rounds(trial, policy, category, t)
     average = trial.result.scenario.truths[category].clients.average
     return rounds * average, error * average
 
@@ -124,8 +100,8 @@ def _leading_terms(trial: Trial) -> str:
             shares.setdefault(policy, []).append(_wrong_clients(trial, policy, k, horizon)[0] / leading)
     texts = [f"{policy} uses {min(part):.0%} to {max(part):.0%}" for policy, part in shares.items()]
     return (
-        "The constants of Theorems 3 and 4 are left open by the paper; of their leading terms at T = 10¹² (ε → 0) "
-        f"{' and '.join(texts)}."
+        "The paper leaves the constants of Theorems 3 and 4 open. Of their leading terms at "
+        f"T = {horizon_text(horizon)} (ε → 0), {' and '.join(texts)}."
     )
 
 

@@ -11,6 +11,7 @@ import altair as alt
 import numpy as np
 
 from profitable.common.looks import BLACK, BLUE, DASHED, GREEN, GREY, SHORT, Look
+from profitable.common.text_tables import SUPERSCRIPTS, horizon_text
 from profitable.paper.credit import LENDERS, CreditResult
 from profitable.policy.looks import looks_of
 from profitable.simulation.curve import Curve
@@ -26,8 +27,7 @@ PICTURE_WIDTH, HEIGHT = 640, 380
 SHOWN_DIGITS = 6
 DATA = "curves"
 POINTED_AT = "near"  # the selection of the time that the reader points at
-SUPERSCRIPTS = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹", "¹⁰", "¹¹", "¹²", "¹³", "¹⁴", "¹⁵"]
-POWER_LABEL = f"'10' + {SUPERSCRIPTS}[round(log(datum.value) / LN10)]"
+POWER_LABEL = f"'10' + {[str(power).translate(SUPERSCRIPTS) for power in range(16)]}[round(log(datum.value) / LN10)]"
 MANY_POWERS = 6  # with more of them on an axis, only every other power of ten has a label
 
 Rows = list[dict[str, Any]]
@@ -91,7 +91,8 @@ def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyo
         rows, names, title=result.scenario.name, x="rejected rounds w", y="share of runs with more", log_y=True
     )
     runs = f"{result.finished:,}".replace(",", " ")
-    caption = f"The tail of the rejected rounds: {runs} runs to T = 10¹², bands of two standard errors."
+    size = f"{runs} runs to T = {horizon_text(result.horizon)}"
+    caption = f"The tail of the rejected rounds: {size}, bands of two standard errors."
     return [Figure(name, caption, chart)]
 
 

@@ -4,12 +4,13 @@
 """
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from profitable.paper.bounds_check import decide_finite_time, decide_turned_away
+from profitable.common.text_tables import horizon_text
+from profitable.paper.bounds_check import decide_finite_time
 from profitable.paper.experiment import PAPER
 from profitable.paper.finding import (
     DAGGER,
@@ -30,6 +31,7 @@ from profitable.paper.finding import (
 )
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import decide_lower_bound
+from profitable.paper.turned_away import decide_turned_away
 from profitable.simulation.curve import Curve
 
 KNOWING = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")  # they know the family of the rewards
@@ -85,7 +87,10 @@ def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
     seen = f"{sum(everybody)} of {len(rows)} curves are straight over log t in the last decade"
     seen += f", {undecided} are not decided" if undecided else ""
     seen += f"; not straight: {', '.join(bent)}." if bent else "."
-    return Finding(verdict, only(trials, PAPER) + seen, ("experiment", "policy", "bend", "straight"), tuple(rows))
+    why = f"{len(bent)} of {len(rows)} curves are bent over log t in the last decade, {undecided} not decided."
+    headers = ("experiment", "policy", "bend", "straight")
+    at = f"at T = {horizon_text(max(trial.result.horizon for trial in trials))}"
+    return Finding(verdict, only(trials, PAPER) + seen, why, headers, tuple(rows), trials, at)
 
 
 def _why(curve: Curve, ratio: float) -> str:
@@ -117,7 +122,15 @@ def decide_gaussian(reproduction: Reproduction, by_authors: bool) -> Finding:
     )
     ratios = ", ".join(f"{row[3]} ({row[0]})" for row in rows)
     seen = f"{only(trials, names)}The regret of kl-Gaussian over that of kl-Bernoulli: {ratios}."
-    return Finding(verdict, seen, ("experiment", "kl-Gaussian", "kl-Bernoulli", "ratio", "difference"), tuple(rows))
+    why = f"Its regret is {_span([row[3] for row in rows])} times as large."
+    headers = ("experiment", "kl-Gaussian", "kl-Bernoulli", "ratio", "difference")
+    return Finding(verdict, seen, why, headers, tuple(rows), trials)
+
+
+def _span(texts: Sequence[str]) -> str:
+    """From the smallest number to the largest: "1.33 to 6.86"."""
+    ordered = sorted(dict.fromkeys(texts), key=float)
+    return " to ".join(dict.fromkeys((ordered[0], ordered[-1])))
 
 
 def decide_alike(reproduction: Reproduction, by_authors: bool) -> Finding:
@@ -143,7 +156,9 @@ def decide_alike(reproduction: Reproduction, by_authors: bool) -> Finding:
         f"From {curves[0].policy} to {curves[-1].policy} the regrets differ by a factor of {plus_minus(*spread)}; "
         f"the slopes in the last decade by a factor of {plus_minus(*spread_of_slopes)}."
     )
-    return Finding(verdict, seen, ("policy", "regret", "slope per log t, last decade"), tuple(rows))
+    why = f"The regret of {curves[-1].policy} is {spread[0]:.2f} times that of {curves[0].policy}."
+    headers = ("policy", "regret", "slope per log t, last decade")
+    return Finding(verdict, seen, why, headers, tuple(rows), trials)
 
 
 def decide_knowledge(reproduction: Reproduction, by_authors: bool) -> Finding:
@@ -164,14 +179,15 @@ def decide_knowledge(reproduction: Reproduction, by_authors: bool) -> Finding:
     verdict = judge(shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=leads[0] > SURE)
     ratios = ", ".join(f"{row[3]} times ({row[0]})" for row in rows)
     seen = f"{only(trials, names)}The best that does not know the family loses {ratios} what the worst that does loses."
+    why = f"Even the best that does not know it loses {_span([row[3] for row in rows])} times as much."
     headers = ("experiment", "worst that knows", "best that does not", "ratio", "difference")
-    return Finding(verdict, seen, headers, tuple(rows))
+    return Finding(verdict, seen, why, headers, tuple(rows), trials)
 
 
 def winners(trial: Trial) -> str:
     """The policy with the smallest regret, and all others that it does not lead by 4 standard errors."""
     best, *others = by_regret(trial)
-    return " and ".join([best.policy, *(curve.policy for curve in others if not lead(best, curve) > SURE)])
+    return " or ".join([best.policy, *(curve.policy for curve in others if not lead(best, curve) > SURE)])
 
 
 def decide_best(reproduction: Reproduction, by_authors: bool) -> Finding:
@@ -192,10 +208,11 @@ def decide_best(reproduction: Reproduction, by_authors: bool) -> Finding:
         shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.min(of_three) > SURE)
     )
     best = ", ".join(f"{winners(trial)} ({trial.experiment.name})" for trial in trials)
-    seen = f"{only(trials, PAPER)}Smallest regret, where several are not told apart: {best}."
+    seen = f'{only(trials, PAPER)}Smallest regret: {best}. (With "or", the difference is below 4 standard errors.)'
     if verdict == RESTRICTED:
         seen += " Among the three policies that the paper analyses, both Bayesian ones are ahead of kl-UCB everywhere."
-    return Finding(verdict, seen, ("experiment", "regrets of those that know the family"), _ranking(trials))
+    headers = ("experiment", "regrets of those that know the family")
+    return Finding(verdict, seen, f"Smallest regret: {best}.", headers, _ranking(trials), trials)
 
 
 def _ranking(trials: list[Trial]) -> tuple[tuple[str, ...], ...]:
@@ -239,8 +256,10 @@ def decide_thompson(reproduction: Reproduction, by_authors: bool) -> Finding:
     )
     behind = [f"{row[2].partition(':')[0]} ({row[0]})" for row, ahead in zip(rows, leads, strict=True) if ahead < -SURE]
     seen = f"{only(trials, PAPER)}The regret of Thompson sampling beside that of Bayes-UCB: {gains}"
-    seen += f"; it is behind {', '.join(behind)}." if behind else "; no policy is ahead of it by 4 standard errors."
-    return Finding(verdict, seen, ("experiment", "TS", "best other", "best other of the three analysed"), tuple(rows))
+    last = f"it is behind {', '.join(behind)}." if behind else "no policy is ahead of it by 4 standard errors."
+    seen += f"; {last}"
+    headers = ("experiment", "TS", "best other", "best other of the three analysed")
+    return Finding(verdict, seen, f"{last[0].upper()}{last[1:]}", headers, tuple(rows), trials)
 
 
 DECIDED_BY: dict[str, Callable[[Reproduction, bool], Finding]] = {

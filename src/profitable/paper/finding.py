@@ -14,22 +14,31 @@ HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
 UNDECIDED, NOT_RUN = "not decided", "not run"
 DAGGER = " †"  # `Curve.carried_by_few`
 FEWEST_RUNS = 50
+FEWEST_BEYOND = 20.0  # a tail is only shown as far as at least so many runs lie beyond
 SURE = 4.0  # standard errors; a larger difference is not chance
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict, what is seen in a few sentences, and the numbers behind it as a table."""
+    """A verdict, what is seen in a few sentences, why in one line, and the numbers behind it as a table.
+
+    `trials` are those that decided it.  `at` says to which horizon the verdict is confined, if it is.
+    """
 
     verdict: str
     seen: str
+    why: str
     headers: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    trials: Sequence[Trial] = ()
+    at: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as JSON-ready values."""
         return {
             "verdict": self.verdict,
+            "at": self.at,
+            "why": self.why,
             "seen": self.seen,
             "headers": list(self.headers),
             "rows": [list(row) for row in self.rows],
@@ -38,26 +47,37 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, where, and how that is decided; `decide` also takes whether to use the authors' variant."""
+    """What the paper says, where, and how that is decided.
+
+    `changed` says what was changed in the test after its first version; empty if nothing was.  `decide` also takes
+    whether to use the authors' variant.
+    """
 
     key: str
     statement: str
     source: str
     test: str
+    changed: str
     decide: Callable[[Reproduction, bool], Finding]
 
     def finding(self, reproduction: Reproduction, *, by_authors: bool) -> Finding:
-        """What the test says; `UNDECIDED` with fewer than `FEWEST_RUNS` runs, whose standard errors mean little."""
+        """What the test says; `UNDECIDED` if a trial that it uses has fewer than `FEWEST_RUNS` runs.
+
+        With so few runs, standard errors mean little.
+        """
         found = self.decide(reproduction, by_authors)
-        runs = min((trial.result.finished for trial in reproduction.trials.values()), default=0)
-        if found.verdict == NOT_RUN or runs >= FEWEST_RUNS:
+        few = [each for each in found.trials if each.result.finished < FEWEST_RUNS]
+        if not few:
             return found
-        return replace(found, verdict=UNDECIDED, seen=f"{runs} runs are too few to decide. {found.seen}")
+        runs = ", ".join(f"{number(each.result.finished)} of {each.experiment.name}" for each in few)
+        why = f"Too few runs: {runs}."
+        return replace(found, verdict=UNDECIDED, seen=f"{why} {found.seen}", why=why)
 
 
 def not_run(*names: str) -> Finding:
     """The finding of a claim whose experiments were not run."""
-    return Finding(NOT_RUN, f"It needs the experiment{'s' if len(names) > 1 else ''} {', '.join(names)}.")
+    needs = f"It needs the experiment{'s' if len(names) > 1 else ''} {', '.join(names)}."
+    return Finding(NOT_RUN, needs, needs)
 
 
 def judge(*, shown: bool, refuted: bool, restriction: bool) -> str:

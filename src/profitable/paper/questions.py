@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from profitable.common.text_tables import number
-from profitable.paper.asymptotics import unlucky_at_least, unlucky_at_most, unlucky_slope
-from profitable.paper.finding import checkpoint, plus_minus
+from profitable.paper.asymptotics import unlucky_at_least, unlucky_slope
+from profitable.paper.finding import FEWEST_BEYOND, checkpoint, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
-from profitable.paper.slopes import LONG, START, slopes
+from profitable.paper.slopes import LONG, slopes, start_of
 from profitable.theory import bounds
+from profitable.theory.waits import exponential_waits
 
 UNLUCKY_TIMES = (100, 1_000, 10_000)
 SHARES = (0.99, 0.999)
-FEWEST_BEYOND = 20.0  # a quantile is only shown if at least so many runs lie beyond it
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _factor(trial: Trial, long: list[Trial]) -> Answer:
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
     for curve in trial.result.curves:
-        place = checkpoint(curve, START)
+        place = checkpoint(curve, start_of(curve))
         width = float(np.log(curve.t[-1]) - np.log(curve.t[place]))
         for k, truth in enumerate(trial.result.scenario.truths):
             nats = bounds.information(truth.category.family, truth.mean, truth.category.threshold)
@@ -102,7 +102,7 @@ def _unlucky(trial: Trial) -> Answer:
     numbers = {
         "t": number(UNLUCKY_TIMES[-1]),
         "at_least": f"{unlucky_at_least(ratio, UNLUCKY_TIMES[-1]):.2f}",
-        "at_most": f"{unlucky_at_most(ratio, UNLUCKY_TIMES[-1]):.2f}",
+        "at_most": f"{exponential_waits(ratio, trial.result.horizon).mean(UNLUCKY_TIMES[-1] - 1):.2f}",
         "simulated": plus_minus(seen, float(thompson.error("accepted")[0, place])),
     }
     times = tuple(f"rejected by {t:,}".replace(",", " ") for t in UNLUCKY_TIMES)

@@ -20,7 +20,7 @@ from profitable.paper.asymptotics import unlucky_slope
 from profitable.paper.charts import BEST, Figure, credit_figure, figures, tail_figure
 from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import AUTHORS, NAMES
-from profitable.paper.questions import FEWEST_BEYOND
+from profitable.paper.finding import FEWEST_BEYOND
 from profitable.paper.reproduction import Reproduction, Trial
 
 TEMPLATES = Path(__file__).parent / "templates"

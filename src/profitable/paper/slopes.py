@@ -1,10 +1,12 @@
 """Slopes of the regret per log t over the last six decades, against the lower bound and the closed form."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from profitable.common.text_tables import horizon_text
 from profitable.paper.asymptotics import expected_slope, has_closed_form, unlucky_slope
 from profitable.paper.finding import DAGGER, SURE, Finding, checkpoint, judge, not_run, only, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
@@ -12,7 +14,7 @@ from profitable.simulation.curve import Curve
 from profitable.theory import bounds
 
 LONG = ("long-bernoulli", "long-poisson", "long-exponential")
-EARLIER, START = 1e3, 1e6  # the last six decades of 10¹² begin at START
+LAST, BEFORE = 1e6, 1e3  # the slopes are over the last six decades, and over the three decades before
 NEXT_TO_IT = 0.02
 
 
@@ -66,7 +68,7 @@ def slopes(trial: Trial) -> list[Slope]:
     for curve in trial.result.curves:
         if not has_closed_form(curve.policy):
             continue
-        start = int(curve.t[checkpoint(curve, START)])
+        start = start_of(curve)
         found.append(
             Slope(
                 trial.experiment.name,
@@ -75,7 +77,7 @@ def slopes(trial: Trial) -> list[Slope]:
                 with_factor,
                 expected_slope(scenario, curve.policy, start, float(curve.t[-1])),
                 unlucky_slope(scenario, curve.policy),
-                _slope_between(curve, EARLIER, START),
+                _slope_between(curve, start / BEFORE, start),
                 curve.slope(start),
                 curve.slope(start, "profitable"),
                 curve.slope(start, "unprofitable"),
@@ -83,6 +85,11 @@ def slopes(trial: Trial) -> list[Slope]:
             )
         )
     return found
+
+
+def start_of(curve: Curve) -> int:
+    """The checkpoint at which the last six decades begin."""
+    return int(curve.t[checkpoint(curve, curve.t[-1] / LAST)])
 
 
 def _slope_between(curve: Curve, start: float, end: float) -> tuple[float, float]:
@@ -106,17 +113,20 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
         for slope in below
     )
     verdict = judge(shown=all(precise) and not below, refuted=bool(below), restriction=explained)
-    seen = only(trials, LONG) + "At T = 10¹² "
+    horizon = horizon_text(trials[0].result.horizon)
+    seen = f"{only(trials, LONG)}At T = {horizon} "
     if below:
         names = ", ".join(
             f"{each.policy} ({each.experiment}, {each.total[0] / each.constant - 1:+.1%})" for each in below
         )
-        seen += f"these slopes are still below the constant: {names}; the logarithm of N in the evidence explains it"
-        seen += (
-            ", and they have grown since the three decades before." if all(s.total > s.earlier for s in below) else "."
-        )
+        seen += f"these slopes are still below the constant: {names}. {_change(below)}"
+        seen += " The logarithm of N in the evidence explains it." if explained else ""
+        farthest = min(each.total[0] / each.constant - 1 for each in below)
+        why = f"{len(below)} of {len(found)} slopes are below it at T = {horizon}, by up to {-farthest:.1%}"
+        why += "; the logarithm of N explains it." if explained else "."
     else:
         seen += "no slope is below the constant by 4 standard errors."
+        why = f"None of {len(found)} slopes is below it by 4 standard errors at T = {horizon}."
     if not all(precise):
         seen += f" {precise.count(False)} of {len(found)} slopes have errors too large to tell."
     rows = tuple(
@@ -130,5 +140,19 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
         )
         for slope in found
     )
-    headers = ("experiment", "policy", "slope, 10³ to 10⁶", "slope, 10⁶ to 10¹²", "constant", "closed form")
-    return Finding(verdict, seen, headers, rows)
+    curve = trials[0].result.curves[0]
+    start, before = (horizon_text(float(f"{t:.3g}")) for t in (start_of(curve), start_of(curve) / BEFORE))
+    spans = (f"slope, {before} to {start}", f"slope, {start} to {horizon}")
+    headers = ("experiment", "policy", *spans, "constant", "closed form")
+    return Finding(verdict, seen, why, headers, rows, trials)
+
+
+def _change(found: Sequence[Slope]) -> str:
+    """How the slopes differ from those in the three decades before, where that is more than chance."""
+    change = [(each.total[0] - each.earlier[0], float(np.hypot(each.total[1], each.earlier[1]))) for each in found]
+    grown = sum(rise > SURE * error for rise, error in change)
+    fallen = sum(-rise > SURE * error for rise, error in change)
+    if not grown and not fallen:
+        return "No change since the three decades before is seen."
+    known = f"{grown} of the {len(found)} have grown and {fallen} have fallen by more than 4 standard errors"
+    return f"Since the three decades before, {known}; for the others no change is seen."

@@ -25,6 +25,7 @@ def summarise(reproduction: Reproduction, credit: CreditResult) -> dict[str, Any
             "statement": claim.statement,
             "source": claim.source,
             "test": claim.test,
+            "changed": claim.changed,
             "paper": claim.finding(reproduction, by_authors=False).to_dict(),
             "authors": claim.finding(reproduction, by_authors=True).to_dict(),
         }
