@@ -30,6 +30,11 @@ MOMENTS: dict[str, tuple[str, str, Callable[..., bool]]] = {
         "_merge",
         lambda call, result, _: result.finished > 0 and result.scenario.name == "Bernoulli",
     ),
+    "in the last block of the first experiment": (
+        "profitable.simulation.runner",
+        "_merge",
+        lambda call, result, _: result.finished == 200 and result.scenario.name == "Bernoulli",
+    ),
     "in a later experiment": (
         "profitable.simulation.runner",
         "_merge",

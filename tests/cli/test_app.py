@@ -1,6 +1,7 @@
 """The command line as a user types it."""
 
 import contextlib
+import errno
 import io
 import json
 import logging
@@ -132,14 +133,15 @@ def test_mistakes_get_one_line_and_exit_2(tmp_path: Path, way: Way, arguments: l
     assert [path.name for path in tmp_path.iterdir()] == ["a-file"]
 
 
-def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("deed", [signal.SIGINT, signal.SIGTERM])
+def test_interrupting_leaves_nothing_behind(tmp_path: Path, deed: signal.Signals) -> None:
     """Thousands of plays, which would take hours."""
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     with started(at("in the second play", str(there), "credit", "--plays", "100000"), cwd=here) as job:
         wait_for(there, job)
         assert (here / "results").exists()
-        os.kill(job.pid, signal.SIGINT)
+        os.kill(job.pid, deed)
         _, errors = job.communicate(timeout=LIMIT)
     assert job.returncode == 130
     assert "interrupted" in errors
@@ -166,3 +168,68 @@ def test_a_single_round_warns_of_nothing(tmp_path: Path) -> None:
     done = call("credit", "--rounds", "1", "--plays", "1", cwd=tmp_path)
     assert done.returncode == 0
     assert said(done.stderr) == []
+
+
+def test_a_full_disk_does_not_hide_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("profitable.paper.credit.CreditResult.save", full)
+    done = call("credit", "--rounds", "20", "--plays", "2", "--out", "new", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "homeowners" in done.stdout
+    assert "No space left on device" in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("outcome", [SystemExit(1), RuntimeError("lowering failed"), BrokenPipeError(), 0])
+def test_ctrl_c_that_comes_out_as_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: BaseException | int
+) -> None:
+    """A compiler makes another error of it; a program that reads our output has ended by the same Ctrl-C."""
+
+    def interrupted(**_: object) -> int:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr("profitable.cli.app.app", interrupted)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    done = call("policies", cwd=tmp_path)
+    if outcome == 0:  # it was swallowed, and the work is done
+        assert done.returncode == 0
+        return
+    assert done.returncode == 130
+    assert done.stderr.startswith("profitable: interrupted")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("profitable sim", ["simulate"]),
+        ("profitable simulate x.toml --policy kl-ucb", ["kl-ucb", "kl-ucb+"]),
+        ("profitable credit --policy t", ["ts"]),
+        ("profitable simulate x.toml --fr", ["--fresh"]),
+    ],
+)
+def test_the_shell_completes(typed: str, expected: list[str]) -> None:
+    words = typed.split()
+    bash = {"_PROFITABLE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    command = [sys.executable, "-c", "from profitable.cli import main; main()"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | bash, timeout=LIMIT, check=False)
+    assert done.stdout.split() == expected, done.stderr
+
+
+def test_the_completion_of_a_shell_is_shown() -> None:
+    done = subprocess.run(
+        [*COMMAND, "--show-completion", "bash"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "_PROFITABLE_COMPLETE=complete_bash" in done.stdout

@@ -1,5 +1,6 @@
 """`profitable simulate` and `profitable bounds` as a user, or another program, calls them."""
 
+import errno
 import json
 import os
 import signal
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import profitable as pb
+from profitable.common.folder_lock import occupied
+from profitable.simulation import result_folder
 from tests.cli.test_app import Way, call, run
 from tests.simulation.test_scenario import CONTRACT
 from tests.simulation.worlds import BERNOULLI, paper
@@ -56,6 +59,71 @@ def test_table_and_files(folder: Path) -> None:
     assert call(*SHORT, "--out", "results/here", "--resume", cwd=folder).stdout == done.stdout
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_forgotten_resume_loses_nothing(folder: Path) -> None:
+    first = call(*SHORT, "--out", "results", cwd=folder)
+    assert "taken over" not in first.stderr
+    before = contents(folder)
+    again = call(*SHORT, "--out", "results", cwd=folder)
+    assert again.stdout == first.stdout
+    assert "120 of 120 runs are taken over from results" in again.stderr
+    assert contents(folder) == before
+    for other in (["--seed", "2"], ["--runs", "50"], ["--policy", "kl-ucb"], ["--seed", "2", "--resume"]):
+        done = call(*SHORT, *other, "--out", "results", cwd=folder)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert "--fresh" in done.stderr
+        assert contents(folder) == before
+    assert call(*SHORT, "--seed", "2", "--out", "results", "--fresh", cwd=folder).returncode == 0
+    assert pb.Result.load(folder / "results").seed == 2
+
+
+def test_one_run_at_a_time(folder: Path) -> None:
+    with occupied(folder / "results"):
+        done = call(*SHORT, "--out", "results", cwd=folder)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        "profitable: out = 'results' is being filled by another run; wait until that is done, or choose another folder."
+    ]
+
+
+@pytest.mark.parametrize("what", ["numbers", "picture"])
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_does_not_hide_the_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, what: str, options: list[str]
+) -> None:
+    def full(*given: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    expected = call(*SHORT, *options, cwd=folder).stdout
+    if what == "numbers":
+        monkeypatch.setattr(result_folder, "replace_file", full)
+    else:
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    done = call(*SHORT, *options, "--out", "results", cwd=folder)
+    assert done.returncode == 1
+    if options:
+        assert numbers(done.stdout) == numbers(expected)
+    else:
+        assert done.stdout == expected
+    *notes, line = done.stderr.splitlines()
+    assert all(note.startswith("profitable: note: ") for note in notes)
+    assert line.startswith("profitable: ")
+    assert "No space left on device" in line
+
+
+def test_whole_numbers_as_people_write_them(folder: Path) -> None:
+    plain = call(*SHORT, "--json", "--checkpoints", "10,300", cwd=folder)
+    other = ["--horizon", "3e2", "--runs", "1.2e2", "--checkpoints", "1e1,300"]
+    assert numbers(call(*SHORT[:6], *other, "--json", cwd=folder).stdout) == numbers(plain.stdout)
+    long = json.loads(call("bounds", "five.toml", "--horizon", "1e9", "--json", cwd=folder).stdout)
+    assert long["horizon"] == 10**9
+
+
 def test_bounds(folder: Path) -> None:
     done = run("bounds", "five.toml", "--horizon", "1000000", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -79,6 +147,13 @@ MISTAKES = [
     ([*SHORT, "--horizon", "0"], "horizon = 0"),
     ([*SHORT, "--horizon", "1" + "0" * 30], "horizon"),
     ([*SHORT, "--horizon", "soon"], "soon"),
+    ([*SHORT, "--horizon", "1.5"], "--horizon = '1.5': it is not a whole number"),
+    ([*SHORT, "--horizon", "1e6.5"], "1e6.5"),
+    ([*SHORT, "--horizon=nan"], "nan"),
+    ([*SHORT, "--runs", "1e999999999"], "1e999999999"),
+    ([*SHORT, "--runs", "0.5"], "--runs = '0.5': it is not a whole number"),
+    ([*SHORT, "--checkpoints", "10,1.5"], "10,1.5"),
+    ([*SHORT, "--resume", "--fresh", "--out", "new"], "fresh"),
     ([*SHORT, "--runs", "0"], "runs = 0"),
     ([*SHORT, "--seed", "-1"], "seed = -1"),
     ([*SHORT, "--policy", "ucb1"], "ucb1"),
@@ -124,8 +199,10 @@ def test_mistakes_get_one_line_and_exit_2(folder: Path, way: Way, arguments: lis
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("out", [True, False])
-def test_ctrl_c_and_resume(folder: Path, out: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize(("out", "deed"), [(True, signal.SIGINT), (False, signal.SIGINT), (True, signal.SIGTERM)])
+def test_interrupted_and_resumed(
+    folder: Path, out: bool, deed: signal.Signals, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Interrupted in the middle of so many runs that they would take hours."""
     where = ["--out", "results"] if out else []
     command = ["simulate", "five.toml", "--policy", "kl-ucb", "--kernel", "rounds", "--horizon", "1000", *where]
@@ -133,7 +210,7 @@ def test_ctrl_c_and_resume(folder: Path, out: bool, tmp_path_factory: pytest.Tem
     long = [*command, "--runs", str(10**9)]
     with started(at("some runs are finished", str(there), *long), cwd=folder) as job:
         wait_for(there, job)
-        os.kill(job.pid, signal.SIGINT)
+        os.kill(job.pid, deed)
         printed, errors = job.communicate(timeout=LIMIT)
     assert job.returncode == 130
     assert printed == ""
@@ -147,7 +224,7 @@ def test_ctrl_c_and_resume(folder: Path, out: bool, tmp_path_factory: pytest.Tem
     finished = pb.Result.load(kept).finished
     assert 0 < finished < 10**9
     wanted = [*command, "--runs", str(finished + 250), "--json"]
-    resumed = call(*wanted, "--resume", cwd=folder)
+    resumed = call(*wanted, cwd=folder)
     assert resumed.returncode == 0, resumed.stderr
     fresh = call(*(part for part in wanted if part not in where), cwd=folder)
     assert numbers(resumed.stdout) == numbers(fresh.stdout)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from profitable.errors import InputError, OtherResultError, ResultFolderError
+from profitable.common.folder_lock import occupied
+from profitable.errors import InputError, NotSavedError, OtherResultError, ResultFolderError
 from profitable.paper.command import reproduce
 from profitable.paper.experiment import NAMES, PAPER
 from profitable.simulation import runner
@@ -125,8 +126,12 @@ def test_pictures_of_an_earlier_report_go(whole: Path, tmp_path: Path) -> None:
 
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "report.html").mkdir()
-    with pytest.raises(ResultFolderError, match="the simulations are kept"):
+    with pytest.raises(NotSavedError, match="the simulations are kept") as caught:
         reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100)
+    assert "The paper's claims" in str(caught.value.result)
+    done = call("paper", "--quick", "--experiment", "arrivals", "--runs", "1e2", "--out", str(tmp_path), cwd=tmp_path)
+    assert done.returncode == 1
+    assert "The paper's claims" in done.stdout
     assert (tmp_path / "arrivals" / "result.json").exists()
     assert not list(tmp_path.rglob("*.part"))
 
@@ -138,6 +143,14 @@ def test_a_broken_result_is_made_anew(small: Path, caplog: pytest.LogCaptureFixt
     reproduce(small, experiments=["arrivals"], quick=True, runs=100)
     assert "made anew" in caplog.text
     assert table.read_bytes() == good
+
+
+def test_one_reproduction_at_a_time(tmp_path: Path) -> None:
+    with occupied(tmp_path / "paper"), pytest.raises(ResultFolderError, match="is being filled by another run"):
+        reproduce(tmp_path / "paper", experiments=["arrivals"], quick=True, runs=100)
+    with occupied(tmp_path / "paper" / "arrivals"), pytest.raises(ResultFolderError, match="is being filled"):
+        reproduce(tmp_path / "paper", experiments=["arrivals"], quick=True, runs=100)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -199,6 +212,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("moment", "left"),
     [
         ("in the first experiment", {BERNOULLI: 7, ARRIVALS: 12}),
+        ("in the last block of the first experiment", {ARRIVALS: 12}),
         ("in a later experiment", {ARRIVALS: 4}),
         ("while the report is written", {}),
     ],
@@ -208,7 +222,7 @@ def test_ctrl_c_loses_nothing(
 ) -> None:
     """Interrupted at some moment, run again: the same files as without the interruption, and no half of one before."""
     folder = tmp_path / "paper"
-    command = at(moment, "SIGINT", *COMMAND, "--out", str(folder))
+    command = at(moment, "SIGTERM" if "later" in moment else "SIGINT", *COMMAND, "--out", str(folder))
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
     assert done.returncode == 130, done.stderr
     assert "interrupted" in done.stderr

@@ -90,11 +90,6 @@ def main() -> None:
         signal.signal(number, notice)
     try:
         code = app(standalone_mode=False, prog_name="profitable")
-        if code == INTERRUPTED:
-            _leave_interrupted(NOTHING_KEPT)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # the work is done, so ignore a late one
-        sys.exit(code if isinstance(code, int) else DONE)
     except Stopped as stopped:
         _leave_interrupted(str(stopped))
     except typer.TyperException as error:
@@ -110,3 +105,9 @@ def main() -> None:
             raise
         typer.echo(f"profitable: {error}", err=True)
         sys.exit(FAILED if isinstance(error, NotSavedError) else WRONG_INPUT)
+    else:
+        if code == INTERRUPTED:
+            _leave_interrupted(NOTHING_KEPT)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # the work is done, so ignore a late one
+        sys.exit(code if isinstance(code, int) else DONE)

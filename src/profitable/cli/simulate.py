@@ -82,7 +82,7 @@ def simulate(
     # Without --out nothing is written, except after an interruption: then this folder keeps the finished runs.
     spare = Path(f"profitable-{fingerprint(manifest(new_result(settings)))}")
     folder = spare if out is None and spare.exists() else out
-    if resume and not (folder and (folder / MANIFEST).exists()):
+    if resume and not fresh and not (folder and (folder / MANIFEST).exists()):
         _note(f"nothing to resume in {folder or spare}; this starts afresh")
     failed = None
     try:

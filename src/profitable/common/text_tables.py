@@ -2,9 +2,14 @@
 
 import html
 import math
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
 
 NEXT_TO_NOTHING = 1e-300
+GAP = "  "
+LEAST_PROSE = 24  # letters; prose that is wrapped gets at least so much room
 MANY_ROUNDS = 1e6
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 ROWS_SHOWN = 20  # a decision over a million categories prints like one over twenty
@@ -49,20 +54,76 @@ def money(value: float) -> str:
     return f"{value:,.{2 if abs(value) < 1_000 else 0}f}".replace(",", " ")
 
 
-def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,)) -> str:
-    """A table with aligned columns: those in `words` and a last one of prose to the left, the others to the right."""
+def text_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,), width: int | None = None
+) -> str:
+    """A table with aligned columns: those in `words` and a last one of prose to the left, the others to the right.
+
+    If it is wider than `width`, prose is wrapped, or the table is broken into parts that repeat the first column.
+    Unless given, the width is that of the terminal, if standard output is one.
+
+    >>> print(text_table(["policy", "regret", "median"], [["ts", "72.6", "70.1"]], width=16))
+    policy  regret
+    ------  ------
+    ts        72.6
+    <BLANKLINE>
+    policy  median
+    ------  ------
+    ts        70.1
+    """
     cells = [list(headers), *[list(row) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
-    prose = len(headers) - 1 if any(" " in row[-1] and len(row[-1]) > 24 for row in rows) else -1
+    prose = any(" " in row[-1] and len(row[-1]) > LEAST_PROSE for row in rows)
+    limit = width or _terminal_width()
+    excess = sum(widths) + len(GAP) * (len(widths) - 1) - limit if limit else 0
+    if excess > 0 and prose and widths[-1] - excess >= LEAST_PROSE:
+        cells = [line for row in cells for line in _wrapped(row, widths[-1] - excess)]
+        widths[-1] -= excess
+    elif excess > 0 and len(headers) > 2:
+        parts = _parts(widths, limit)
+        tables = [
+            text_table(
+                [headers[i] for i in part],
+                [[row[i] for i in part] for row in rows],
+                words=[place for place, i in enumerate(part) if i in words],
+                width=limit,
+            )
+            for part in parts
+        ]
+        return "\n\n".join(tables)
 
     def line(row: Sequence[str]) -> str:
+        left = (*words, len(headers) - 1) if prose else words
         parts = [
-            cell.ljust(width) if i in (*words, prose) else cell.rjust(width)
+            cell.ljust(width) if i in left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        return "  ".join(parts).rstrip()
+        return GAP.join(parts).rstrip()
 
-    return "\n".join([line(cells[0]), "  ".join("-" * width for width in widths), *map(line, cells[1:])])
+    return "\n".join([line(cells[0]), GAP.join("-" * width for width in widths), *map(line, cells[1:])])
+
+
+def _terminal_width() -> int:
+    """The number of columns of the terminal, 80 if it does not say; 0 if standard output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def _wrapped(row: Sequence[str], room: int) -> list[list[str]]:
+    """A row of a table as several lines, of which the last cell has `room`."""
+    first, *others = textwrap.wrap(row[-1], room, break_on_hyphens=False) or [""]
+    return [[*row[:-1], first], *([*[""] * (len(row) - 1), each] for each in others)]
+
+
+def _parts(widths: Sequence[int], limit: int) -> list[list[int]]:
+    """The columns of the parts of a table, each with the first column."""
+    parts, used = [[0]], widths[0]
+    for i in range(1, len(widths)):
+        if len(parts[-1]) > 1 and used + len(GAP) + widths[i] > limit:
+            parts.append([0])
+            used = widths[0]
+        parts[-1].append(i)
+        used += len(GAP) + widths[i]
+    return parts
 
 
 def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -14,10 +14,11 @@ from profitable.errors import InputError, NotSavedError
 from profitable.model.category import is_text
 from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
-from profitable.paper.finding import DAGGER, DAGGER_NOTE, final, plus_minus
+from profitable.paper.finding import DAGGER, final, plus_minus
 from profitable.paper.reproduction import Reproduction, conduct
 from profitable.paper.summary import summarise
 from profitable.policy.policies import ThompsonSampling
+from profitable.simulation.result import DAGGER_NOTE
 
 CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 30, 10
 

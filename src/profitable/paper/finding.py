@@ -13,10 +13,6 @@ from profitable.simulation.curve import Curve
 HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
 UNDECIDED, NOT_RUN = "not decided", "not run"
 DAGGER = " †"  # `Curve.carried_by_few`
-DAGGER_NOTE = (
-    "† Rare large runs carry part of the mean, and its error is itself uncertain: "
-    "the true mean lies from two errors below to three above in about 95 % of samples."
-)
 FEWEST_RUNS = 50
 FEWEST_BEYOND = 20.0  # a tail is only shown as far as at least so many runs lie beyond
 SURE = 4.0  # standard errors; a larger difference is not chance

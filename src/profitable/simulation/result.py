@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profitable.common.files import as_path
-from profitable.common.text_tables import money, number, text_table
+from profitable.common.text_tables import html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.simulation.curve import Curve
@@ -18,6 +18,9 @@ from profitable.version import VERSION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+DAGGER_NOTE = "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of samples."
+ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
 
 
 @dataclass
@@ -91,16 +94,31 @@ class Result:
 
     def table(self) -> str:
         """Final regret and its parts, policy by policy, and accepted rounds by category."""
+        dagger = f"{DAGGER_NOTE}\n" if any(curve.carried_by_few[-1] for curve in self.curves) else ""
+        return (
+            f"{self._title()}\n\n"
+            f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable "
+            f"categories, quantiles over runs,\n"
+            f"share of runs that accept exactly the profitable set in the last round, realised profit by then:\n"
+            f"{text_table(*self._regrets())}\n{dagger}\n"
+            f"{ACCEPTED}:\n"
+            f"{text_table(*self._accepted())}"
+        )
+
+    def _title(self) -> str:
+        return f"{self.scenario.name}: horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}"
+
+    def _regrets(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and rows of the table of regrets."""
         headers = ["policy", "regret", "± error", "profitable", "unprofitable", "median", "95 %", "right set", "profit"]
         rows: list[list[str]] = []
         for curve in self.curves:
-            error = _short(float(curve.stderr[-1])) + (" †" if curve.carried_by_few[-1] else "")
             profit, spread = float(curve.mean("total_profit")[0]), float(curve.error("total_profit")[0])
             rows.append(
                 [
                     curve.policy,
                     _short(float(curve.regret[-1])),
-                    error,
+                    _short(float(curve.stderr[-1])) + (" †" if curve.carried_by_few[-1] else ""),
                     _short(float(curve.mean("profitable")[-1])),
                     _short(float(curve.mean("unprofitable")[-1])),
                     _short(float(curve.quantile(0.5)[-1])),
@@ -109,27 +127,23 @@ class Result:
                     "-" if np.isnan(profit) else money(profit) + ("" if np.isnan(spread) else f" ± {money(spread)}"),
                 ]
             )
-        bound = self.lower_bound[-1]
-        rows.append(["(lower bound)", _short(float(bound)), "", "", "", "", "", "", ""])
-        accepted = [
+        rows.append(["(lower bound)", _short(float(self.lower_bound[-1])), *[""] * 7])
+        return headers, rows
+
+    def _accepted(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and rows of the table of accepted rounds."""
+        rows = [
             [curve.policy, *(number(float(f"{value:.4g}")) for value in curve.accepted_rounds[:, -1])]
             for curve in self.curves
         ]
         marks = [f"{each.category.name} {'(+)' if each.profitable else '(-)'}" for each in self.scenario.truths]
-        return (
-            f"{self.scenario.name}: horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}\n\n"
-            f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable "
-            f"categories, quantiles over runs,\n"
-            f"share of runs that accept exactly the profitable set in the last round, realised profit by then:\n"
-            f"{text_table(headers, rows)}\n{self._dagger()}\n"
-            f"Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable):\n"
-            f"{text_table(['policy', *marks], accepted)}"
-        )
+        return ["policy", *marks], rows
 
-    def _dagger(self) -> str:
-        if not any(curve.carried_by_few[-1] for curve in self.curves):
-            return ""
-        return "† Rare large runs: the true mean lies from 2 errors below to 3 above in about 95 % of such samples.\n"
+    def _repr_html_(self) -> str:
+        """The table as a notebook shows it."""
+        regrets = f"{self._title()}. Regret at t = {number(int(self.checkpoints[-1]))}"
+        dagger = f"<p>{DAGGER_NOTE}</p>" if any(curve.carried_by_few[-1] for curve in self.curves) else ""
+        return html_table(regrets, *self._regrets()) + dagger + html_table(ACCEPTED, *self._accepted())
 
     def __str__(self) -> str:
         return self.table()
