@@ -1,1 +1,1 @@
-"""What is proved: the paper's bounds as functions (`profitable.bounds`), and the price of an unlucky start."""
+"""What is proved: the paper's bounds as functions (`profitable.bounds`), the price of an unlucky start, and waits."""
