@@ -19,8 +19,20 @@ def test_a_number_made_again(policy: str) -> None:
     experiment = load("bernoulli")
     size = {"horizon": experiment.horizon, "runs": experiment.runs}
     curve = simulate(experiment.scenario, [policy], **size, seed=1)[policy]
-    table = PAGE.partition("### Scenario 1: Bernoulli\n")[2].partition("###")[0]
+    table = PAGE.partition("### Scenario 1: Bernoulli in numbers\n")[2].partition("###")[0]
     assert f"| {policy} | {final(curve)} |" in table
+
+
+def test_figures_come_before_claims_and_numbers() -> None:
+    parts = [
+        "## The experiments\n",
+        "](paper/exponential.svg)",
+        "## The paper's claims\n",
+        "## The experiments in numbers\n",
+    ]
+    places = [PAGE.index(part) for part in parts]
+    assert places == sorted(places)
+    assert PAGE.count("<details>") == PAGE.count("</details>") == 9
 
 
 def test_settings() -> None:

@@ -78,6 +78,24 @@ def test_fits_the_screen(opened: Opened) -> None:
     assert width <= inner
 
 
+def test_figures_come_first_and_claims_unfold(opened: Opened) -> None:
+    """The first figure is on the first screen, the others before the claims, each with its reading."""
+    page = opened.page
+    tops = page.evaluate("[...document.querySelectorAll('[data-chart], #claims, #numbers')].map((each) => each.id)")
+    assert tops[:4] == ["chart-bernoulli", "chart-poisson", "claims", "numbers"]
+    first = page.locator("#chart-bernoulli").bounding_box()
+    assert first is not None
+    assert first["y"] < 600
+    for name in ("bernoulli", "poisson"):
+        assert "loses least" in page.locator(f"#{name} + p").inner_text()
+    claim = page.locator("#claim-alike")
+    assert claim.locator("table").first.is_hidden()
+    assert "times that of" in claim.locator("summary").inner_text()
+    claim.locator("summary").click()
+    assert claim.locator("table").first.is_visible()
+    claim.locator("summary").click()
+
+
 def test_legend_hides_and_shows_a_curve(opened: Opened) -> None:
     page = opened.page
     label = page.locator("#chart-bernoulli .role-legend-label text", has_text=re.compile("^kl-gaussian-ucb$"))
@@ -121,7 +139,8 @@ def test_prints_to_pdf(browser: Browser, report: Path, tmp_path: Path) -> None:
     data = opened.page.pdf(path=tmp_path / "report.pdf", format="A4")
     assert data.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", data)) >= 5
-    assert opened.page.evaluate("[...document.querySelectorAll('.claim details')].every((each) => each.open)")
+    claims = "[...document.querySelectorAll('details.claim')]"
+    assert opened.page.evaluate(f"{claims}.length === 9 && {claims}.every((each) => each.open)")
     opened.page.close()
 
 

@@ -145,23 +145,50 @@ def index(rule: Rule, law: Law, seen: Seen, limit: float) -> float:
         while inside > law.low and evidence(rule, law, seen, inside) > limit:
             inside = max(inside - step, law.low)
             step *= 2.0
-    outside = inside
+    outside, found = inside, limit
     step = max(abs(inside), 1e-3) * 1e-3
     while True:
         outside = min(outside + step, law.high)
         if outside == math.inf:
             return law.high
-        if evidence(rule, law, seen, outside) > limit:
+        found = evidence(rule, law, seen, outside)
+        if found > limit:
             break
         inside = outside
         if outside >= law.high:
             return law.high
-        step *= 2.0
+        step *= 4.0
+    return _last_below(rule, law, seen, limit, (inside, outside, found))
+
+
+@kernel
+def _last_below(rule: Rule, law: Law, seen: Seen, limit: float, start: tuple[float, float, float]) -> float:
+    """The largest double in [inside, outside) whose evidence is at most `limit`.
+
+    `start` is inside, outside and the evidence at outside.  The search is that of Oliveira and Takahashi (ITP, 2020): a
+    secant that is pushed over the root, so that both ends move, and never more than one step behind bisection.
+    """
+    inside, outside, above = start[0], start[1], start[2] - limit
+    below = evidence(rule, law, seen, inside) - limit
+    allowed = outside - inside
+    first = allowed
     while True:
+        width = outside - inside
         middle = 0.5 * (inside + outside)
         if middle <= inside or middle >= outside:
             return inside
-        if evidence(rule, law, seen, middle) <= limit:
-            inside = middle
+        guess = middle
+        if above < math.inf and above > below:
+            secant = inside - below * (width / (above - below))
+            push = min(max(0.2 * width * width / first, 4e-16 * abs(secant)), abs(middle - secant))
+            guess = secant + push if secant < middle else secant - push
+            reach = max(allowed - 0.5 * width, 0.0)
+            guess = min(max(guess, middle - reach), middle + reach)
+            if guess <= inside or guess >= outside:
+                guess = middle
+        nats = evidence(rule, law, seen, guess) - limit
+        if nats <= 0.0:
+            inside, below = guess, nats
         else:
-            outside = middle
+            outside, above = guess, nats
+        allowed *= 0.5

@@ -52,7 +52,7 @@ def decide_finite_time(reproduction: Reproduction, by_authors: bool) -> Finding:
         seen += f"Vacuous with ε < 1, as proved: {', '.join(vacuous)}; but the proof allows any ε. "
     seen += "With C − 1 ~ Poisson, as in the experiments, c⁺ is infinite, and so is Theorem 2 (ii), at every T. "
     seen += _leading_terms(trials[0])
-    why = f"{len(broken)} of {len(rows)} means exceed their bounds; {len(vacuous)} of the bounds are vacuous."
+    why = f"{len(broken)} of {len(rows)} means are above their bounds; {len(vacuous)} bounds are vacuous at ε < 1."
     return Finding(verdict, seen, why, headers, tuple(rows), trials)
 
 

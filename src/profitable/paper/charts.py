@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from profitable.common.looks import BLACK, BLUE, DASHED, GREEN, GREY, SHORT, Look
-from profitable.common.text_tables import SUPERSCRIPTS, horizon_text
+from profitable.common.text_tables import SUPERSCRIPTS, horizon_text, number
 from profitable.paper.credit import LENDERS, CreditResult
 from profitable.policy.looks import looks_of
 from profitable.simulation.curve import Curve
@@ -52,8 +52,7 @@ class Figure:
 def figures(name: str, result: Result) -> list[Figure]:
     """The regret curves of an experiment.  Curves that are far apart get a logarithmic axis, and a close-up."""
     final = [float(curve.regret[-1]) for curve in result.curves]
-    runs = f"{result.finished:,}".replace(",", " ")
-    band = f"mean of {runs} runs, with bands that cover the true mean in about 95 % of samples"
+    band = f"mean of {number(result.finished)} runs, with bands that cover the true mean in about 95 % of samples"
     if max(final) <= FAR_APART * min(final):
         return [Figure(name, f"Regret over time: {band}.", _regret_chart(result, result.curves, log=False))]
     close = [curve for curve in result.curves if curve.regret[-1] <= CLOSE_UP * min(final)]
@@ -90,8 +89,7 @@ def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyo
     chart = _draw(
         rows, names, title=result.scenario.name, x="rejected rounds w", y="share of runs with more", log_y=True
     )
-    runs = f"{result.finished:,}".replace(",", " ")
-    size = f"{runs} runs to T = {horizon_text(result.horizon)}"
+    size = f"{number(result.finished)} runs to T = {horizon_text(result.horizon)}"
     caption = f"The tail of the rejected rounds: {size}, bands of two standard errors."
     return [Figure(name, caption, chart)]
 

@@ -254,9 +254,13 @@ def decide_thompson(reproduction: Reproduction, by_authors: bool) -> Finding:
         f"{float(each.curve('ts').regret[-1] / each.curve('bayes-ucb').regret[-1]) - 1.0:+.0%} ({each.experiment.name})"
         for each in trials
     )
-    behind = [f"{row[2].partition(':')[0]} ({row[0]})" for row, ahead in zip(rows, leads, strict=True) if ahead < -SURE]
+    behind: dict[str, list[str]] = {}
+    for row, ahead in zip(rows, leads, strict=True):
+        if ahead < -SURE:
+            behind.setdefault(row[2].partition(":")[0], []).append(row[0])
+    leaders = ", ".join(f"{policy} ({', '.join(names)})" for policy, names in behind.items())
     seen = f"{only(trials, PAPER)}The regret of Thompson sampling beside that of Bayes-UCB: {gains}"
-    last = f"it is behind {', '.join(behind)}." if behind else "no policy is ahead of it by 4 standard errors."
+    last = f"it is behind {leaders}." if behind else "no policy is ahead of it by 4 standard errors."
     seen += f"; {last}"
     headers = ("experiment", "TS", "best other", "best other of the three analysed")
     return Finding(verdict, seen, f"{last[0].upper()}{last[1:]}", headers, tuple(rows), trials)

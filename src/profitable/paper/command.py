@@ -107,8 +107,13 @@ def _command(
 def _claims_table(summary: dict[str, Any]) -> str:
     """The verdicts on the paper's claims."""
     claims = summary["claims"]
-    rows = [[each["statement"], each["paper"]["verdict"], each["authors"]["verdict"]] for each in claims]
+    rows = [[each["statement"], *(_verdict(each[variant]) for variant in ("paper", "authors"))] for each in claims]
     return f"The paper's claims:\n{text_table(['claim', 'as in the paper', 'as the authors ran it'], rows)}"
+
+
+def _verdict(finding: dict[str, str]) -> str:
+    """A verdict with its horizon."""
+    return f"{finding['verdict']} {finding['at']}".strip()
 
 
 def _regret_tables(reproduction: Reproduction) -> list[str]:

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import number
+from profitable.common.text_tables import horizon_text, number
 from profitable.paper.asymptotics import unlucky_at_least, unlucky_slope
+from profitable.paper.experiment import load
 from profitable.paper.finding import FEWEST_BEYOND, checkpoint, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, slopes, start_of
 from profitable.theory import bounds
-from profitable.theory.waits import exponential_waits
+from profitable.theory.waits import LEFT_OUT, bernoulli_waits, exponential_waits
 
 UNLUCKY_TIMES = (100, 1_000, 10_000)
 SHARES = (0.99, 0.999)
@@ -53,6 +54,7 @@ def answers(reproduction: Reproduction) -> list[Answer]:
 def _factor(trial: Trial, long: list[Trial]) -> Answer:
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
+    factors: list[float] = []
     for curve in trial.result.curves:
         place = checkpoint(curve, start_of(curve))
         width = float(np.log(curve.t[-1]) - np.log(curve.t[place]))
@@ -65,8 +67,10 @@ def _factor(trial: Trial, long: list[Trial]) -> Answer:
             # Both errors are taken as independent, which makes the sum rather too large.
             rise_error = float(np.hypot(error[-1], error[place])) * scale
             factor = truth.clients.average / truth.clients.smallest
+            factors.append(factor)
             rows.append((curve.policy, truth.category.name, plus_minus(ratio, rise_error), "1", f"{factor:g}"))
     numbers = {"smallest": f"{min(ratios):.3f}", "largest": f"{max(ratios):.3f}"}
+    numbers |= {"horizon": horizon_text(trial.result.horizon), "factor": f"{max(factors):g}"}
     for each in long:
         kl = slopes(each)[0]
         numbers |= {"slope": plus_minus(*kl.total), "constant": f"{kl.constant:.3f}"}
@@ -105,7 +109,16 @@ def _unlucky(trial: Trial) -> Answer:
         "at_most": f"{exponential_waits(ratio, trial.result.horizon).mean(UNLUCKY_TIMES[-1] - 1):.2f}",
         "simulated": plus_minus(seen, float(thompson.error("accepted")[0, place])),
     }
+    settles = load("bernoulli").scenario.truths[1]
+    waits = bernoulli_waits(settles.mean, settles.category.threshold, ((1, 1.0),))
+    numbers |= {
+        "mean": f"{settles.mean:g}",
+        "threshold": f"{settles.category.threshold:g}",
+        "bernoulli": f"{waits.mean():.2f}",
+        "left_out": f"{LEFT_OUT:g}",
+        "power": f"{np.log1p(-settles.mean) / np.log1p(-settles.category.threshold):.1f}",
+    }
     times = tuple(f"rejected by {t:,}".replace(",", " ") for t in UNLUCKY_TIMES)
     tails = tuple(f"w·P(W > w) where P = {1 - share:.2g}" for share in SHARES)
-    question = "Does part (ii) of the Thompson sampling theorem hold for Exponential rewards?"
+    question = "Does part (ii) of the Thompson sampling theorem hold?"
     return Answer("unlucky", "unlucky", question, numbers, ("policy", *times, *tails, "limit"), tuple(rows))

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from profitable.common.files import replace_file, replace_json, replace_text
-from profitable.common.text_tables import number
+from profitable.common.text_tables import horizon_text, number
 from profitable.paper.asymptotics import unlucky_slope
 from profitable.paper.charts import BEST, Figure, credit_figure, figures, tail_figure
 from profitable.paper.credit import CreditResult
@@ -103,7 +103,8 @@ def _environment(*, html: bool) -> Environment:
     )
     helpers: dict[str, Any] = {"words": _words, "row": _markdown_row}
     environment.globals.update(helpers)
-    environment.filters["number"] = number
+    filters: dict[str, Any] = {"number": number, "horizon": horizon_text, "code": _code}
+    environment.filters.update(filters)
     return environment
 
 
@@ -111,6 +112,11 @@ def _words(key: str, numbers: dict[str, str]) -> list[str]:
     """The paragraphs of an answer, with its numbers filled in."""
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=False)
     return environment.get_template(f"{key}.txt").render(numbers).strip().split("\n\n")
+
+
+def _code(text: str) -> Markup:
+    """Words in backquotes as code, for the page."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

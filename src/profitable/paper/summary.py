@@ -11,6 +11,7 @@ from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import AUTHORS, PAPER, Experiment
 from profitable.paper.finding import DAGGER, checkpoint, final, plus_minus
 from profitable.paper.questions import answers
+from profitable.paper.reading import reading
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, Slope, slopes
 from profitable.simulation.arrivals import Clients, OnePlusPoisson, UniformClients
@@ -82,6 +83,7 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
         "title": experiment.title,
         "source": experiment.source,
         "settings": settings(experiment),
+        "reading": reading(trial),
         "part": "paper" if experiment.name.partition(AUTHORS)[0] in PAPER else "beyond",
         "by_authors": experiment.by_authors,
         "horizon": result.horizon,
@@ -97,7 +99,7 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
 
 
 def slopes_table(reproduction: Reproduction) -> dict[str, Any]:
-    """Slopes to T = 10¹², for profitable and unprofitable categories separately."""
+    """Slopes in the long experiments, for profitable and unprofitable categories separately."""
     found = [
         slope
         for by_authors in (False, True)

@@ -34,9 +34,9 @@ def waits_of(truth: Truth, horizon: float) -> Waits:
 def often_seen(waits: Waits, runs: int) -> float:
     """The mean number of rejected rounds as far as so many runs can show it.
 
-    Waits are cut where fewer than `FEWEST_BEYOND` longer ones are expected in all runs.  Long waits are so rare and so
-    long that the variance may be infinite.  If none of them happens to come, both the mean and its standard error are
-    too small, and without the cut that would count as a contradiction.
+    Waits are cut at a length that at least `FEWEST_BEYOND` of them are expected to exceed, in all runs together.  Long
+    waits are so rare and so long that the variance may be infinite.  If none of them happens to come, both the mean and
+    its standard error are too small, and without the cut that would count as a contradiction.
     """
     wait = 1.0
     while runs * waits.longer_than(2.0 * wait) >= FEWEST_BEYOND:

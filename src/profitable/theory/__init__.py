@@ -1,1 +1,1 @@
-"""Theory: the paper's bounds as functions (`profitable.bounds`), and what an unlucky start costs."""
+"""Theory: the paper's bounds as functions (`profitable.bounds`), the price of an unlucky start, the sum of all waits."""
