@@ -26,6 +26,20 @@ UPDATE = os.environ.get("PROFITABLE_UPDATE_DOCS") == "1"
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.S)
 
 
+AFTER_HELP = """
+Whole numbers may be written as 1000000, 1_000_000 or 1e6.
+
+Completion: `profitable --install-completion` makes the shell (bash, zsh, fish or PowerShell) complete commands, options and the names of
+policies, from the next shell on. `profitable --show-completion` prints what it would install.
+
+Tables are as wide as the terminal: wider ones are broken into parts. In a pipe or a file they are not.
+
+Exit codes: 0 done; 2 the command line or an input file is wrong, or a folder holds something else or is in use (one line on standard
+error); 130 interrupted by Ctrl-C or SIGTERM (a line says what is kept, and how to go on); 1 anything else, as a disk that is full (what was
+computed is printed).
+"""
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -89,8 +103,7 @@ def test_the_command_line_page_is_what_help_prints() -> None:
         lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
         help_text = "\n".join(lines).strip()
         parts.append(f"\n## profitable {' '.join(arguments)}".rstrip() + f"\n\n```\n{help_text}\n```\n")
-    exit_codes = "0 done; 2 the command line or an input file is wrong (one line on standard error); 130 interrupted"
-    parts.append(f"\nExit codes: {exit_codes}; 1 anything else.\n")
+    parts.append(AFTER_HELP)
     page = ROOT / "docs" / "cli.md"
     if UPDATE:
         page.write_text("".join(parts), encoding="utf-8")

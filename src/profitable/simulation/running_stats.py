@@ -82,7 +82,7 @@ class Moments:
 
         It is 0.7 % for 10 000 normal numbers.  NaN where it is unknown.
         """
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             kurtosis = self.runs * self.fourths / self.squares**2
             return 0.5 * np.sqrt((kurtosis - 1.0) / self.runs)
 
