@@ -5,6 +5,7 @@ import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -328,3 +329,102 @@ def test_draws_are_legal_rewards() -> None:
     ):
         category = pb.Category("a", family, threshold=mean)
         pb.Agent([category], policy=pb.KLUCB()).observe("a", family.draw(rng, mean=mean, size=2_000))
+
+
+NONSENSE = [None, 3, -1.5, "", "x", [], [1], {}, object(), math.nan, True, b"x", 10**400]
+COIN = pb.Category("coin", pb.Bernoulli(), threshold=0.5)
+WORLD = pb.Scenario("world", [pb.Truth(COIN, mean=0.4, clients=2)])
+ONE_A_ROUND = pb.bounds.Arrivals.constant(1)
+BELOW, ABOVE = (pb.Bernoulli(), 0.4, 0.5), (pb.Bernoulli(), 0.6, 0.5)
+
+
+def calls(result: pb.Result) -> dict[str, tuple[Callable[..., object], tuple[object, ...], dict[str, object]]]:
+    """Public functions of simulation, policies and bounds, each with arguments that make sense."""
+    curve, bounds = result["ts"], pb.bounds
+    simulation = {"horizon": 10, "runs": 2, "seed": 1, "checkpoints": [1], "kernel": "events", "workers": 1}
+    late = {"horizon": 1e6, "arrivals": ONE_A_ROUND}
+    return {
+        "Scenario": (pb.Scenario, ("s", WORLD.truths), {}),
+        "Scenario.load": (pb.Scenario.load, ("missing.toml",), {}),
+        "Scenario.from_toml": (pb.Scenario.from_toml, (WORLD.to_toml(),), {}),
+        "Scenario.save": (WORLD.save, ("world.toml",), {}),
+        "Truth": (pb.Truth, (COIN,), {"mean": 0.4, "clients": 1, "amount_sd": 0.0}),
+        "OnePlusPoisson": (pb.OnePlusPoisson, (), {"rate": 1}),
+        "UniformClients": (pb.UniformClients, (), {"low": 1, "high": 2}),
+        "simulate": (pb.simulate, (WORLD, ["ts"]), simulation | {"out": None}),
+        "Result.load": (pb.Result.load, ("missing",), {}),
+        "Result.save": (result.save, ("folder",), {}),
+        "Result.plot": (result.plot, ("picture.png",), {}),
+        "Result[...]": (result.__getitem__, ("ts",), {}),
+        "Result.difference": (result.difference, ("ts", "ts"), {}),
+        "Result.join": (result.join, (result,), {}),
+        "Curve.quantile": (curve.quantile, (0.5,), {}),
+        "Curve.slope": (curve.slope, (1, "regret"), {}),
+        "Curve.mean": (curve.mean, ("regret",), {}),
+        "Policy.parse": (pb.Policy.parse, ("ts",), {}),
+        "KLUCB": (pb.KLUCB, (), {"c": 0, "inflate": 1}),
+        "KLUCB.patience": (pb.KLUCB().patience, (1,), {}),
+        "KLUCB.view": (pb.KLUCB().view, (COIN,), {}),
+        "BayesUCB": (pb.BayesUCB, (), {"prior": None}),
+        "Arrivals": (bounds.Arrivals, (), {"smallest": 1, "average": 1, "largest": 2}),
+        "Arrivals.constant": (bounds.Arrivals.constant, (1,), {}),
+        "information": (bounds.information, BELOW, {}),
+        "information_of_law": (bounds.information_of_law, ([0, 1], [0.5, 0.5]), {"threshold": 0.6, "high": 1.0}),
+        "lower_bound": (bounds.lower_bound, ([COIN], [0.4]), {}),
+        "loss": (bounds.loss, (COIN, 0.4), {}),
+        "asymptotic_upper_bound": (bounds.asymptotic_upper_bound, ([COIN], [0.4], [ONE_A_ROUND]), {}),
+        "kl_ucb_unprofitable": (bounds.kl_ucb_unprofitable, BELOW, late | {"epsilon": 1.0, "largest_epsilon": 9.0}),
+        "kl_ucb_profitable": (bounds.kl_ucb_profitable, (), late | {"c": 3}),
+        "bayes_ucb_unprofitable": (
+            bounds.bayes_ucb_unprofitable,
+            BELOW,
+            late | {"prior_constant": 1.0, "prior_low": 0.1, "epsilon": 0.5},
+        ),
+        "bayes_ucb_profitable": (bounds.bayes_ucb_profitable, ABOVE, late | {"prior_a": 1.0, "prior_c": 1.0, "c": 5}),
+        "thompson_unprofitable": (bounds.thompson_unprofitable, BELOW, late | {"epsilon": 0.0}),
+    }
+
+
+@pytest.fixture(scope="module")
+def small_result() -> pb.Result:
+    return pb.simulate(WORLD, ["ts"], horizon=10, runs=5, progress=False)
+
+
+@pytest.mark.parametrize("value", NONSENSE, ids=lambda value: str(value)[:12])
+def test_nonsense_never_gets_a_raw_error(
+    small_result: pb.Result, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each argument in turn is replaced.  Either the call still makes sense, or one sentence says what is wrong."""
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    for name, (function, arguments, options) in calls(small_result).items():
+        tries = [((*arguments[:i], value, *arguments[i + 1 :]), options) for i in range(len(arguments))]
+        tries += [(arguments, options | {key: value}) for key in options]
+        for given, named in tries:
+            try:
+                function(*given, **named)
+            except errors.ProfitableError as error:
+                said.append(str(error))
+            except Exception as error:
+                raise AssertionError(f"{name}{given}, {named}: {error!r}") from error
+    assert len(said) > 40
+    assert all("; " in sentence and "\n" not in sentence for sentence in said)
+
+
+@pytest.mark.parametrize("mean", [-0.1, 1.5, math.nan, math.inf, "0.4", None])
+def test_bounds_refuse_an_impossible_mean(mean: Any) -> None:
+    for attempt in (
+        lambda: pb.bounds.lower_bound([COIN], [mean]),
+        lambda: pb.bounds.information(pb.Bernoulli(), mean, 0.5),
+        lambda: pb.bounds.information(pb.Bernoulli(), 0.5, mean),
+        lambda: pb.bounds.asymptotic_upper_bound([COIN], [mean], [ONE_A_ROUND]),
+        lambda: pb.bounds.loss(COIN, mean),
+    ):
+        with pytest.raises(errors.InputError, match="mean domain"):
+            attempt()
+
+
+def test_a_picture_of_no_kind(small_result: pb.Result, tmp_path: Path) -> None:
+    with pytest.raises(errors.InputError, match=r"x\.bogus' ends like no picture"):
+        small_result.plot(tmp_path / "x.bogus")
+    assert not list(tmp_path.iterdir())

@@ -78,6 +78,8 @@ class Policy(ABC):
 
     def view(self, category: Category) -> View:
         """What this policy sees of a category.  It may depend on the family, the bound and the prior only."""
+        if not isinstance(category, Category):
+            raise ParameterError("category", category, "is not a category", "give Category(name, family, threshold=)")
         view = category.family.view()
         prior = self.prior_of(category)
         return view if prior is None else view.with_prior(*prior.imaginary_clients(category.family))
@@ -112,6 +114,8 @@ class Policy(ABC):
     @classmethod
     def parse(cls, text: str) -> "Policy":
         """The policy with a name such as `ts` or `kl-ucb:c=3`."""
+        if not isinstance(text, str):
+            raise ParameterError("policy", text, "is not a name", "give one as 'ts' or 'kl-ucb:c=3'")
         name, _, rest = text.strip().partition(":")
         if name not in POLICIES:
             raise ParameterError("policy", text, "is unknown", f"choose from {', '.join(POLICIES)}")
@@ -153,7 +157,7 @@ class Deterministic(Policy, abstract=True):
             )
 
     def patience(self, t: float) -> float:
-        return patience_of(self.c, self.inflate, float(t))
+        return patience_of(self.c, self.inflate, check.positive("t", t))
 
     def next_round(self, evidence: float, now: int) -> int | None:
         return self.next_rounds(np.array([evidence]), now)[0]

@@ -79,7 +79,7 @@ class Clients(ABC):
         """The law that a caller means by a number, a list of numbers, or a law."""
         if isinstance(value, Clients):
             return value
-        if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+        if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
             return ListedClients(tuple(value))  # pyright: ignore[reportUnknownArgumentType]
         return ConstantClients(value)  # type: ignore[arg-type]
 

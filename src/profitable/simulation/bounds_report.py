@@ -25,6 +25,8 @@ class BoundsReport:
     """
 
     def __init__(self, scenario: Scenario, *, horizon: int = 10_000) -> None:
+        if not isinstance(scenario, Scenario):
+            raise InputError("scenario", scenario, "is not a scenario", "give Scenario(...) or Scenario.load(path)")
         self.scenario = scenario
         self.horizon = check.whole("horizon", horizon, least=3, most=10**15)
         self.rows = [self._row(truth) for truth in scenario.truths]

@@ -195,7 +195,7 @@ class Curve:
 
         `part` may be "profitable" or "unprofitable": the regret of those categories alone.
         """
-        found = np.flatnonzero(self.t == start)
+        found = np.flatnonzero(self.t == check.number(start))
         if part not in PARTS:
             raise InputError("part", part, "is no part of the regret", f"choose from {', '.join(PARTS)}")
         if found.size != 1 or start == self.t[-1]:

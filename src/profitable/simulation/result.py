@@ -10,7 +10,7 @@ import numpy as np
 from profitable.common.files import as_path
 from profitable.common.text_tables import html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import InputError
+from profitable.errors import InputError, ParameterError
 from profitable.simulation.curve import Curve
 from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario
@@ -79,6 +79,8 @@ class Result:
         """Put results of the same scenario, horizon and checkpoints side by side."""
         curves = list(self.curves)
         for other in others:
+            if not isinstance(other, Result):
+                raise ParameterError("result", other, "is not a result", "give results of simulate")
             same = other.scenario == self.scenario and other.horizon == self.horizon
             if not same or not np.array_equal(other.checkpoints, self.checkpoints):
                 remedy = "join results of the same scenario, horizon and checkpoints"

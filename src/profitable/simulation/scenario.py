@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from profitable.common import check
+from profitable.common.files import as_path, replace_text
 from profitable.errors import DuplicateNameError, InputError, ParameterError, ProfitableError
 from profitable.model.category import Category, is_text
 from profitable.policy.policy import Deterministic, Policy
@@ -140,13 +141,15 @@ class Scenario:
         """A scenario from the text of a file; `source` names the file in errors."""
         from profitable.simulation.scenario_file import read
 
-        return cls(*read(text, source))
+        if not isinstance(text, str):
+            raise ParameterError("text", text, "is not a text", "give the content of a scenario file")
+        return cls(*read(text, str(source)))
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """A scenario from a TOML file."""
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = as_path("scenario", path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise InputError("scenario", str(path), f"cannot be read ({reason})", "give a TOML file") from None
@@ -160,7 +163,11 @@ class Scenario:
 
     def save(self, path: Path | str) -> None:
         """Write a scenario file."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8")
+        try:
+            replace_text(as_path("path", path), self.to_toml())
+        except OSError as error:
+            problem = f"cannot be written ({error.strerror or error})"
+            raise InputError("path", str(path), problem, "choose another file") from None
 
 
 def unlucky_starts(scenario: Scenario, policy: Policy) -> UnluckyStarts:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,8 @@ class Arrivals:
     largest: float = math.inf
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.smallest <= self.average <= self.largest or math.isinf(self.average):
+        smallest, average = check.finite("smallest", self.smallest), check.finite("average", self.average)
+        if not 1.0 <= smallest <= average <= (check.number(self.largest) or 0.0):
             raise ParameterError(
                 "arrivals",
                 (self.smallest, self.average, self.largest),
@@ -56,11 +58,24 @@ def information(family: Family, mean: float, threshold: float) -> float:
     >>> round(information(Bernoulli(), 0.5, 0.6), 6)
     0.020411
     """
-    if not family.has_law:
+    if not _is_family(family).has_law:
         raise InputError(
             "family", str(family), "has a K_inf that depends on the whole law", "use information_of_law(values, ...)"
         )
+    mean, threshold = family.check_mean("mean", mean), family.check_mean("threshold", threshold)
     return family.divergence(mean, threshold) if mean < threshold else 0.0
+
+
+def _is_family(family: Family) -> Family:
+    if not isinstance(family, Family):
+        raise ParameterError("family", family, "is not a family", "give for example Bernoulli()")
+    return family
+
+
+def _is_arrivals(arrivals: Arrivals) -> Arrivals:
+    if not isinstance(arrivals, Arrivals):
+        raise ParameterError("arrivals", arrivals, "is not of the class Arrivals", "give Arrivals.constant(5)")
+    return arrivals
 
 
 def information_of_law(
@@ -71,7 +86,10 @@ def information_of_law(
     >>> round(information_of_law([0.0, 1.0], [0.5, 0.5], threshold=0.6, high=1.0), 6)  # two points: Bernoulli
     0.020411
     """
-    points, weights = np.array(values, dtype=np.float64), np.array(probabilities, dtype=np.float64)
+    try:
+        points, weights = np.array(values, dtype=np.float64), np.array(probabilities, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("values", values, "or probabilities are not numbers", "give two lists of numbers") from None
     high, threshold = check.finite("high", high), check.finite("threshold", threshold)
     if points.ndim != 1 or points.shape != weights.shape or not (points <= high).all():
         raise InputError(
@@ -107,8 +125,7 @@ def lower_bound(categories: Sequence[Category], means: Sequence[float]) -> Lower
     >>> round(lower_bound(categories, means).total, 3)
     11.175
     """
-    if len(categories) != len(means):
-        raise InputError("means", means, f"are not {len(categories)}", "give one mean for each category")
+    _check_lists(categories, Category, means=means)
     clients: list[float] = []
     regrets: list[float] = []
     for category, mean in zip(categories, means, strict=True):
@@ -118,9 +135,21 @@ def lower_bound(categories: Sequence[Category], means: Sequence[float]) -> Lower
     return LowerBound(tuple(clients), tuple(regrets))
 
 
+def _check_lists(given: Sequence[Any], kind: type, **others: Sequence[Any]) -> None:
+    """InputError unless `given` is a list of this kind, and the others are lists as long."""
+    if not isinstance(given, Sequence) or not all(isinstance(each, kind) for each in given):
+        raise InputError(
+            kind.__name__.lower(), given, f"is not a list of {kind.__name__}", "give one for each category"
+        )
+    for name, other in others.items():
+        if not isinstance(other, Sequence | np.ndarray) or isinstance(other, str | bytes) or len(other) != len(given):
+            raise InputError(name, other, f"are not {len(given)}", f"give {name} as a list, one for each category")
+
+
 def loss(category: Category, mean: float) -> float:
     """|Delta_a|: the expected loss, in money, of the wrong decision about one client."""
-    return abs(mean - category.threshold) * category.worth
+    _check_lists([category], Category)
+    return abs(category.family.check_mean("mean", mean) - category.threshold) * category.worth
 
 
 def asymptotic_upper_bound(
@@ -132,8 +161,8 @@ def asymptotic_upper_bound(
     largest number of clients per round.  For TS-4P the bound is wrong if a *profitable* category has Exponential,
     Gamma, Pareto or Weibull rewards: its rejected rounds then grow like log T, too (docs/mathematics.md).
     """
-    if len(arrivals) != len(categories):
-        raise InputError("arrivals", arrivals, f"are not {len(categories)}", "give one Arrivals for each category")
+    _check_lists(categories, Category, arrivals=arrivals)
+    _check_lists(arrivals, Arrivals, means=means)
     below = lower_bound(categories, means).regret_per_log_t
     return math.fsum(each.average / each.smallest * regret for each, regret in zip(arrivals, below, strict=True))
 
@@ -207,6 +236,7 @@ def kl_ucb_unprofitable(
     `epsilon` is given, the best one below `largest_epsilon` is taken.  (The proof assumes eps < 1, but only uses that
     1 + eps > 1.)
     """
+    _is_arrivals(arrivals)
     whole = _separation(family, mean, threshold)
     late = patience_of(check.not_negative("c", c), 1.0, _horizon(horizon))
 
@@ -216,7 +246,7 @@ def kl_ucb_unprofitable(
         constant = arrivals.average * (1.0 + h * horizon**-beta)
         return _upper_bound(eps, leading, constant, {"H_1": h, "beta_1": beta}, arrivals, horizon)
 
-    return _best(bound, epsilon, largest=largest_epsilon)
+    return _best(bound, epsilon, largest=check.positive("largest_epsilon", largest_epsilon))
 
 
 def bayes_ucb_unprofitable(
@@ -242,6 +272,7 @@ def bayes_ucb_unprofitable(
     The two conditions of the proof give d(mean of k, tau) <= d(mu, tau)/(1 + eps), not (1 - eps)/(1 + eps) d(mu, tau)
     as printed.  So here r solves the former, and H_3 is much larger.  `as_printed=True` takes the latter.
     """
+    _is_arrivals(arrivals)
     whole = _separation(family, mean, threshold)
     late = patience_of(check.not_negative("c", c), 1.0, _horizon(horizon))
     log_b = math.log(max(check.positive("prior_constant", prior_constant), 1.0))  # the proof needs B >= 1
@@ -283,11 +314,11 @@ def thompson_unprofitable(
 
     The theorem holds for each eps in ]0, 1[; 0 gives the limit.
     """
-    if not 0.0 <= epsilon < 1.0:
+    if not 0.0 <= check.finite("epsilon", epsilon) < 1.0:
         raise ParameterError("epsilon", epsilon, "is not in [0, 1[", "give a number in between")
     factor = (1.0 + epsilon) / (1.0 - epsilon)
     whole = _separation(family, mean, threshold)
-    return factor * arrivals.average * math.log(_horizon(horizon)) / (arrivals.smallest * whole)
+    return factor * _is_arrivals(arrivals).average * math.log(_horizon(horizon)) / (arrivals.smallest * whole)
 
 
 def kl_ucb_profitable(*, horizon: float, arrivals: Arrivals, c: float = 3.0, as_printed: bool = False) -> float:
@@ -295,9 +326,9 @@ def kl_ucb_profitable(*, horizon: float, arrivals: Arrivals, c: float = 3.0, as_
 
     c~+ {e(2c + 3) log log T + c+ + 3}.  Following the proof, the last constant is 2 + e(2c + 3) 0.0733 (3.79 at c = 3).
     """
-    if not c >= 3.0:
+    if not check.finite("c", c) >= 3.0:
         raise InputError("c", c, "is below 3", "Theorem 2 (ii) needs c >= 3")
-    if _horizon(horizon) < max(3.0, arrivals.largest):
+    if _horizon(horizon) < max(3.0, _is_arrivals(arrivals).largest):
         raise InputError("horizon", horizon, "is too early", "Theorem 2 (ii) needs T >= max(3, c+), c+ finite")
     slope = math.e * (2.0 * c + 3.0)
     last = 3.0 if as_printed else 2.0 + slope * LOG_LOG_CONSTANT
@@ -326,11 +357,11 @@ def bayes_ucb_profitable(
     (t >= exp(2/d), which is astronomical for close means).  The second is the first sum of the proof,
     pi^2/6 / (1 - e^-d).
     """
-    if not c >= 5.0:
+    if not check.finite("c", c) >= 5.0:
         raise InputError("c", c, "is below 5", "Theorem 3 (ii) needs c >= 5")
     _separation(family, threshold, mean)
     prior_a, prior_c = check.positive("prior_a", prior_a), check.positive("prior_c", prior_c)
-    largest = arrivals.largest
+    largest = _is_arrivals(arrivals).largest
     t_a = max(math.e / prior_a, 3.0, prior_a, largest, prior_a * largest)
     if _horizon(horizon) < t_a:
         raise InputError("horizon", horizon, "is too early", f"Theorem 3 (ii) needs T >= t_a = {t_a:g}")
@@ -359,7 +390,7 @@ def _first_time(reached: Callable[[int], bool]) -> int:
 
 def _separation(family: Family, mean: float, threshold: float) -> float:
     """d(mean, threshold); InputError unless mean < threshold and the divergence is positive and finite."""
-    nats = family.divergence(mean, threshold)
+    nats = _is_family(family).divergence(mean, threshold)
     if not mean < threshold or not 0.0 < nats < math.inf:
         remedy = f"give means of {family} that lie apart, on the side of the threshold that the theorem is about"
         raise InputError("mean and threshold", (mean, threshold), "do not fit the theorem", remedy)
@@ -382,7 +413,7 @@ def _upper_bound(
 def _best(bound: Callable[[float], UpperBound], epsilon: float | None, *, largest: float) -> UpperBound:
     """The bound at `epsilon`, or at the best in ]0, `largest`[: a grid, then golden-section steps around its best."""
     if epsilon is not None:
-        if not 0.0 < epsilon < largest:
+        if not 0.0 < check.finite("epsilon", epsilon) < largest:
             raise ParameterError("epsilon", epsilon, f"is not in ]0, {largest:g}[", "give a number in between")
         return bound(epsilon)
     points = 100
