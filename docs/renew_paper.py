@@ -7,20 +7,22 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 PAGE, PICTURES = DOCS / "paper.md", DOCS / "paper"
-MARK = "<!-- From here on written by the command itself: make docs -->\n"
+BEGIN = "<!-- From here on written by the command itself: make docs -->\n"
+END = "<!-- Up to here written by the command itself: make docs -->\n"
 
 
 def renew(results: Path) -> None:
-    """Replace everything after the mark, and the pictures."""
+    """Replace everything between the two marks, and the pictures."""
     report = (results / "report.md").read_text(encoding="utf-8")
     PICTURES.mkdir(exist_ok=True)
     for old in PICTURES.glob("*.svg"):
         old.unlink()
     for picture in re.findall(r"\]\(([\w-]+\.svg)\)", report):
         shutil.copyfile(results / picture, PICTURES / picture)
-    head = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    tail = rest.partition(END)[2]
     report = re.sub(r"\]\(([\w-]+\.svg)\)", r"](paper/\1)", report)
-    PAGE.write_text(head + MARK + "\n" + report.strip() + "\n", encoding="utf-8")
+    PAGE.write_text(head + BEGIN + "\n" + report.strip() + "\n\n" + END + tail, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ MISTAKES: list[tuple[str, Act, type[Exception], str]] = [
     ("too large", lambda a: a.observe("shops", [1e308, 1e308]), errors.OutsideSupportError, "too large"),
     ("empty list", lambda a: a.observe("students", []), errors.EmptyObservationError, "empty"),
     ("nothing at all", lambda a: a.observe("students"), errors.ParameterError, "count"),
-    ("count of nobody", lambda a: a.observe("students", count=0, total=0), errors.EmptyObservationError, "nobody"),
+    ("count of nobody", lambda a: a.observe("students", count=0, total=0), errors.EmptyObservationError, "no client"),
     ("total missing", lambda a: a.observe("students", count=3), errors.ParameterError, "total"),
     ("both forms", lambda a: a.observe("students", [1], count=1, total=1), errors.ParameterError, "either"),
     ("half a client", lambda a: a.observe("students", count=1.5, total=1), errors.ParameterError, "1.5"),  # type: ignore[arg-type]

@@ -29,14 +29,14 @@ BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.S)
 AFTER_HELP = """
 Whole numbers may be written as 1000000, 1_000_000 or 1e6.
 
-Completion: `profitable --install-completion` makes the shell (bash, zsh, fish or PowerShell) complete commands, options and the names of
-policies, from the next shell on. `profitable --show-completion` prints what it would install.
+Completion: `profitable --install-completion` makes the shell (bash, zsh, fish or PowerShell) complete commands, options
+and the names of policies, from the next shell on. `profitable --show-completion` prints what it would install.
 
 Tables are as wide as the terminal: wider ones are broken into parts. In a pipe or a file they are not.
 
-Exit codes: 0 done; 2 the command line or an input file is wrong, or a folder holds something else or is in use (one line on standard
-error); 130 interrupted by Ctrl-C or SIGTERM (a line says what is kept, and how to go on); 1 anything else, as a disk that is full (what was
-computed is printed).
+Exit codes: 0 done; 2 the command line or an input file is wrong, or a folder holds something else or is in use (one
+line on standard error); 130 interrupted by Ctrl-C or SIGTERM (a line says what is kept, and how to go on); 1 anything
+else, as a disk that is full (what was computed is printed).
 """
 
 

@@ -9,7 +9,7 @@
     │   │   ├── NotFiniteRewardError            NaN or infinite
     │   │   ├── NegativeRewardError             negative where rewards cannot be
     │   │   └── OutsideSupportError             any other (a Bernoulli reward of 2, a Poisson reward of 1.5)
-    │   ├── EmptyObservationError           an observation of nobody
+    │   ├── EmptyObservationError           an observation without a client
     │   ├── SumNotEnoughError               count= and total= where single rewards are needed
     │   ├── MissingBoundError               a policy for bounded rewards on a category without a bound
     │   ├── ParameterError                  a parameter of a family, policy, prior or call that makes no sense
@@ -96,7 +96,7 @@ class OutsideSupportError(RewardError):
 
 
 class EmptyObservationError(InputError):
-    """An observation of nobody."""
+    """An observation without a client."""
 
 
 class SumNotEnoughError(InputError):

@@ -11,7 +11,7 @@ import pytest
 
 import profitable as pb
 from profitable import errors
-from profitable.common.files import checksum_of
+from profitable.common.files import seal
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -96,8 +96,7 @@ def rewrite(path: Path, change: Change) -> None:
     content = json.loads(path.read_text(encoding="utf-8"))
     del content["checksum"]
     change(content)
-    body = json.dumps(content, ensure_ascii=False).removesuffix("}") + ", "
-    path.write_text(f'{body}"checksum": "{checksum_of(body)}"}}', encoding="utf-8")
+    path.write_text(seal(json.dumps(content, ensure_ascii=False)), encoding="utf-8")
 
 
 def test_a_rewritten_file_is_read(tmp_path: Path) -> None:

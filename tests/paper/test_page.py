@@ -1,6 +1,7 @@
 """docs/paper.md is what the command writes: a number of a full run, made again, stands there to the last digit."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,22 @@ def test_settings() -> None:
     for name in NAMES[:4]:
         assert f"](paper/{name}.svg)" in PAGE
         assert load(name).title in PAGE
+
+
+def test_what_is_around_the_report_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    renew_paper = import_module("renew_paper")
+    page, results = tmp_path / "paper.md", tmp_path / "results"
+    monkeypatch.setattr(renew_paper, "PAGE", page)
+    monkeypatch.setattr(renew_paper, "PICTURES", tmp_path / "paper")
+    page.write_text(f"head\n{renew_paper.BEGIN}old\n{renew_paper.END}tail\n")
+    results.mkdir()
+    (results / "a.svg").write_text("<svg/>")
+    (results / "report.md").write_text("new\n![A.](a.svg)\n")
+    for _ in range(2):
+        renew_paper.renew(results)
+        assert page.read_text() == f"head\n{renew_paper.BEGIN}\nnew\n![A.](paper/a.svg)\n\n{renew_paper.END}tail\n"
+    assert (tmp_path / "paper" / "a.svg").exists()
 
 
 def test_no_picture_is_left_over() -> None:

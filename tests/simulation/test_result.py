@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profitable as pb
-from profitable.common.files import sealed_json
+from profitable.common.files import json_text, seal
 from profitable.simulation.running_stats import Moments, count_into, new_histogram, quantile
 from tests.simulation.worlds import BERNOULLI, paper, single
 
@@ -149,7 +149,7 @@ def test_a_newer_result_is_neither_read_nor_overwritten(tmp_path: Path) -> None:
     simulate("ts", out=tmp_path)
     manifest = tmp_path / "result.json"
     settings = json.loads(manifest.read_text()) | {"format": 3, "version": "9.9.9"}
-    manifest.write_text(sealed_json(settings))
+    manifest.write_text(seal(json_text(settings)))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for attempt in (
         lambda: pb.Result.load(tmp_path),

@@ -169,7 +169,7 @@ def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry
     except ParameterError as error:
         raise error.about(name) from None
     if count == 0.0:
-        raise EmptyObservationError("count", 0, "is nobody", "give at least one client, or do not call", name)
+        raise EmptyObservationError("count", 0, "is no client", "give at least one client, or do not call", name)
     plain = check.number(batch.total)
     if plain is None:
         raise RewardError("total", batch.total, "is no sum of rewards", "give a finite number", name)

@@ -33,7 +33,7 @@ from profitable.agent.state_record import (
     StateRecord,
 )
 from profitable.common import check
-from profitable.common.files import checksum_of, replace_file
+from profitable.common.files import is_sealed, replace_text, seal
 from profitable.common.types import IntArray
 from profitable.errors import BrokenStateError, NewerStateError, ProfitableError, StateFileError
 from profitable.kernels.agent_table import Row
@@ -44,7 +44,6 @@ from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 
 BACKUP = "restore the file from a backup"
-CHECKSUM = b'"checksum": "'
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:
@@ -61,7 +60,7 @@ def save(agent: Agent, path: Path) -> None:
     """Write the agent to `path`, whole or not at all."""
     text = text_of(record_of(agent))
     try:
-        replace_file(path, lambda temporary: temporary.write_bytes(text))
+        replace_text(path, text)
     except OSError as error:
         problem = f"cannot be written ({(error.strerror or 'unknown reason').lower()})"
         raise StateFileError("path", str(path), problem, "choose a file in a folder that is writable") from None
@@ -131,17 +130,16 @@ def _kind_record(kind: Kind) -> dict[str, Any]:
     return {**record, "prior": _prior_record(kind.prior)}
 
 
-def text_of(record: StateRecord) -> bytes:
+def text_of(record: StateRecord) -> str:
     """The file's text: a line for each field and each column, and the checksum of all that stands before it."""
     head = record.model_dump(exclude={"kinds", "columns"})
     kinds = [each.model_dump(exclude_defaults=True) for each in record.kinds]
     columns = record.columns.model_dump(exclude_none=True)
-    body = b"{\n" + _lines({**head, "kinds": kinds}) + b',\n"columns": {\n' + _lines(columns) + b"\n},\n"
-    return body + CHECKSUM + checksum_of(body).encode() + b'"\n}\n'
+    return seal(f'{{\n{_lines({**head, "kinds": kinds})},\n"columns": {{\n{_lines(columns)}\n}}\n}}')
 
 
-def _lines(fields: Mapping[str, Any]) -> bytes:
-    return b",\n".join(b'"%s": %s' % (key.encode(), to_json(value)) for key, value in fields.items())
+def _lines(fields: Mapping[str, Any]) -> str:
+    return ",\n".join(f'"{key}": {to_json(value).decode()}' for key, value in fields.items())
 
 
 # ---------------------------------------------------------------------------------------------- reading
@@ -150,10 +148,12 @@ def _lines(fields: Mapping[str, Any]) -> bytes:
 def load(path: Path) -> Agent:
     """Read a file back into an agent."""
     try:
-        text = path.read_bytes()
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         problem = f"cannot be read ({(error.strerror or 'unknown reason').lower()})"
         raise StateFileError("path", str(path), problem, "give the file that Agent.save wrote") from None
+    except UnicodeDecodeError:
+        raise BrokenStateError("path", str(path), "is no text", "give the file that Agent.save wrote") from None
     try:
         return restore(_parse(text, path))
     except NewerStateError:
@@ -164,7 +164,7 @@ def load(path: Path) -> Agent:
         raise BrokenStateError("path", str(path), f"is no saved agent: {reason}", remedy) from None
 
 
-def _parse(text: bytes, path: Path) -> StateRecord:
+def _parse(text: str, path: Path) -> StateRecord:
     content = from_json(text)
     header = Header.model_validate(content)
     if header.format_version > AGENT_FORMAT_VERSION:
@@ -173,9 +173,9 @@ def _parse(text: bytes, path: Path) -> StateRecord:
         raise NewerStateError("path", str(path), problem, "upgrade profitable, or use the version that wrote it")
     if header.format_version == 1:
         return upgraded(content)
-    given = content.pop("checksum", None)
-    if given != checksum_of(text[: text.rfind(CHECKSUM)]):
-        raise BrokenStateError("checksum", given, "does not fit the content, so the file was altered", BACKUP)
+    checksum = content.pop("checksum", None)
+    if not is_sealed(text):
+        raise BrokenStateError("checksum", checksum, "does not fit the content, so the file was altered", BACKUP)
     return StateRecord.model_validate(content)
 
 

@@ -7,9 +7,10 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from profitable.errors import ParameterError
+
+CHECKSUM = '"checksum": "'
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
@@ -42,10 +43,11 @@ def replace_text(path: Path, text: str) -> Path:
 
 def replace_json(path: Path, value: object) -> Path:
     """`replace_file` for a value that is written as JSON."""
-    return replace_text(path, _json(value))
+    return replace_text(path, json_text(value))
 
 
-def _json(value: object) -> str:
+def json_text(value: object) -> str:
+    """A value as JSON for people to read: a line for each entry."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -66,27 +68,21 @@ def checksum_of(content: bytes | str) -> str:
     return f"sha256:{hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()}"
 
 
-def sealed_json(value: dict[str, Any]) -> str:
-    """JSON text with a last field `checksum`: that of the same text in which this field is empty.
+def seal(text: str) -> str:
+    """The text of a JSON object with a last field `checksum`: that of all text before this field.
 
-    >>> text = sealed_json({"runs": 100})
-    >>> is_sealed(text), is_sealed(text.replace("100", "900"))
-    (True, False)
+    >>> text = seal('{"runs": 100}')
+    >>> is_sealed(text), is_sealed(text.replace("100", "900")), is_sealed('{"runs": 100}')
+    (True, False, False)
     """
-    text = _json(value | {"checksum": ""})
-    return _with_checksum(text, "", checksum_of(text))
+    body = text.rstrip().removesuffix("}").rstrip() + ",\n"
+    return f'{body}{CHECKSUM}{checksum_of(body)}"\n}}\n'
 
 
 def is_sealed(text: str) -> bool:
-    """Whether the text of a JSON object has the checksum that it carries; any change of the text makes this false."""
-    found: dict[str, Any] = json.loads(text)
-    carried = str(found.get("checksum"))
-    return checksum_of(_with_checksum(text, carried, "")) == carried
-
-
-def _with_checksum(text: str, old: str, new: str) -> str:
-    start, _, end = text.rpartition(f'"checksum": "{old}"')
-    return f'{start}"checksum": "{new}"{end}'
+    """Whether a JSON text ends with its own checksum; any change of the text makes this false."""
+    body, _, rest = text.rpartition(CHECKSUM)
+    return rest == f'{checksum_of(body)}"\n}}\n'
 
 
 def _umask() -> int:

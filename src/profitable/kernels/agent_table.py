@@ -14,9 +14,10 @@ import numpy as np
 
 from profitable.common.check import LARGEST, MOST
 from profitable.common.types import FloatArray, IntArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 from profitable.kernels.evidence import Seen, evidence, index
 from profitable.kernels.exact import exact_product, exact_sum
+from profitable.kernels.late import Matrix, late
 from profitable.kernels.statistic import statistic_of
 from profitable.kernels.view import CodedView, is_legal, view_of
 
@@ -57,7 +58,7 @@ class Sums(NamedTuple):
     cost: float = 0.0
 
 
-@kernel
+@part
 def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
     """The place of the first illegal reward (-1 if none), and the sums; `revenue` is the plain sum of the rewards."""
     raw = 0.0
@@ -84,7 +85,7 @@ def digest_row(view_row: FloatArray, rewards: FloatArray) -> tuple[int, Sums]:
     return digest(view_of(view_row), rewards)
 
 
-@kernel
+@part
 def squared_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
     """Q - S^2 / N in twice the precision: the two are nearly equal where the spread is small beside the mean."""
     if clients <= 0.0:
@@ -97,22 +98,17 @@ def squared_deviations(clients: float, total: float, carry: float, squares: floa
     return max(0.0, (squares - quotient) + (squares_carry - rest))
 
 
-@kernel
-def _renew_spread(table: FloatArray, k: int) -> None:
-    table[Row.SPREAD, k] = squared_deviations(
-        table[Row.CLIENTS, k],
-        table[Row.TOTAL, k],
-        table[Row.CARRY, k],
-        table[Row.SQUARES, k],
-        table[Row.SQUARES_CARRY, k],
-    )
-
-
-@kernel
-def _renew(table: FloatArray, k: int, view: CodedView) -> None:
+@late
+def _renew(table: Matrix, k: int, view: CodedView) -> None:
     """Compute spread and evidence of category k anew; where the rule needs the values, the agent does the second."""
     if view.rule.needs_spread:
-        _renew_spread(table, k)
+        table[Row.SPREAD, k] = squared_deviations(
+            table[Row.CLIENTS, k],
+            table[Row.TOTAL, k],
+            table[Row.CARRY, k],
+            table[Row.SQUARES, k],
+            table[Row.SQUARES_CARRY, k],
+        )
     if view.rule.needs_values:
         return
     clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
@@ -129,7 +125,7 @@ def renew(table: FloatArray, positions: IntArray, which: IntArray, view_rows: Fl
         _renew(table, k, view_of(view_rows[which[k]]))
 
 
-@kernel
+@part
 def _accumulate(table: FloatArray, rows: tuple[int, int], k: int, value: float, lost: float) -> None:
     """Add a pair (value, what it lost) to the pair in two rows of the table."""
     row, carry = rows
@@ -137,7 +133,7 @@ def _accumulate(table: FloatArray, rows: tuple[int, int], k: int, value: float, 
     table[row, k], table[carry, k] = exact_sum(total, error + table[carry, k] + lost)
 
 
-@kernel
+@part
 def _add(table: FloatArray, k: int, view: CodedView, sign: float, batch: Sums) -> None:
     table[Row.CLIENTS, k] += sign * batch.clients
     _accumulate(table, (Row.TOTAL, Row.CARRY), k, sign * batch.total, sign * batch.total_lost)

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from profitable.common.types import IntArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 from profitable.kernels.draw import draw_binomial, draw_poisson
+from profitable.kernels.late import late
 
 DRAWN_SINGLY = 20  # so many uniform numbers are drawn one by one
 
@@ -67,7 +68,7 @@ def clients_in(
     raise ValueError("arrivals of an unknown code")
 
 
-@kernel
+@late
 def _uniform_sum(rng: np.random.Generator, width: int, number: int) -> int:
     """The sum of that many uniform numbers from 0 to width - 1."""
     total = 0
@@ -88,7 +89,7 @@ def _uniform_sum(rng: np.random.Generator, width: int, number: int) -> int:
     return total
 
 
-@kernel
+@part
 def draw_extra(rng: np.random.Generator, arrivals: ArrivalLaw, rounds: int) -> int:
     """The Poisson part of the arrivals in that many rounds."""
     return int(draw_poisson(rng, rounds * arrivals.first)) if arrivals.code == ONE_PLUS_POISSON else 0
@@ -104,7 +105,7 @@ def share_of_extra(rng: np.random.Generator, rounds: int, extra: int, first: int
     return draw_binomial(rng, extra, first / rounds)
 
 
-@kernel
+@part
 def most_clients(arrivals: ArrivalLaw, listed: IntArray, t: int, rounds: int, extra: int) -> float:
     """No more clients than this come in the rounds t + 1 .. t + rounds."""
     if arrivals.code == ONE_PLUS_POISSON:
@@ -116,7 +117,7 @@ def most_clients(arrivals: ArrivalLaw, listed: IntArray, t: int, rounds: int, ex
     return rounds * arrivals.second if arrivals.code == UNIFORM else math.inf
 
 
-@kernel
+@part
 def average_clients(arrivals: ArrivalLaw, listed: IntArray) -> float:
     """The mean number of clients per round; NaN for an unknown law."""
     if arrivals.code == CONSTANT:
@@ -130,7 +131,7 @@ def average_clients(arrivals: ArrivalLaw, listed: IntArray) -> float:
     return math.nan
 
 
-@kernel
+@part
 def rounds_for(arrivals: ArrivalLaw, listed: IntArray, t: int, clients: float, rounds_left: int) -> int:
     """How many rounds to try when that many clients may come: at least one."""
     if arrivals.code == LISTED:

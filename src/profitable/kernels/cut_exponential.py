@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from profitable.common.types import FloatArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 
 CANCELS = 3.0  # beyond this first term Whitworth's sum loses digits
 
@@ -79,7 +79,7 @@ def draw_piece(rng: np.random.Generator, number: int, bound: float) -> float:
             return total
 
 
-@kernel
+@part
 def largest_piece(bound: float) -> int:
     """As many variables as leave a fair chance that none exceeds `bound`."""
     return int(min(math.exp(min(bound, 40.0)), 1e17))

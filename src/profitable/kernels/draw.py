@@ -11,14 +11,14 @@ import math
 import numpy as np
 
 from profitable.common.types import FloatArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, SMALLEST_POSITIVE, Law
 
 SMALL_SHARE = 1e-6
 POISSON_PIECE = 1e13  # NumPy's Poisson draws are wrong above a mean of about 1e14: larger ones are drawn in pieces
 
 
-@kernel
+@part
 def draw_poisson(rng: np.random.Generator, mean: float) -> float:
     """A Poisson number, for any mean, as a float."""
     total = 0.0
@@ -28,7 +28,7 @@ def draw_poisson(rng: np.random.Generator, mean: float) -> float:
     return total + rng.poisson(mean)
 
 
-@kernel
+@part
 def draw_binomial(rng: np.random.Generator, number: int, p: float) -> int:
     """A binomial number; for small p by inversion with log1p, where the library's own log(1 - p) has no digits left."""
     if p >= SMALL_SHARE or number * p > 30.0:
@@ -74,7 +74,7 @@ def draw_totals(rng: np.random.Generator, law: Law, mean: float, clients: float,
         out[i] = draw_total(rng, law, mean, clients)
 
 
-@kernel
+@part
 def draw_mean(rng: np.random.Generator, law: Law, clients: float, total: float) -> float:
     """A mean from the Jeffreys posterior after `clients` clients with sum `total`."""
     if law.code == BINOMIAL:

@@ -18,14 +18,14 @@ Example: 8 rewards of 0 and 2 of 1, tau = 0.5, high = 1.  The maximum is at lamb
 import math
 
 from profitable.common.types import FloatArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 from profitable.kernels.exact import exact_product
 from profitable.kernels.special import excess
 
 SERIES_END = 0.4  # where `excess` leaves its series, too
 
 
-@kernel
+@part
 def slope(
     values: FloatArray, counts: FloatArray, threshold: float, gap: float, multiplier: float
 ) -> tuple[float, float]:
@@ -50,7 +50,7 @@ def slope(
     return plain if far else gap - multiplier * bend, second
 
 
-@kernel
+@part
 def exact_shortfall(values: FloatArray, counts: FloatArray, threshold: float) -> float:
     """N tau - S = sum c_i (tau - x_i), with exact products and Neumaier's summation."""
     clients = 0.0
@@ -76,7 +76,7 @@ def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, thre
     return empirical_dual(values, counts, high, threshold, 0.0)[0]
 
 
-@kernel
+@part
 def empirical_dual(
     values: FloatArray, counts: FloatArray, high: float, threshold: float, start: float
 ) -> tuple[float, float]:

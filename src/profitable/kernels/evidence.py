@@ -20,8 +20,8 @@ posterior has P(mean >= 0.5) = 0.0260.
 [1.927, 4.23, 3.648]
 
 A new rule is one constant below with what it needs and is, and one branch: in `evidence_of_sums` if N and S are all it
-needs, else in `evidence`.  Everything else in the package asks the rule; what a rule does not promise is done the slow,
-right way.
+needs, else in `evidence_of_rewards`.  Everything else in the package asks the rule; what a rule does not promise is
+done the slow, right way.
 """
 
 import math
@@ -29,10 +29,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profitable.common.types import FloatArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 from profitable.kernels.empirical import empirical_evidence
 from profitable.kernels.exact import is_below, shortfall
+from profitable.kernels.late import Vector, late
 from profitable.kernels.law import BINOMIAL, Law, against, posterior_evidence
 
 
@@ -71,8 +71,8 @@ class Seen(NamedTuple):
     clients: float  # N
     total: float  # S: the sum of their statistics
     spread: float  # the sum of squared deviations from S/N; NaN if the rule does not need it
-    values: FloatArray  # [D]: the statistics, if the rule needs them; in any order, and a value may come twice
-    counts: FloatArray  # [D]: how many clients have each (0 is fine)
+    values: Vector  # [D]: the statistics, if the rule needs them; in any order, and a value may come twice
+    counts: Vector  # [D]: how many clients have each (0 is fine)
 
 
 def sums(clients: float, total: float) -> Seen:
@@ -85,6 +85,12 @@ def evidence(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
     """The evidence of a rule; 0 without data, NaN for a rule that is not known here."""
     if not rule.needs_spread and not rule.needs_values:
         return evidence_of_sums(rule, law, seen.clients, seen.total, threshold)
+    return evidence_of_rewards(rule, law, seen, threshold)
+
+
+@late
+def evidence_of_rewards(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
+    """The evidence of a rule that needs more than N and S."""
     if seen.clients <= 0.0:
         return 0.0
     if rule.code == VARIANCE.code:
@@ -94,7 +100,7 @@ def evidence(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
     return math.nan
 
 
-@kernel
+@late
 def evidence_of_sums(rule: Rule, law: Law, clients: float, total: float, threshold: float) -> float:
     """The evidence of a rule that needs no more than N and S."""
     if rule.code == POSTERIOR.code:
@@ -109,7 +115,7 @@ def evidence_of_sums(rule: Rule, law: Law, clients: float, total: float, thresho
     return math.nan
 
 
-@kernel
+@part
 def variance_evidence(law: Law, seen: Seen, threshold: float) -> float:
     """UCB-V: 3 B s^2/N + sqrt(2 v/N) s = tau - m with s = sqrt(x), solved for x without cancellation."""
     if not is_below(seen.clients, seen.total, threshold):
@@ -121,7 +127,7 @@ def variance_evidence(law: Law, seen: Seen, threshold: float) -> float:
     return root * root
 
 
-@kernel
+@part
 def known_values_evidence(law: Law, seen: Seen, threshold: float) -> float:
     """KL-Emp: N K_inf of the empirical law.  Of two-point rewards it is the Bernoulli divergence, to the last bit."""
     if not is_below(seen.clients, seen.total, threshold):
@@ -161,7 +167,7 @@ def index(rule: Rule, law: Law, seen: Seen, limit: float) -> float:
     return _last_below(rule, law, seen, limit, (inside, outside, found))
 
 
-@kernel
+@part
 def _last_below(rule: Rule, law: Law, seen: Seen, limit: float, start: tuple[float, float, float]) -> float:
     """The largest double in [inside, outside) whose evidence is at most `limit`.
 

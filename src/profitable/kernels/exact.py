@@ -7,13 +7,13 @@ it keeps them.  Example: 3 clients at a threshold of 0.1, of whom 0.3 was receiv
 (5.551115123125783e-17, 2.7755575615628914e-17)
 """
 
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 
 SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halves
 TIE = 4.5e-16  # relative to the threshold: two to four times the spacing of doubles there
 
 
-@kernel
+@part
 def exact_product(x: float, y: float) -> tuple[float, float]:
     """x * y as a rounded product and its rounding error (Dekker)."""
     product = x * y
@@ -28,7 +28,7 @@ def exact_product(x: float, y: float) -> tuple[float, float]:
     return product, x_low * y_low - (((product - x_high * y_high) - x_low * y_high) - x_high * y_low)
 
 
-@kernel
+@part
 def exact_sum(x: float, y: float) -> tuple[float, float]:
     """x + y as a rounded sum and its rounding error (Knuth)."""
     total = x + y
@@ -36,7 +36,7 @@ def exact_sum(x: float, y: float) -> tuple[float, float]:
     return total, (x - (total - part)) + (y - part)
 
 
-@kernel
+@part
 def shortfall(clients: float, mean: float, total: float) -> float:
     """clients * mean - total, with the product exact and the difference rounded once."""
     product, error = exact_product(clients, mean)

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from profitable.common.types import FloatArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 
 ORDERS = 8  # powers of 1/a: enough for a >= 100
 TERMS = 20  # powers of eta: enough for |eta| <= 1/2; the series converge up to 2 sqrt(pi)
@@ -49,7 +49,7 @@ def coefficients(orders: int, terms: int) -> FloatArray:
 SERIES = coefficients(ORDERS, TERMS)
 
 
-@kernel
+@part
 def temme_sum(a: float, eta: float) -> float:
     """The sum over k of c_k(eta) a^-k."""
     orders = min(ORDERS, 1 + int(DIGITS / math.log(a)))

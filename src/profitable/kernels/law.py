@@ -26,8 +26,9 @@ import math
 from enum import IntEnum
 from typing import NamedTuple
 
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 from profitable.kernels.exact import is_below, shortfall
+from profitable.kernels.late import late
 from profitable.kernels.special import beta_evidence, deviance_term, excess, gamma_evidence, normal_evidence
 
 
@@ -57,13 +58,13 @@ class Law(NamedTuple):
     size: float = 1.0
 
 
-@kernel
+@part
 def deviance(law: Law, clients: float, total: float, mean: float) -> float:
     """N d(S/N, mean), on both sides of the mean; `deviance(law, 1, x, y)` is the divergence d(x, y) of eq. (3)."""
     return deviance_by_gap(law, clients, total, mean, shortfall(clients, mean, total))
 
 
-@kernel
+@late
 def deviance_by_gap(law: Law, clients: float, total: float, mean: float, gap: float) -> float:
     """The same for a caller who knows gap = N mean - S more exactly than the two terms say."""
     if law.code == GAUSSIAN:
@@ -107,7 +108,7 @@ def against(law: Law, clients: float, total: float, threshold: float) -> float:
     return deviance(law, clients, total, threshold)
 
 
-@kernel
+@part
 def variance(law: Law, mean: float) -> float:
     """The variance of one client's statistic, when its mean is `mean`."""
     if law.code == BINOMIAL:
@@ -123,7 +124,7 @@ def variance(law: Law, mean: float) -> float:
     return math.nan
 
 
-@kernel
+@part
 def _tail_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
     gap = shortfall(clients, threshold, total)
     if law.code == BINOMIAL:
@@ -148,7 +149,7 @@ def _tail_evidence(law: Law, clients: float, total: float, threshold: float) -> 
     return math.nan
 
 
-@kernel
+@late
 def posterior_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
     """-log P(mean >= threshold) under the Jeffreys posterior after `clients` clients with sum `total`.
 
@@ -180,7 +181,7 @@ def log_mass(law: Law, mean: float, value: float) -> float:
     return math.nan
 
 
-@kernel
+@part
 def log_survival(law: Law, mean: float, value: float) -> float:
     """log P(X > value) for one statistic of a continuous law with that mean; NaN for a whole-number law."""
     if law.code == GAMMA:

@@ -13,7 +13,7 @@ import math
 from typing import NamedTuple
 
 from profitable.common.types import FloatArray, IntArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 
 LAST_ROUND = 10**18  # rounds are 64-bit integers; what lies beyond counts as never
 
@@ -32,7 +32,7 @@ def patience_of(c: float, inflate: float, t: float) -> float:
     return math.log(inflate * t) + c * math.log(max(1.0, math.log(t)))
 
 
-@kernel
+@part
 def patience_at(patience: Patience, t: float) -> float:
     """The same."""
     return patience_of(patience.c, patience.inflate, t)
@@ -43,28 +43,28 @@ def first_time(patience: Patience, nats: float) -> int:
     """The smallest t >= 1 with patience(t) >= nats, or 0 if there is none up to `LAST_ROUND`."""
     if patience_at(patience, 1.0) >= nats:
         return 1
-    if not patience_at(patience, LAST_ROUND) >= nats:
+    if not patience_at(patience, float(LAST_ROUND)) >= nats:
         return 0
     guess = _guess(patience, nats)
     # ceil(exp(nats)) is off by one too often, so patience itself decides: bracket the answer, then halve.
     step = 1
-    if patience_at(patience, guess) >= nats:
+    if patience_at(patience, float(guess)) >= nats:
         high = guess
         low = guess - 1
-        while low > 1 and patience_at(patience, low) >= nats:
+        while low > 1 and patience_at(patience, float(low)) >= nats:
             high = low
             step *= 2
             low = max(low - step, 1)
     else:
         low = guess
         high = min(guess + 1, LAST_ROUND)
-        while patience_at(patience, high) < nats:
+        while patience_at(patience, float(high)) < nats:
             low = high
             step *= 2
             high = min(high + step, LAST_ROUND)
     while high - low > 1:  # patience(low) < nats <= patience(high)
         middle = (low + high) // 2
-        if patience_at(patience, middle) >= nats:
+        if patience_at(patience, float(middle)) >= nats:
             high = middle
         else:
             low = middle
@@ -78,7 +78,7 @@ def first_times(patience: Patience, nats: FloatArray, out: IntArray) -> None:
         out[i] = first_time(patience, nats[i])
 
 
-@kernel
+@part
 def _guess(patience: Patience, nats: float) -> int:
     """t = exp(nats - c log log t) / inflate, by a few steps towards its fixed point."""
     logarithm = nats - math.log(patience.inflate)

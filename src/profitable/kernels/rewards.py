@@ -22,11 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profitable.common.types import FloatArray, Record
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 from profitable.kernels.cut_exponential import draw_piece, largest_piece
 from profitable.kernels.draw import draw_binomial, draw_total
+from profitable.kernels.late import Matrix, late
 from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE, Law, log_mass
+from profitable.kernels.record import Run
 from profitable.kernels.statistic import IDENTITY, CodedStatistic, reward_of
 
 
@@ -51,7 +52,7 @@ class Truth(NamedTuple):
     cut_high: float
 
 
-@kernel
+@part
 def draw_from(rng: np.random.Generator, truth: Truth, start: float, probability: float) -> float:
     """A whole-number reward given that it is at least `start`, which happens with that probability."""
     left = rng.random() * probability
@@ -64,18 +65,20 @@ def draw_from(rng: np.random.Generator, truth: Truth, start: float, probability:
     return value
 
 
-@kernel
-def make_room(sample: FloatArray, size: int, needed: int) -> FloatArray:
+@part
+def make_room(sample: Matrix, size: int, needed: int) -> Matrix:
     """The sample, `size` long, in a larger array if `needed` are more than fit."""
     if needed <= sample.shape[1]:
         return sample
     larger = np.ones((2, max(2 * size, needed)))
-    larger[:, :size] = sample[:, :size]
+    for row in range(2):  # an assignment of slices would be compiled with the text of its error message
+        for place in range(size):
+            larger[row, place] = sample[row, place]
     return larger
 
 
-@kernel
-def keep(run: Record, sample: FloatArray, value: float, count: float) -> FloatArray:
+@part
+def keep(run: Run, sample: Matrix, value: float, count: float) -> Matrix:
     """Write one more value into the sample, and how often it came."""
     sample = make_room(sample, run.kept, run.kept + 1)
     sample[0, run.kept] = value
@@ -84,10 +87,8 @@ def keep(run: Record, sample: FloatArray, value: float, count: float) -> FloatAr
     return sample
 
 
-@kernel
-def draw_singles(
-    rng: np.random.Generator, truth: Truth, clients: int, run: Record, sample: FloatArray, keeps: bool
-) -> FloatArray:
+@late
+def draw_singles(rng: np.random.Generator, truth: Truth, clients: int, run: Run, sample: Matrix, keeps: bool) -> Matrix:
     """Draw every reward; `draw_batch` for continuous rewards that are cut or kept."""
     plain = truth.statistic.code == IDENTITY
     exponential = truth.law.code == GAMMA and truth.law.size == 1.0  # the common case, without the general machinery
@@ -110,16 +111,16 @@ def draw_singles(
     return sample
 
 
-@kernel
+@late
 def draw_cells(
     rng: np.random.Generator,
     truth: Truth,
-    cells: FloatArray,
+    cells: Matrix,
     clients: int,
-    run: Record,
-    sample: FloatArray,
+    run: Run,
+    sample: Matrix,
     keeps: bool,
-) -> FloatArray:
+) -> Matrix:
     """Draw how many clients have each value; `draw_batch` for whole-number rewards that are cut or kept.
 
     `cells` [4, D + 1] are the rewards that are told apart, most likely first: the reward; what the policy sees of it;
@@ -156,10 +157,8 @@ def draw_cells(
     return sample
 
 
-@kernel
-def draw_pieces(
-    rng: np.random.Generator, truth: Truth, clients: int, run: Record, sample: FloatArray, keeps: bool
-) -> FloatArray:
+@late
+def draw_pieces(rng: np.random.Generator, truth: Truth, clients: int, run: Run, sample: Matrix, keeps: bool) -> Matrix:
     """Draw how many rewards are cut and the sum of the others; `draw_batch` for Exponential rewards.
 
     The sample keeps the sums of pieces and how many rewards each holds.  `kernels/weigh.py` draws these if they are
@@ -189,7 +188,7 @@ def draw_pieces(
     return sample
 
 
-@kernel
+@part
 def draws_per_client(truth: Truth, keeps: bool) -> float:
     """What a batch costs for each of its clients: draws, or pieces."""
     if truth.feed == Feed.SINGLES or (truth.feed == Feed.PIECES and keeps):
@@ -201,12 +200,12 @@ def draws_per_client(truth: Truth, keeps: bool) -> float:
 def draw_batch(
     rng: np.random.Generator,
     truth: Truth,
-    cells: FloatArray,
+    cells: Matrix,
     clients: int,
-    run: Record,
-    sample: FloatArray,
+    run: Run,
+    sample: Matrix,
     keeps: bool,
-) -> FloatArray:
+) -> Matrix:
     """Draw the rewards of a batch and add them to the run; returns the sample."""
     run.clients += clients
     if truth.feed == Feed.SINGLES:

@@ -41,7 +41,7 @@ def run_rounds(
                 return place
             accepts = True  # round 1 accepts everybody
             if t > 0:
-                tolerated = own.standard_exponential() if patience.draws else patience_at(patience, t)
+                tolerated = own.standard_exponential() if patience.draws else patience_at(patience, float(t))
                 if lazy:
                     sample = resolve(world, signal, problem, run, sample)
                 accepts = weigh(problem, run, sample) <= tolerated

@@ -14,38 +14,12 @@ import numpy as np
 
 from profitable.common.types import FloatArray, IntArray, Record
 from profitable.kernels.arrivals import ArrivalLaw
-from profitable.kernels.compile import inlined, kernel
+from profitable.kernels.compile import inlined, kernel, part
 from profitable.kernels.patience import Patience
+from profitable.kernels.record import PENDING as PENDING
+from profitable.kernels.record import RUN as RUN
 from profitable.kernels.rewards import Truth
 from profitable.kernels.view import CodedView
-
-RUN = np.dtype(
-    [
-        # where it stands
-        ("now", np.int64),  # rounds gone
-        ("rounds", np.int64),  # rounds accepted
-        ("accepted_last", np.int64),  # whether the latest round was accepted, 0 or 1
-        ("checkpoint", np.int64),  # the place of the next one to fill
-        ("next_time", np.int64),  # its round; 0 at the start, which says: look it up
-        ("pending", np.int64),  # entries in the pile of rounds whose arrivals are drawn already
-        # what it has seen
-        ("arrived", np.int64),  # clients accepted
-        ("clients", np.float64),  # the same as a float
-        ("total", np.float64),  # the sum of their statistics
-        ("squares", np.float64),  # of the squared statistics, for rules that need the spread
-        ("revenue", np.float64),  # of their rewards
-        # the sample: distinct values and how often each came, for rules that need them
-        ("kept", np.int64),  # values in it
-        ("resolved", np.int64),  # how many of these are single rewards, and no sums (see `weigh.py`)
-        ("multiplier", np.float64),  # where the dual of KL-Emp-UCB was solved last
-        ("at_largest", np.float64),  # that dual at its largest multiplier
-        ("slope", np.float64),  # and its slope there
-    ],
-    align=True,
-)
-
-PENDING = np.dtype([("rounds", np.int64), ("extra", np.int64)], align=True)  # rounds ahead, their Poisson arrivals
-
 
 NEVER = np.iinfo(np.int64).max
 
@@ -92,7 +66,7 @@ def of_run(tables: Tables, place: int) -> Tables:
 @inlined
 def pass_rounds(run: Record, until: int, accepted: bool, tables: Tables) -> None:
     """Let time pass to round `until`, all rounds accepted or none, and fill the checkpoints."""
-    step = 1 if accepted else 0
+    step = int(accepted)
     if until >= run.next_time:
         _fill_checkpoints(run, until, step, tables)
     run.rounds += step * (until - run.now)
@@ -100,7 +74,7 @@ def pass_rounds(run: Record, until: int, accepted: bool, tables: Tables) -> None
     run.accepted_last = step
 
 
-@kernel
+@part
 def _fill_checkpoints(run: Record, until: int, step: int, tables: Tables) -> None:
     place = run.checkpoint
     times, listed = tables.times, tables.listed

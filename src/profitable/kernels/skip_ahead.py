@@ -26,7 +26,7 @@ from profitable.kernels.arrivals import (
     rounds_for,
     share_of_extra,
 )
-from profitable.kernels.compile import inlined, kernel
+from profitable.kernels.compile import inlined, kernel, part
 from profitable.kernels.patience import first_time, patience_at
 from profitable.kernels.rewards import draw_batch, draws_per_client
 from profitable.kernels.run_record import (
@@ -62,7 +62,7 @@ def look_ahead(
     return pile[run.pending - 1].rounds
 
 
-@kernel
+@part
 def cut(world: np.random.Generator, run: Record, pile: RecordArray, first: int) -> int:
     """Cut the block on top of the pile in two, so that its first rounds are on top; returns their number."""
     rest = pile[run.pending - 1]
@@ -130,13 +130,13 @@ def play_patiently(
         if lazy:
             sample = resolve(world, signal, problem, run, sample)
         nats = weigh(problem, run, sample)
-        limit = patience_at(problem.patience, run.now)
+        limit = patience_at(problem.patience, float(run.now))
         if not nats <= limit:  # which rejects NaN, as `run_rounds` does
             back = first_time(problem.patience, nats)
             if back == 0 or back >= problem.horizon:
                 return
             reject(world, tables, run, pile, back - run.now)
-            limit = patience_at(problem.patience, back)
+            limit = patience_at(problem.patience, float(back))
         room = min(certain_clients(problem, run, nats, limit, average), most) if problem.blocks else 0.0
 
 
@@ -153,35 +153,41 @@ def play_by_chance(
     run: Record,
     pile: RecordArray,
 ) -> None:
-    """One run of a policy that accepts with probability exp(-evidence)."""
+    """One run of a policy that accepts with probability exp(-evidence).
+
+    Each turn rejects some rounds, accepts some, and says how many it shall be in the next.
+    """
     sample = new_sample(tables.cells, keeps_values(problem))
-    look_ahead(world, problem, tables.listed, run, pile, 0.0)
-    sample = accept_top(world, problem, tables, run, pile, sample)
-    nats = weigh(problem, run, sample)
-    while run.now < problem.horizon and signal[Signal.STOP] == 0:
+    nats, ceiling = 0.0, 1.0
+    skipped, taken = 0, problem.horizon  # the first turn takes all that is on top of the pile
+    candidate = False  # whether the next round may be rejected, and is looked at by itself
+    while True:
+        if skipped > 0:
+            reject(world, tables, run, pile, skipped)
+        if taken > 0:
+            look_ahead(world, problem, tables.listed, run, pile, 0.0)
+            cut(world, run, pile, taken)
+            sample = accept_top(world, problem, tables, run, pile, sample)
+            nats = weigh(problem, run, sample)
+        if run.now >= problem.horizon or signal[Signal.STOP] != 0:
+            return
+        if candidate:
+            # It is rejected with its true probability, given what was seen by now, over the ceiling.
+            skipped = 1 if own.random() * ceiling < -math.expm1(-nats) else 0
+            taken = 1 - skipped
+            candidate = False
+            continue
         length, ceiling = rare_rejections(world, problem, tables.listed, run, pile)
         if length == 1:
             wait = rejected_rounds(own, nats)
             if wait >= problem.horizon - run.now:
                 return
-            reject(world, tables, run, pile, int(wait))
-            sample = accept_one(world, problem, tables, run, pile, sample)
-            nats = weigh(problem, run, sample)
-            continue
-        # The rounds before the first candidate for rejection are accepted.
-        before = own.standard_exponential() / -math.log1p(-ceiling)
-        sure = length if before >= length else int(before)
-        if sure > 0:
-            cut(world, run, pile, sure)
-            sample = accept_top(world, problem, tables, run, pile, sample)
-            nats = weigh(problem, run, sample)
-        if sure < length:
-            # The candidate is rejected with its true probability, given what was seen by then, over the ceiling.
-            if own.random() * ceiling < -math.expm1(-nats):
-                reject(world, tables, run, pile, 1)
-            else:
-                sample = accept_one(world, problem, tables, run, pile, sample)
-                nats = weigh(problem, run, sample)
+            skipped, taken = int(wait), 1
+        else:
+            # The rounds before the first candidate for rejection are accepted.
+            before = own.standard_exponential() / -math.log1p(-ceiling)
+            skipped, taken = 0, length if before >= length else int(before)
+            candidate = taken < length
 
 
 @inlined
@@ -212,16 +218,6 @@ def rejected_rounds(own: np.random.Generator, nats: float) -> float:
     """Rounds until the next acceptance, each of which comes with probability exp(-nats): a geometric number."""
     chance = math.exp(-nats)
     return math.floor(own.standard_exponential() / -math.log1p(-chance)) if chance > 0.0 else math.inf
-
-
-@inlined
-def accept_one(
-    world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RecordArray, sample: FloatArray
-) -> FloatArray:
-    """Accept the next round alone; returns the sample."""
-    look_ahead(world, problem, tables.listed, run, pile, 0.0)
-    cut(world, run, pile, 1)
-    return accept_top(world, problem, tables, run, pile, sample)
 
 
 # ------------------------------------------------------------------------------------------------ all runs

@@ -23,8 +23,9 @@ import math
 
 import numpy as np
 
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import part
 from profitable.kernels.incomplete_gamma import LARGEST_ETA, gamma_tail
+from profitable.kernels.late import late
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 LOG_TWO = math.log(2.0)
@@ -37,7 +38,7 @@ SPACING = 2.3e-16  # the spacing of doubles around 1
 BETA_NODES, BETA_WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
-@kernel
+@part
 def excess(v: float, ratio: float) -> float:
     """v - log(ratio) >= 0, where ratio = 1 + v: the building block of every deviance.
 
@@ -61,7 +62,7 @@ def excess(v: float, ratio: float) -> float:
     return r * (v - 2.0 * series)
 
 
-@kernel
+@part
 def deviance_term(x: float, expected: float, gap: float) -> float:
     """x log(x/expected) + expected - x, where gap = expected - x is given: the deviance of a Poisson count."""
     if x <= 0.0:
@@ -74,7 +75,7 @@ def deviance_term(x: float, expected: float, gap: float) -> float:
     return x * excess(v, expected / x)
 
 
-@kernel
+@part
 def stirling_remainder(a: float) -> float:
     """log Gamma(a) minus Stirling's (a - 1/2) log a - a + log(2 pi)/2."""
     if a < 16.0:
@@ -83,7 +84,7 @@ def stirling_remainder(a: float) -> float:
     return (1 / 12 - b * (1 / 360 - b * (1 / 1260 - b * (1 / 1680 - b * (1 / 1188 - b * 691 / 360360))))) / a
 
 
-@kernel
+@part
 def log1m_exp(x: float) -> float:
     """log(1 - e^x) for x <= 0."""
     if x > -LOG_TWO:
@@ -94,13 +95,13 @@ def log1m_exp(x: float) -> float:
 # ------------------------------------------------------------------------------------------------ gamma
 
 
-@kernel
+@part
 def log_gamma_front(a: float, x: float, gap: float) -> float:
     """log of x^a e^-x / Gamma(a); gap = x - a."""
     return 0.5 * math.log(a) - HALF_LOG_TWO_PI - deviance_term(a, x, gap) - stirling_remainder(a)
 
 
-@kernel
+@part
 def gamma_upper_fraction(a: float, gap: float) -> float:
     """Gamma(a, x) / (x^a e^-x) for x > a; gap = x - a (Legendre's fraction, modified Lentz)."""
     b = gap + 1.0
@@ -124,7 +125,7 @@ def gamma_upper_fraction(a: float, gap: float) -> float:
     return h
 
 
-@kernel
+@part
 def gamma_lower_fraction(a: float, x: float, gap: float) -> float:
     """gamma(a, x) / (x^a e^-x) for x < a; gap = x - a: 1/(a-x + x/(a+1-x + 2x/(a+2-x + ...))), all positive."""
     b = -gap
@@ -143,7 +144,7 @@ def gamma_lower_fraction(a: float, x: float, gap: float) -> float:
     return h
 
 
-@kernel
+@part
 def gamma_lower_series(a: float, x: float) -> float:
     """gamma(a, x) / (x^a e^-x) for small a: the power series, all terms positive."""
     term = 1.0 / a
@@ -156,7 +157,7 @@ def gamma_lower_series(a: float, x: float) -> float:
     return total
 
 
-@kernel
+@late
 def gamma_evidence(a: float, x: float, gap: float, upper: bool) -> float:
     """-log P(G >= x) if `upper`, else -log P(G <= x), for G ~ Gamma(a, 1); gap = x - a."""
     if x <= 0.0:
@@ -187,7 +188,7 @@ def gamma_evidence(a: float, x: float, gap: float, upper: bool) -> float:
 # ------------------------------------------------------------------------------------------------ beta
 
 
-@kernel
+@part
 def log_beta_front(a: float, b: float, x: float, y: float, gap: float) -> float:
     """log of x^a y^b / B(a, b), where y = 1 - x and gap = a - (a + b) x."""
     n = a + b
@@ -196,7 +197,7 @@ def log_beta_front(a: float, b: float, x: float, y: float, gap: float) -> float:
     return 0.5 * (math.log(a) + math.log(b / n)) - HALF_LOG_TWO_PI - deviance - remainder
 
 
-@kernel
+@part
 def beta_fraction(a: float, b: float, x: float, y: float, gap: float) -> float:
     """B_x(a, b) / (x^a y^b) for x below the mean; gap = a - (a + b) x (DiDonato and Morris's even fraction)."""
     denominator = a * (gap + 1.0) / (a + 1.0)
@@ -223,7 +224,7 @@ def beta_fraction(a: float, b: float, x: float, y: float, gap: float) -> float:
     return h
 
 
-@kernel
+@part
 def log_beta_lower(a: float, b: float, x: float, y: float, gap: float) -> float:
     """log P(B <= x) for B ~ Beta(a, b) and x at or below the middle of the law; gap = a - (a + b) x."""
     n = a + b
@@ -244,7 +245,7 @@ def log_beta_lower(a: float, b: float, x: float, y: float, gap: float) -> float:
     return math.log(tail + half / n * between)
 
 
-@kernel
+@late
 def beta_evidence(a: float, b: float, x: float, y: float, gap: float) -> float:
     """-log P(B >= x) for B ~ Beta(a, b), where y = 1 - x and gap = a - (a + b) x."""
     if x <= 0.0:
@@ -262,7 +263,7 @@ def beta_evidence(a: float, b: float, x: float, y: float, gap: float) -> float:
 # ------------------------------------------------------------------------------------------------ normal
 
 
-@kernel
+@part
 def normal_evidence(z: float) -> float:
     """-log P(Z >= z) for a standard normal Z."""
     if z < -0.5:

@@ -27,7 +27,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from profitable.common.types import FloatArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import kernel, part
 from profitable.kernels.law import SMALLEST_POSITIVE, Law, log_survival
 
 IDENTITY, CUT, LOG_RATIO, POWER = 0, 1, 2, 3
@@ -42,7 +42,7 @@ class CodedStatistic(NamedTuple):
     second: float = 0.0
 
 
-@kernel
+@part
 def statistic_of(statistic: CodedStatistic, reward: float) -> float:
     """What the policy adds up for this reward."""
     if statistic.code == IDENTITY:
@@ -56,7 +56,7 @@ def statistic_of(statistic: CodedStatistic, reward: float) -> float:
     return math.nan
 
 
-@kernel
+@part
 def reward_of(statistic: CodedStatistic, value: float) -> float:
     """The reward that has this statistic; a cut reward is its own."""
     if statistic.code in (IDENTITY, CUT):

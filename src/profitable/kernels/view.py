@@ -17,7 +17,7 @@ import numpy as np
 
 from profitable.common.check import LARGEST
 from profitable.common.types import FloatArray
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import part
 from profitable.kernels.evidence import Rule
 from profitable.kernels.law import Law
 from profitable.kernels.statistic import CodedStatistic
@@ -65,7 +65,7 @@ def row(view: CodedView) -> FloatArray:
     return np.array(parts, dtype=np.float64)
 
 
-@kernel
+@part
 def view_of(row: FloatArray) -> CodedView:
     """The view of a row."""
     return CodedView(
@@ -78,7 +78,7 @@ def view_of(row: FloatArray) -> CodedView:
     )
 
 
-@kernel
+@part
 def is_legal(support: Support, reward: float) -> bool:
     """Whether a reward lies in the support."""
     if not support.low <= reward <= support.high or abs(reward) > LARGEST:

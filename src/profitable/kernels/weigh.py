@@ -13,13 +13,15 @@ import math
 
 import numpy as np
 
-from profitable.common.types import FloatArray, IntArray, Record
+from profitable.common.types import FloatArray
 from profitable.kernels.agent_table import squared_deviations
-from profitable.kernels.compile import inlined, kernel
+from profitable.kernels.compile import inlined, part
 from profitable.kernels.cut_exponential import split_up
 from profitable.kernels.empirical import empirical_dual
 from profitable.kernels.evidence import EMPIRICAL, Seen, evidence, evidence_of_sums
 from profitable.kernels.exact import is_below
+from profitable.kernels.late import IntVector, Matrix, late
+from profitable.kernels.record import Run
 from profitable.kernels.rewards import Feed, make_room
 from profitable.kernels.run_record import Problem, Signal
 
@@ -38,7 +40,7 @@ def keeps_values(problem: Problem) -> bool:
 
 
 @inlined
-def weigh(problem: Problem, run: Record, sample: FloatArray) -> float:
+def weigh(problem: Problem, run: Run, sample: Matrix) -> float:
     """The evidence after what the run has seen."""
     view = problem.sight
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
@@ -49,8 +51,8 @@ def weigh(problem: Problem, run: Record, sample: FloatArray) -> float:
     return weigh_rewards(problem, run, sample)
 
 
-@kernel
-def weigh_rewards(problem: Problem, run: Record, sample: FloatArray) -> float:
+@late
+def weigh_rewards(problem: Problem, run: Run, sample: Matrix) -> float:
     """The evidence of a rule that needs more than the sums."""
     view = problem.sight
     values, counts = sample[0, : run.kept], sample[1, : run.kept]
@@ -68,10 +70,8 @@ def weigh_rewards(problem: Problem, run: Record, sample: FloatArray) -> float:
     return evidence(view.rule, view.law, Seen(clients, total, spread, values, counts), problem.threshold)
 
 
-@kernel
-def resolve(
-    rng: np.random.Generator, signal: IntArray, problem: Problem, run: Record, sample: FloatArray
-) -> FloatArray:
+@late
+def resolve(rng: np.random.Generator, signal: IntVector, problem: Problem, run: Run, sample: Matrix) -> Matrix:
     """Draw the single rewards of all pieces, given their sums, if they matter by now; returns the sample."""
     if not is_below(run.clients, run.total, problem.threshold):
         return sample
@@ -100,8 +100,8 @@ def resolve(
     return sample
 
 
-@kernel
-def _note_largest_dual(problem: Problem, run: Record, values: FloatArray) -> None:
+@part
+def _note_largest_dual(problem: Problem, run: Run, values: FloatArray) -> None:
     """Add values to the dual of KL-Emp-UCB at its largest multiplier 1/(high - tau), and to its slope there."""
     high, threshold = problem.sight.law.high, problem.threshold
     for value in values:

@@ -15,7 +15,7 @@ evidence to no more than 141 d(60/141, 0.5) = 1.57 nats.  So at least 41 clients
 import math
 
 from profitable.common.types import Record
-from profitable.kernels.compile import inlined, kernel
+from profitable.kernels.compile import inlined, part
 from profitable.kernels.evidence import DIVERGENCE_PLUS, EMPIRICAL, VARIANCE, evidence_of_sums
 from profitable.kernels.law import variance
 from profitable.kernels.run_record import Problem
@@ -25,7 +25,7 @@ WITH_CEILING = (EMPIRICAL.code, VARIANCE.code)  # rules that are not monotone, b
 MARGIN = 1e-6  # a certainty leaves more room than evidence can be rounded by
 
 
-@kernel
+@part
 def parabola(clients: float, gap: float, step: float, spread: float, nats: float, below: bool) -> float:
     """n that solves (gap + n step)^2 = 2 nats spread (N + n), beyond the threshold (`below`) or on the safe side of it.
 

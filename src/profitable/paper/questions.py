@@ -110,7 +110,7 @@ def _unlucky(trial: Trial) -> Answer:
         "simulated": plus_minus(seen, float(thompson.error("accepted")[0, place])),
     }
     settles = load("bernoulli").scenario.truths[1]
-    waits = bernoulli_waits(settles.mean, settles.category.threshold, ((1, 1.0),))
+    waits = bernoulli_waits(settles.mean, settles.category.threshold, np.ones)
     numbers |= {
         "mean": f"{settles.mean:g}",
         "threshold": f"{settles.category.threshold:g}",

@@ -133,4 +133,4 @@ def _last_value(numbers: tuple[Law, float]) -> int:
             return high
         high = high * 5 // 4
     remedy = "leave out the bound, or give rewards in a larger unit"
-    raise ParameterError("mean", mean, f"has more than {MOST_CELLS} likely values around it to be told apart", remedy)
+    raise ParameterError("mean", mean, f"has more than {MOST_CELLS} likely values around it", remedy)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.files import checksum_of, is_sealed, replace_file, replace_json, replace_text, sealed_json
+from profitable.common.files import checksum_of, is_sealed, json_text, replace_file, replace_json, replace_text, seal
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import BrokenResultError, InputError, NewerResultError, NotSavedError
 from profitable.policy.policies import Policy
@@ -81,7 +81,7 @@ def save(result: Result, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         return [
             replace_file(folder / TABLE, lambda path: parquet.write_table(table, path)),
-            replace_text(folder / MANIFEST, sealed_json(settings)),
+            replace_text(folder / MANIFEST, seal(json_text(settings))),
             replace_json(folder / TIMING, timing),
         ]
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Theory: the paper's bounds as functions (`profitable.bounds`), unlucky starts, the sum of all waits."""
+"""Theory: the paper's bounds as functions (`profitable.bounds`), the price of an unlucky start, the sum of waits."""

@@ -1,0 +1,113 @@
+"""`late`: functions that are compiled when they are first called, not when their callers are.
+
+numba compiles whatever a kernel could call, and all of it again for each kernel.  A late function stays outside.  Its
+callers know a place in memory, named by a symbol, in which its address stands once it is compiled.  A kernel that finds
+the place empty asks Python to fill it.  So a run of kl-UCB on Bernoulli rewards never compiles gamma tails.
+
+A late function has one signature, that of its annotations: numbers, structs (NamedTuples), generators, records and
+arrays.
+"""
+
+# The compiler's own interface has no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+
+import llvmlite.binding
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, imputils
+from numba.core.typing.templates import infer_global, make_concrete_template, signature
+from numba.extending import lower_builtin
+
+from profitable.common.types import FloatArray, IntArray
+from profitable.kernels.compile import Function, kernel
+
+# Arrays as late functions take them: dimensions belong to the signature.
+Vector = Annotated[FloatArray, 1]
+IntVector = Annotated[IntArray, 1]
+Matrix = Annotated[FloatArray, 2]
+
+FINDER = "profitable.find"  # the symbol of `_find`
+_TYPES: dict[Any, Any] = {
+    float: types.float64,
+    int: types.int64,
+    bool: types.boolean,
+    type(None): types.none,
+    np.random.Generator: types.npy_rng,
+}
+_PLACES: dict[int, Callable[[], None]] = {}  # what fills the place at an address
+
+
+def late(function: Function) -> Function:
+    """Compile `function` when a kernel, or Python, calls it for the first time."""
+    compiled = cast(Any, kernel(function))
+    own = _signature_of(function)
+    symbol = f"{function.__module__}.{function.__qualname__}"
+    place = ctypes.c_void_p()
+
+    def fill() -> None:
+        compiled.compile(own)
+        overload = compiled.overloads[own.args]
+        place.value = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)
+
+    @functools.wraps(function)
+    def call(*values: Any) -> Any:
+        return compiled(*values)
+
+    def call_from_kernel(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        convention, module = context.call_conv, builder.module
+        known = module.globals.get(symbol)
+        place = known or cgutils.add_global_variable(module, cgutils.voidptr_t, symbol)
+        with cgutils.if_unlikely(builder, cgutils.is_null(builder, builder.load(place))):
+            kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
+            finder = cgutils.get_or_insert_function(module, kind, FINDER)
+            builder.call(finder, [builder.bitcast(place, cgutils.voidptr_t)])
+            with cgutils.if_unlikely(builder, cgutils.is_null(builder, builder.load(place))):
+                convention.return_user_exc(builder, RuntimeError, (f"{symbol} could not be compiled",))
+        pointer = convention.get_function_type(own.return_type, own.args).as_pointer()
+        native = builder.bitcast(builder.load(place), pointer)
+        status, value = convention.call_function(builder, native, own.return_type, own.args, values)
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return imputils.impl_ret_new_ref(context, builder, own.return_type, value)
+
+    _PLACES[ctypes.addressof(place)] = fill
+    llvmlite.binding.add_symbol(symbol, ctypes.addressof(place))
+    template = make_concrete_template(symbol, key=call, signatures=[own])
+    infer_global(call, types.Function(template))
+    lower_builtin(call, *own.args)(call_from_kernel)
+    return cast(Function, call)
+
+
+def _signature_of(function: Callable[..., Any]) -> Any:
+    hints = get_type_hints(function, include_extras=True)
+    result = _type_of(hints.pop("return"))
+    return signature(result, *map(_type_of, hints.values()))
+
+
+def _type_of(hint: Any) -> Any:
+    """The compiler's type of an annotation; `Annotated` says the dimensions of an array, or the dtype of a record."""
+    if get_origin(hint) is Annotated:
+        plain, more = get_args(hint)
+        if isinstance(more, np.dtype):
+            return numba.from_dtype(cast(Any, more))
+        return types.Array(numba.from_dtype(get_args(get_args(plain)[1])[0]), more, "C")
+    if hasattr(hint, "_fields"):
+        fields = get_type_hints(hint, include_extras=True).values()
+        return types.BaseTuple.from_types([_type_of(each) for each in fields], hint)
+    return _TYPES[hint]
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _find(place: int) -> None:
+    """Called by a kernel that finds a place empty; if this fails it stays empty, and the kernel raises an error."""
+    _PLACES[place]()
+
+
+llvmlite.binding.add_symbol(FINDER, ctypes.cast(_find, ctypes.c_void_p).value)
