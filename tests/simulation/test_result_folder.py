@@ -151,6 +151,7 @@ def test_results_of_the_first_format_are_read_and_continued(tmp_path: Path) -> N
     assert found["ts"].regret[-1] == pytest.approx(30.48, abs=0.005)
     assert np.isnan(found["ts"].stderr_uncertainty).all()  # unknown, and so not judged
     assert found["ts"].carried_by_few[-1] == (found["ts"]._missing[-1] > found["ts"].stderr[-1])
+    assert [note for note in found.notes() if "is not known" in note]
     assert found["ts"].unlucky.rates[0] > 0.0
     assert found["kl-ucb:c=3"].unlucky.c == 3.0
     options = {"horizon": 1000, "checkpoints": [10, 1000], "policies": ["ts", "kl-ucb:c=3"]}

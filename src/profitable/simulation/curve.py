@@ -20,6 +20,9 @@ BELOW, ABOVE, FAR_ABOVE = 2.0, 2.0, 3.0  # standard errors around the mean that 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 PARTS = ("regret", "profitable", "unprofitable")
 NO_UNLUCKY_STARTS = UnluckyStarts()
+NOT_JUDGED = (
+    "whether its error can be trusted is not known, as in all results of the first format; make it anew to know"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,8 @@ class Curve:
     def warning(self) -> str | None:
         """What to know before trusting the error bars; None if there is nothing to say."""
         if not self.carried_by_few[-1]:
-            return None
+            unknown = self.runs >= FEW_RUNS and self.stderr[-1] > 0.0 and np.isnan(self.stderr_uncertainty[-1])
+            return f"{self.policy}: {NOT_JUDGED}" if unknown else None
         error, (low, high) = self.stderr[-1], (each[-1] for each in self.interval)
         reasons: list[str] = []
         if self._rare_runs[-1]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draw_result(result: "Result", *, categories: bool = False) -> "Figure":
-    """Regret over log t: a curve for each policy, a band of two standard errors, the lower bound."""
+    """Regret over log t: a curve for each policy with its `interval` as a band, the lower bound."""
     truths = result.scenario.truths
     columns = min(len(truths), 3) if categories else 0
     lines = -(-len(truths) // columns) if columns else 0
