@@ -131,6 +131,11 @@ def broken(whole: float) -> float:
     return whole.no_such_thing  # type: ignore[attr-defined]
 
 
+@late
+def whole_number(whole: float) -> float:
+    return int(whole)
+
+
 @kernel
 def sum_of_halves(law: Law, number: int) -> float:
     total = 0.0
@@ -142,6 +147,11 @@ def sum_of_halves(law: Law, number: int) -> float:
 @kernel
 def use_broken(whole: float) -> float:
     return broken(whole) if whole > 0.0 else 0.0
+
+
+@kernel
+def use_whole_number(whole: float) -> float:
+    return whole_number(whole)
 
 
 @kernel
@@ -166,3 +176,9 @@ def test_a_late_function_that_cannot_be_compiled_is_an_error_when_called(
         use_broken(1.0)
     assert "broken" in caplog.text
     assert "no_such_thing" in caplog.text
+
+
+def test_a_late_function_returns_what_it_says(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR), pytest.raises(RuntimeError, match="whole_number"):
+        use_whole_number(1.0)
+    assert "returns int64, not float64" in caplog.text

@@ -55,8 +55,10 @@ def late(function: Function) -> Function:
     place = ctypes.c_void_p()
 
     def fill() -> None:
-        compiled.compile(own)
+        compiled.compile(own.args)
         overload = compiled.overloads[own.args]
+        if overload.signature.return_type != own.return_type:
+            raise TypeError(f"{symbol} returns {overload.signature.return_type}, not {own.return_type}")
         place.value = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)
 
     @functools.wraps(function)
