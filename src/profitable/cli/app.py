@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from profitable.cli import bounds, credit, lists, paper, simulate
+from profitable.cli import bounds, credit, lists, paper, simulate, warm_up
 from profitable.cli.shared import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Stopped
 from profitable.version import VERSION
 
@@ -48,6 +48,7 @@ COMMANDS: list[tuple[Callable[..., Any], str]] = [
     (bounds.bounds, bounds.EXAMPLE),
     (lists.policies, lists.POLICIES_EXAMPLE),
     (lists.families, lists.FAMILIES_EXAMPLE),
+    (warm_up.warm_up, warm_up.EXAMPLE),
 ]
 for command, example in COMMANDS:
     app.command(epilog=f"Example: {example}")(command)

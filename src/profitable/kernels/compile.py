@@ -6,16 +6,14 @@ cache folder (numba's rule).  Where neither is writable they are compiled anew i
 """
 
 import hashlib
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit, types
-from numba.core import event
 from numba.core.typing.templates import infer_global  # pyright: ignore[reportUnknownVariableType]
 
-logger = logging.getLogger("profitable")
+from profitable.kernels.announce import ANNOUNCER
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -63,6 +61,17 @@ def inlined(function: Function) -> Function:
     return cast(Function, njit(inline="always", **_OPTIONS)(function))
 
 
+def compiled_so_far() -> int:
+    """How many functions of the package this process has compiled; those that it found on disk do not count."""
+    return ANNOUNCER.compiled
+
+
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept; None if no folder can be written."""
+    folder = _PARTS[0].stats.cache_path if _PARTS else None
+    return Path(folder) if folder else None
+
+
 def _sources() -> str:
     """What all kernels together are made from: a change in any of these files makes every cached kernel stale."""
     folder = Path(__file__).parent
@@ -73,22 +82,3 @@ def _sources() -> str:
 
 
 SOURCES = _sources()
-
-
-class _Announcer(event.Listener):
-    """Says once per process that kernels are being compiled; loading them from the disk cache is silent."""
-
-    announced = False
-
-    def on_start(self, event: Any) -> None:
-        source = getattr(event.data["dispatcher"], "py_func", None)
-        if not self.announced and getattr(source, "__module__", "").startswith("profitable."):
-            self.announced = True
-            # A warning, because Python shows those unless told otherwise: a silent half minute looks like a hang.
-            logger.warning("compiling numerical kernels at their first use on this machine (up to a minute) ...")
-
-    def on_end(self, event: Any) -> None:
-        pass
-
-
-event.register("numba:compile", _Announcer())  # pyright: ignore[reportUnknownMemberType]

@@ -12,6 +12,7 @@ import numpy as np
 
 from profitable.common.types import FloatArray
 from profitable.kernels.compile import kernel, part
+from profitable.kernels.late import late
 from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, SMALLEST_POSITIVE, Law
 
 SMALL_SHARE = 1e-6
@@ -58,6 +59,12 @@ def draw_total(rng: np.random.Generator, law: Law, mean: float, clients: float) 
         return law.low * clients + width / law.size * successes
     if law.code == POISSON:
         return draw_poisson(rng, clients * mean)
+    return _draw_by_gamma_or_normal(rng, law, mean, clients)
+
+
+@late
+def _draw_by_gamma_or_normal(rng: np.random.Generator, law: Law, mean: float, clients: float) -> float:
+    """`draw_total` for the other laws; gamma and normal draws take long to compile."""
     if law.code == NEGATIVE_BINOMIAL:
         return draw_poisson(rng, rng.standard_gamma(clients * law.size) * (mean / law.size))
     if law.code == GAMMA:

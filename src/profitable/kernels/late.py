@@ -13,6 +13,7 @@ arrays.
 
 import ctypes
 import functools
+import logging
 from collections.abc import Callable
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
@@ -28,6 +29,8 @@ from numba.extending import lower_builtin
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.compile import Function, kernel
 
+logger = logging.getLogger("profitable")
+
 # Arrays as late functions take them: dimensions belong to the signature.
 Vector = Annotated[FloatArray, 1]
 IntVector = Annotated[IntArray, 1]
@@ -41,7 +44,7 @@ _TYPES: dict[Any, Any] = {
     type(None): types.none,
     np.random.Generator: types.npy_rng,
 }
-_PLACES: dict[int, Callable[[], None]] = {}  # what fills the place at an address
+_PLACES: dict[int, tuple[str, Callable[[], None]]] = {}  # by address: the name of the function, and what compiles it
 
 
 def late(function: Function) -> Function:
@@ -52,8 +55,10 @@ def late(function: Function) -> Function:
     place = ctypes.c_void_p()
 
     def fill() -> None:
-        compiled.compile(own)
+        compiled.compile(own.args)
         overload = compiled.overloads[own.args]
+        if overload.signature.return_type != own.return_type:
+            raise TypeError(f"{symbol} returns {overload.signature.return_type}, not {own.return_type}")
         place.value = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)
 
     @functools.wraps(function)
@@ -69,7 +74,9 @@ def late(function: Function) -> Function:
             finder = cgutils.get_or_insert_function(module, kind, FINDER)
             builder.call(finder, [builder.bitcast(place, cgutils.voidptr_t)])
             with cgutils.if_unlikely(builder, cgutils.is_null(builder, builder.load(place))):
-                convention.return_user_exc(builder, RuntimeError, (f"{symbol} could not be compiled",))
+                convention.return_user_exc(
+                    builder, RuntimeError, (f"{symbol} is not compiled: that failed, or was interrupted",)
+                )
         pointer = convention.get_function_type(own.return_type, own.args).as_pointer()
         native = builder.bitcast(builder.load(place), pointer)
         status, value = convention.call_function(builder, native, own.return_type, own.args, values)
@@ -77,12 +84,17 @@ def late(function: Function) -> Function:
             convention.return_status_propagate(builder, status)
         return imputils.impl_ret_new_ref(context, builder, own.return_type, value)
 
-    _PLACES[ctypes.addressof(place)] = fill
+    _PLACES[ctypes.addressof(place)] = function.__qualname__, fill
     llvmlite.binding.add_symbol(symbol, ctypes.addressof(place))
     template = make_concrete_template(symbol, key=call, signatures=[own])
     infer_global(call, types.Function(template))
     lower_builtin(call, *own.args)(call_from_kernel)
     return cast(Function, call)
+
+
+def late_functions() -> list[tuple[str, Callable[[], None]]]:
+    """All late functions: their names, and what compiles each, or loads it from the cache."""
+    return list(_PLACES.values())
 
 
 def _signature_of(function: Callable[..., Any]) -> Any:
@@ -107,7 +119,13 @@ def _type_of(hint: Any) -> Any:
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def _find(place: int) -> None:
     """Called by a kernel that finds a place empty; if this fails it stays empty, and the kernel raises an error."""
-    _PLACES[place]()
+    name, fill = _PLACES[place]
+    try:
+        fill()
+    except KeyboardInterrupt:
+        pass
+    except Exception:
+        logger.exception("%s cannot be compiled", name)
 
 
 llvmlite.binding.add_symbol(FINDER, ctypes.cast(_find, ctypes.c_void_p).value)

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from profitable.simulation.kernel_input import KernelInput, knows_revenue
 from profitable.simulation.scenario import Truth
 from profitable.simulation.settings import Settings, stream_name
 
+FEW = 5  # rounds that are played before anything counts, to compile what they need
+
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """The random generator of a seed and names.
@@ -31,11 +34,13 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 
 
 def compile_kernels(settings: Settings) -> None:
-    """Compile the kernels by playing zero runs.  Here Ctrl-C can stop the compilation; in a worker it cannot."""
+    """Compile the kernels by playing a few rounds.  Here Ctrl-C can stop the compilation; in a worker it cannot."""
     flags = np.zeros(2, dtype=np.int64)
     for which, inputs in enumerate(settings.inputs):
         if isinstance(settings.policies[which], Policy):
-            _play(settings, which, 0, settings.scenario.truths[0], inputs[0], flags, 0)
+            for truth, given in zip(settings.scenario.truths, inputs, strict=True):
+                few = given.problem._replace(horizon=min(given.problem.horizon, FEW))
+                _play(settings, which, 0, truth, replace(given, problem=few), flags, 1)
 
 
 def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> FloatArray | None:
