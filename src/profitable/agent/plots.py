@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_DRAWN = 40  # categories; more cannot be read
+LINES_DRAWN = 40  # categories; more cannot be read
 SHARE = 0.9  # of the posterior that an interval holds
 FAR = 3.0  # from breaking even; intervals that go further are cut by the edge
 
 
 def draw(decision: Decision, path: str | os.PathLike[str] | None) -> "Figure":
     """Two panels with a line for each category, the first at the top; also written to `path`, if there is one."""
-    shown = decision.head(MOST_DRAWN)
+    shown = decision.head(LINES_DRAWN)
     figure = new_figure(9.5, 2.0 + 0.32 * max(len(shown), 4))
     left, right = figure.subplots(1, 2, sharey=True)
     colours = [_colour(verdict, decision.policy.draws) for verdict in shown]

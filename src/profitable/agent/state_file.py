@@ -24,8 +24,8 @@ from profitable.agent.state_format_1 import upgraded
 from profitable.agent.state_record import (
     AGENT_FORMAT,
     AGENT_FORMAT_VERSION,
-    COUNTS,
-    SUMS,
+    COUNT_ROWS,
+    SUM_ROWS,
     Columns,
     Header,
     KindRecord,
@@ -84,8 +84,8 @@ def record_of(agent: Agent) -> StateRecord:
         "amount": amounts if any(amount is not None for amount in amounts) else None,
         "paused": [k in agent._paused for k in range(len(agent))] if agent._paused else None,
     }
-    columns |= {key: table[row].astype(np.int64).tolist() for key, row in COUNTS.items() if table[row].any()}
-    columns |= {key: table[row].tolist() for key, row in SUMS.items() if table[row].any()}
+    columns |= {key: table[row].astype(np.int64).tolist() for key, row in COUNT_ROWS.items() if table[row].any()}
+    columns |= {key: table[row].tolist() for key, row in SUM_ROWS.items() if table[row].any()}
     if ledger.values is not None:
         columns["sample"] = [
             {"values": kept.values.tolist(), "counts": kept.counts.astype(np.int64).tolist()} for kept in ledger.values
@@ -200,7 +200,7 @@ def restore(record: StateRecord) -> Agent:
     table[Row.WORTH] = columns.column("worth", 1.0)
     amounts = np.array(columns.column("amount", None), dtype=np.float64)
     table[Row.PRICE] = np.where(np.isnan(amounts), table[Row.THRESHOLD] * table[Row.WORTH], amounts)
-    for name, row in {**COUNTS, **SUMS}.items():
+    for name, row in {**COUNT_ROWS, **SUM_ROWS}.items():
         table[row] = columns.column(name, 0)
     if ledger.values is not None:
         if columns.sample is None:

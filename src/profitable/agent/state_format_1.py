@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from profitable.agent.state_record import (
-    COUNTS,
-    SUMS,
+    COUNT_ROWS,
+    SUM_ROWS,
     Columns,
     Count,
     Finite,
@@ -64,7 +64,7 @@ def upgraded(content: Any) -> StateRecord:
         KindRecord(family=each.family, parameters=each.parameters, bound=each.bound, prior=each.prior)
         for each in old.categories
     ]
-    fields = ("name", "threshold", "worth", "amount", "paused", *COUNTS, *SUMS)
+    fields = ("name", "threshold", "worth", "amount", "paused", *COUNT_ROWS, *SUM_ROWS)
     columns: dict[str, Any] = {field: [getattr(each, field) for each in old.categories] for field in fields}
     samples = [each.sample for each in old.categories if each.sample is not None]
     return StateRecord(

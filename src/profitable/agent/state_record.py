@@ -20,8 +20,8 @@ NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Round = Annotated[int, Field(ge=0, le=LAST_ROUND)]
 
-COUNTS = {"clients": Row.CLIENTS, "waiting": Row.WAITING}
-SUMS = {
+COUNT_ROWS = {"clients": Row.CLIENTS, "waiting": Row.WAITING}
+SUM_ROWS = {
     "total": Row.TOTAL,
     "carry": Row.CARRY,
     "squares": Row.SQUARES,

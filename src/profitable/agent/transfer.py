@@ -16,8 +16,8 @@ from profitable.kernels.agent_table import Row
 from profitable.kernels.statistic import Cut, Identity
 from profitable.policy.policies import Policy
 
-TERMS = [Row.THRESHOLD, Row.WORTH, Row.PRICE]
-KEPT = [*TERMS, Row.CLIENTS, Row.TOTAL, Row.CARRY, Row.WAITING, Row.REVENUE, Row.COST]
+TERM_ROWS = [Row.THRESHOLD, Row.WORTH, Row.PRICE]
+KEPT = [*TERM_ROWS, Row.CLIENTS, Row.TOTAL, Row.CARRY, Row.WAITING, Row.REVENUE, Row.COST]
 
 
 def transfer(old: Ledger, policy: Policy) -> Ledger:
