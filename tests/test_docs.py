@@ -75,7 +75,7 @@ def test_make_targets_on_the_pages_exist() -> None:
 def test_the_command_line_page_is_what_help_prints() -> None:
     parts = ["# The command line\n\nWhat `--help` prints.\n"]
     variables = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-    for arguments in ([], *([command.__name__] for command, _ in COMMANDS)):
+    for arguments in ([], *([command.__name__.replace("_", "-")] for command, _ in COMMANDS)):
         command = [sys.executable, "-m", "profitable", *arguments, "--help"]
         done = subprocess.run(command, capture_output=True, text=True, env=variables, check=True, timeout=60)
         lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
