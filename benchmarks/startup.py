@@ -1,15 +1,17 @@
 """What starting costs: importing, the first decision, the command line's help; processes take turns.
 
+Then what first use costs, when nothing is compiled yet: CPU seconds of a printed decision and of a small simulation.
+
 make bench
 """
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 from common import verdict
 
@@ -23,12 +25,40 @@ agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.Th
 agent.decide(); agent.observe("a", [1, 0]); agent.decide().accepts("a")
 """
 HELP = "import sys; sys.argv = ['profitable', '--help']; from profitable.cli import main; main()"
+PRINTED = """
+import profitable as pb
+agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.Policy.parse({policy!r}), seed=1)
+agent.decide(); agent.observe("a", [1, 0]); print(agent.decide())
+"""
+SIMULATED = """
+import profitable as pb
+clients = pb.OnePlusPoisson(rate=3.0)
+truths = [
+    pb.Truth(pb.Category(name, pb.Bernoulli(), threshold=0.2), mean=mean, clients=clients)
+    for name, mean in (("a", 0.1), ("b", 0.3))
+]
+policies = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
+print(pb.simulate(pb.Scenario("two", truths), policies, horizon=1_000, runs=10, seed=1))
+"""
+FIRST_USES = {  # what, and the CPU seconds that it may take from an empty cache
+    "printed decision, kl-ucb": (PRINTED.format(policy="kl-ucb"), 6.0),
+    "printed decision, ts": (PRINTED.format(policy="ts"), 6.0),
+    "simulation of four policies": (SIMULATED, 20.0),
+}
 
 
 def process(code: str, **environment: str) -> float:
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=os.environ | environment)
     return time.perf_counter() - start
+
+
+def cpu_seconds(code: str, cache: str) -> float:
+    """The CPU time of a process that keeps its kernels in a folder of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process(code, NUMBA_CACHE_DIR=cache)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
@@ -53,7 +83,12 @@ def main() -> None:
         )
         print(f"{name:32}{value:10.2f}{value / alone:8.2f}{bar}")
     with tempfile.TemporaryDirectory() as folder:
-        print(f"{'first decision, cold kernels':32}{process(DECISION, NUMBA_CACHE_DIR=str(Path(folder))):10.2f}")
+        print(f"{'first decision, cold kernels':32}{process(DECISION, NUMBA_CACHE_DIR=folder):10.2f}")
+    print(f"\n{'first use, nothing compiled yet':32}{'CPU s':>10}{'again':>8}")
+    for name, (code, bar) in FIRST_USES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            first, again = cpu_seconds(code, folder), cpu_seconds(code, folder)
+        print(f"{name:32}{first:10.2f}{again:8.2f}   at most {bar:g}: {verdict(first, bar, at_least=False)}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Ties: a mean at the threshold is not below it, even where the threshold was rounded."""
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -53,3 +54,9 @@ def test_a_simulated_tie_is_accepted(kernel: str, policy: pb.Policy) -> None:
         repaid.append(first["total"])
         assert both["rounds"] == (2 if first["total"] >= 20 else 1)
     assert {19.0, 20.0} <= set(repaid)
+
+
+def test_an_infinite_threshold_is_above_every_mean() -> None:
+    for total in (-1e300, 0.0, 3.0, 1e300):
+        assert is_below(2.0, total, math.inf)
+        assert not is_below(2.0, total, -math.inf)

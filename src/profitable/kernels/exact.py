@@ -10,7 +10,7 @@ it keeps them.  Example: 3 clients at a threshold of 0.1, of whom 0.3 was receiv
 from profitable.kernels.compile import kernel, part
 
 SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halves
-TIE = 4.5e-16  # relative to the threshold: two to four times the spacing of doubles there
+TIE = 4.5e-16  # relative to the mean: two to four times the spacing of doubles there
 
 
 @part
@@ -50,4 +50,5 @@ def is_below(clients: float, total: float, threshold: float) -> bool:
     A threshold is often a rounded quotient.  1/1.15 comes out as the double above 20/23, but 20 of 23 loans repaid at
     15 % break even.
     """
-    return total / clients < threshold - TIE * abs(threshold)
+    mean = total / clients
+    return mean + TIE * abs(mean) < threshold

@@ -6,6 +6,9 @@ the place empty asks Python to fill it.  So a run of kl-UCB on Bernoulli rewards
 
 A late function has one signature, that of its annotations: numbers, structs (NamedTuples), generators, records and
 arrays.
+
+Example: `beta_evidence(a: float, b: float, x: float, y: float, gap: float) -> float`.  The first kernel that calls it
+finds its place empty.  It waits while the function is compiled, or loaded from the cache, and no kernel waits again.
 """
 
 # The compiler's own interface has no types.
