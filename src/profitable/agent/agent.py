@@ -341,7 +341,7 @@ class Agent:
         >>> agent.observe("a", [0, 0, 0])
         >>> agent.set_policy("ts")
         >>> round(agent["a"].evidence, 2)  # -log P(mean >= 0.5 after three failures)
-        3.22
+        3.41
         """
         self._ledger = transfer(self._ledger, Policy.of(policy))
 

@@ -180,7 +180,7 @@ class Decision:
         >>> agent.observe("a", [1, 0, 0, 0])
         >>> low, high = agent.decide().interval("a", 0.9)
         >>> round(low, 3), round(high, 3)
-        (0.068, 0.632)
+        (0.046, 0.651)
         """
         plain = check.number(share)
         if not check.fits(plain, 0.0, 1.0):
