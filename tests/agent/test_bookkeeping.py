@@ -142,3 +142,48 @@ def test_ucb_v_keeps_the_digits_of_its_variance() -> None:
     truth = float(sum((Fraction(x) - sum(map(Fraction, rewards)) / 500) ** 2 for x in map(Fraction, rewards)))
     for agent in (batches, once):
         assert agent._ledger.table[Row.SPREAD, 0] == pytest.approx(truth, rel=1e-12)
+
+
+def gains(policy: str = "kl-ucb") -> pb.Agent:
+    """An agent whose clients may bring a loss."""
+    return pb.Agent([pb.Category("a", pb.Gaussian(sigma=1.0), threshold=0.0, bound=1e10)], policy=policy)
+
+
+def test_a_gain_among_losses_can_be_taken_back() -> None:
+    """The single reward is larger than the sum that was booked."""
+    agent = gains()
+    agent.observe("a", [3.0, -2.0])
+    agent.correct("a", was=3.0, now=1.0)
+    assert agent["a"].revenue == -1.0
+    agent.correct("a", was=[-2.0, 1.0])
+    assert (agent["a"].clients, agent["a"].revenue) == (0, 0.0)
+
+
+def test_rewards_that_nearly_cancel_can_be_taken_back_in_any_order() -> None:
+    agent = gains()
+    for was in ([1e8, 0.1, -1e8], [0.1, 1e8, -1e8]):
+        agent.observe("a", [1e8, 0.1, -1e8])
+        agent.correct("a", was=was)
+        assert agent["a"].clients == 0
+    agent.observe("a", [1e8, 0.1, -1e8])
+    with pytest.raises(pb.errors.CorrectionError):
+        agent.correct("a", was=[1e8, 0.7, -1e8])
+
+
+def test_money_survives_a_typing_error_with_many_zeros() -> None:
+    agent = pb.Agent([pb.Category("a", pb.Exponential(), threshold=2.0, worth=0.1)], policy="kl-ucb")
+    agent.observe("a", [5.3])
+    agent.observe("a", 1e14, costs=1e13)
+    agent.correct("a", was=1e14, was_costs=1e13)
+    assert agent["a"].revenue == pytest.approx(0.53, rel=1e-15)
+    assert agent["a"].cost == pytest.approx(0.2, abs=0.01)  # the cents that 10^13 leaves room for
+    agent.correct("a", was=5.3)
+    assert agent["a"].revenue == 0.0
+
+
+def test_costs_without_a_new_outcome_are_refused() -> None:
+    agent = gains()
+    agent.observe("a", [3.0])
+    with pytest.raises(pb.errors.ParameterError, match="without now"):
+        agent.correct("a", was=3.0, now_costs=5.0)
+    assert agent["a"].clients == 1

@@ -3,6 +3,8 @@
 import copy
 import pickle
 import threading
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -212,3 +214,25 @@ def test_costs_of_a_category_that_pays_to_be_accepted() -> None:
     agent.observe("a", [0.5], costs=[-3.0])
     assert agent["a"].cost == -5.0
     assert agent["a"].profit == 6.0
+
+
+def test_one_reward_has_no_spread_under_the_next_policy() -> None:
+    category = pb.Category("a", pb.Bounded(low=0.0, high=5.0), threshold=4.0)
+    changed, fresh = pb.Agent([category], policy="kl-emp-ucb"), pb.Agent([category], policy="ucb-v")
+    for agent in (changed, fresh):
+        agent.observe("a", [2.9])
+    changed.set_policy("ucb-v")
+    assert changed["a"].evidence == fresh["a"].evidence
+
+
+def test_a_loan_takes_a_decimal_threshold() -> None:
+    agent = pb.Agent([pb.Category.loan("a", amount=1_000, rate=0.1)], policy="kl-ucb")
+    threshold: Any = Decimal("0.8")
+    agent.set_threshold("a", threshold)
+    assert agent.category("a").worth == 1_250.0
+
+
+def test_an_integer_beyond_all_doubles_names_its_category() -> None:
+    with pytest.raises(errors.RewardError) as caught:
+        three().observe({"a": [1, 0], "b": [1, 10**400]})
+    assert caught.value.category == "b"

@@ -1,6 +1,7 @@
 """Decisions: what they say, that they never change, and when a rejected category comes back."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -171,3 +172,25 @@ def test_explanations_mention_the_prior() -> None:
     text = pb.Agent([category], policy=pb.BayesUCB()).explain("a")
     assert "Believed before: like 200 clients with mean 0.8." in text
     assert str(pb.Prior.beta(2, 3)) == "beta prior with a 2 and b 3"
+
+
+@pytest.mark.parametrize("share", [-1, 2, math.nan, math.inf, None, "x"])
+def test_a_share_is_a_probability(share: Any) -> None:
+    agent = portfolio(pb.KLUCB())
+    agent.observe("students", [0, 1])
+    with pytest.raises(pb.errors.ParameterError, match="share"):
+        agent.decide().interval("students", share)
+
+
+@pytest.mark.parametrize("number", [-1, 1.5, None, "x"])
+def test_a_head_has_a_whole_number_of_verdicts(number: Any) -> None:
+    with pytest.raises(pb.errors.ParameterError, match="number"):
+        portfolio(pb.KLUCB()).decide().head(number)
+
+
+def test_a_list_is_no_name() -> None:
+    agent = portfolio(pb.KLUCB())
+    name: Any = ["students"]
+    assert name not in agent
+    with pytest.raises(pb.errors.UnknownCategoryError):
+        agent.decide().accepts(name)

@@ -94,6 +94,16 @@ def test_a_picture_of_many_categories_shows_the_first() -> None:
     assert "first 40 of 60" in agent.plot().get_suptitle()
 
 
+def test_a_picture_takes_any_name_and_any_number(tmp_path: Path) -> None:
+    """A dollar is no formula, a long name leaves room, and a mean of 10^320 thresholds is left out."""
+    pytest.importorskip("matplotlib")
+    names = ["$x_$", "x" * 200, "a"]
+    agent = pb.Agent([pb.Category(name, pb.Exponential(), threshold=1e-320) for name in names], policy="kl-ucb")
+    agent.observe("a", [1.0])
+    figure = agent.plot(tmp_path / "agent.svg")
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [r"\$x_\$", "x" * 37 + "...", "a"]
+
+
 def test_intervals_are_posterior_quantiles() -> None:
     agent = busy(pb.KLUCB())
     decision = agent.decide()

@@ -99,12 +99,14 @@ class Agent:
         return tuple(self._ledger.categories.names)
 
     @property
+    @alone
     def profit(self) -> float:
         """Realised profit over all categories, in money."""
         table = self._ledger.table
         return float(table[Row.REVENUE].sum() - table[Row.COST].sum())
 
     @property
+    @alone
     def waiting(self) -> dict[str, int]:
         """Accepted clients whose outcome is still to come, for the categories that have some."""
         ledger = self._ledger
@@ -130,7 +132,7 @@ class Agent:
         return iter(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._ledger.categories.positions
+        return isinstance(name, str) and name in self._ledger.categories.positions
 
     @alone
     def __getitem__(self, name: str) -> Standing:
@@ -287,6 +289,8 @@ class Agent:
         0.3333333333333333
         """
         k = self._ledger.categories.position(name)
+        if now is None and now_costs is not None:
+            raise ParameterError("now_costs", now_costs, "is given without now", "give now=, too", name)
         replacement = None if now is None else Batch(rewards=now, costs=now_costs)
         self._ledger.correct(k, Batch(rewards=was, costs=was_costs), replacement)
 
@@ -337,7 +341,7 @@ class Agent:
         >>> agent.observe("a", [0, 0, 0])
         >>> agent.set_policy("ts")
         >>> round(agent["a"].evidence, 2)  # -log P(mean >= 0.5 after three failures)
-        3.22
+        3.41
         """
         self._ledger = transfer(self._ledger, Policy.of(policy))
 

@@ -1,5 +1,7 @@
 """Corrections: whether outcomes can be taken back, and what the sums are afterwards."""
 
+import math
+
 from profitable.agent.distinct_rewards import DistinctRewards
 from profitable.agent.observation import Batch, Entry
 from profitable.common.types import FloatArray
@@ -9,7 +11,7 @@ from profitable.model.category import Category
 from profitable.model.view import View
 
 ROUNDING = 1e-9  # sums that differ by this share of what was added up differ by rounding only
-DUST = 1e-12  # the share of an earlier sum below which the rest is rounding
+DUST = 1e-15  # the share of an earlier sum below which the rest is rounding
 
 
 def at_average(category: Category, numbers: list[float], entry: Entry) -> Entry:
@@ -30,11 +32,11 @@ def check_seen(
 ) -> None:
     """CorrectionError for outcomes that cannot have been observed, as far as the sums show."""
     taken = old.sums
-    clients, total = numbers[Row.CLIENTS] - taken.clients, numbers[Row.TOTAL] - taken.total
+    clients, total = numbers[Row.CLIENTS] - taken.clients, numbers[Row.TOTAL] - (taken.total + taken.total_lost)
     if kept is not None and old.values is not None:
         possible = bool((kept.plus(old.values, -1.0).counts > 0.0).all())
     elif clients <= 0.0:
-        possible = clients == 0.0 and abs(total) <= ROUNDING * abs(taken.total)
+        possible = clients == 0.0 and abs(total) <= ROUNDING * math.sqrt(taken.clients * taken.squares)
     else:
         possible = view.can_sum_to(clients, total, scale=abs(numbers[Row.TOTAL]) + abs(taken.total))
     if not possible:
@@ -43,8 +45,17 @@ def check_seen(
 
 
 def check_booked(category: Category, numbers: list[float], taken: Sums, was: Batch) -> None:
-    """CorrectionError for more money than was booked, or for another sum than was booked if nobody is left."""
-    for row, money in ((Row.COST, taken.cost), (Row.REVENUE, taken.revenue)):
+    """CorrectionError for more money than was booked, or for another sum than was booked if nobody is left.
+
+    Where single amounts may be negative, each may be larger than their sum, so nothing can be said.
+    """
+    kinds = (
+        (Row.COST, taken.cost, category.price < 0.0),
+        (Row.REVENUE, taken.revenue, category.family.support.low < 0.0),
+    )
+    for row, money, is_signed in kinds:
+        if is_signed:
+            continue
         booked = numbers[row]
         slack = ROUNDING * (abs(booked) + abs(money))
         too_much = money > booked + slack and min(money, booked) >= 0.0
@@ -55,7 +66,7 @@ def check_booked(category: Category, numbers: list[float], taken: Sums, was: Bat
             raise CorrectionError(field, value, problem, "give what was reported", category.name)
 
 
-def settle(column: FloatArray, view: View, before: list[float]) -> None:
+def settle(column: FloatArray, category: Category, view: View, before: list[float]) -> None:
     """Remove what rounding left when outcomes were taken back: sums that no clients can have, money next to nothing."""
     if column[Row.CLIENTS] <= 0.0:
         column[Row.REVENUE] = column[Row.COST] = 0.0
@@ -69,3 +80,5 @@ def settle(column: FloatArray, view: View, before: list[float]) -> None:
         column[Row.CARRY] = 0.0
     if column[Row.SQUARES] < 0.0:
         column[Row.SQUARES] = column[Row.SQUARES_CARRY] = 0.0
+    if category.amount is None and view.statistic.is_reward:  # the total has more digits than the money
+        column[Row.REVENUE] = column[Row.TOTAL] * category.worth

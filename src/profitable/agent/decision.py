@@ -10,10 +10,11 @@ from pydantic_core import to_json
 from profitable.agent.categories import Categories
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
 from profitable.agent.verdict import Reasons, Verdict, in_short
+from profitable.common import check
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, number, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
-from profitable.errors import UnknownCategoryError
+from profitable.errors import ParameterError, UnknownCategoryError
 from profitable.kernels.agent_table import Row, indices
 from profitable.kernels.evidence import index
 from profitable.model.posterior import Posterior
@@ -123,7 +124,7 @@ class Decision:
         >>> agent.decide().accepts("a")
         True
         """
-        k = self._categories.positions.get(name)
+        k = self._categories.positions.get(name) if isinstance(name, str) else None
         if k is None or self._positions is not None or self._paused or k >= len(self):
             return self._accepts(self._require(name))
         return bool(self._table[EVIDENCE, k] <= self._limit(k))
@@ -167,7 +168,7 @@ class Decision:
 
     def head(self, number: int) -> list[Verdict]:
         """The verdicts on the first categories."""
-        return list(map(Verdict, *self._columns(slice(number)).values()))
+        return list(map(Verdict, *self._columns(slice(check.whole("number", number, least=0))).values()))
 
     def interval(self, name: str, share: float) -> tuple[float, float] | None:
         """Where the mean reward of a category lies with probability `share`, given what was seen; None if nothing was.
@@ -179,8 +180,11 @@ class Decision:
         >>> agent.observe("a", [1, 0, 0, 0])
         >>> low, high = agent.decide().interval("a", 0.9)
         >>> round(low, 3), round(high, 3)
-        (0.068, 0.632)
+        (0.046, 0.651)
         """
+        plain = check.number(share)
+        if not check.fits(plain, 0.0, 1.0):
+            raise ParameterError("share", share, "is not a probability", "give a number from 0 to 1")
         column = self._require(name)
         numbers = self._table[:, column].tolist()
         view = self._categories.view_of(column if self._positions is None else int(self._positions[column]))
@@ -188,7 +192,7 @@ class Decision:
         if seen.clients <= 0.0:
             return None
         posterior = Posterior(view.with_prior(seen.clients, seen.total))
-        return posterior.quantile(0.5 - share / 2.0), posterior.quantile(0.5 + share / 2.0)
+        return posterior.quantile(0.5 - float(plain) / 2.0), posterior.quantile(0.5 + float(plain) / 2.0)
 
     def _columns(self, chosen: slice) -> dict[str, list[Any]]:
         """The fields of `Verdict` for some of the categories, as columns in their order."""

@@ -103,7 +103,11 @@ class Ledger:
             positions.append(self.categories.position(name))
             flat.extend(plain_rewards(rewards, name))
             ends.append(len(flat))
-        return np.array(positions, dtype=np.int64), np.array(ends, dtype=np.int64), reward_array(flat, "")
+        try:
+            values = np.array(flat, dtype=np.float64)
+        except OverflowError:  # an integer beyond all doubles; its own category says so
+            values = np.concatenate([reward_array(rewards, name) for name, rewards in given.items()])
+        return np.array(positions, dtype=np.int64), np.array(ends, dtype=np.int64), values
 
     def _read(self, k: int, batch: Batch) -> Entry:
         categories = self.categories
@@ -162,7 +166,7 @@ class Ledger:
         if new is not None and before[Row.CLIENTS] - old.sums.clients + new.sums.clients > check.MOST:
             raise self._too_many(k, new.sums.clients)
         self._add(k, old, -1.0)
-        settle(self.table[:, k], view, before)
+        settle(self.table[:, k], category, view, before)
         if new is None:
             self.renew(np.array([k]))
         else:

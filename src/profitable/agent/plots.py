@@ -4,7 +4,6 @@
 # pyright: reportUnknownMemberType=false
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from profitable.agent.decision import Decision
 from profitable.agent.verdict import Verdict
 from profitable.common.figures import new_figure, save_figure
+from profitable.common.files import as_path
 from profitable.common.looks import BLUE, GREY, VERMILION
 
 if TYPE_CHECKING:
@@ -19,26 +19,33 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINES_DRAWN = 40  # categories; more cannot be read
+WIDEST = 40  # letters of a name; more leave no room for the picture
 SHARE = 0.9  # of the posterior that an interval holds
 FAR = 3.0  # from breaking even; intervals that go further are cut by the edge
 
 
 def draw(decision: Decision, path: str | os.PathLike[str] | None) -> "Figure":
     """Two panels with a line for each category, the first at the top; also written to `path`, if there is one."""
+    file = None if path is None else as_path("path", path)
     shown = decision.head(LINES_DRAWN)
     figure = new_figure(9.5, 2.0 + 0.32 * max(len(shown), 4))
     left, right = figure.subplots(1, 2, sharey=True)
     colours = [_colour(verdict, decision.policy.draws) for verdict in shown]
     _draw_evidence(left, decision, shown, colours)
     _draw_means(right, decision, shown, colours)
-    left.set_yticks(range(len(shown)), [verdict.name for verdict in shown])
+    left.set_yticks(range(len(shown)), [_label(verdict.name) for verdict in shown])
     left.set_ylim(len(shown) - 0.4, -0.6)
     _add_legend(figure, decision.policy.draws)
     more = f" (first {len(shown)} of {len(decision)} categories)" if len(decision) > len(shown) else ""
     figure.suptitle(f"Round {decision.round}, {decision.policy}{more}", fontsize=11)
-    if path is not None:
-        save_figure(figure, Path(path))
+    if file is not None:
+        save_figure(figure, file)
     return figure
+
+
+def _label(name: str) -> str:
+    """A name as matplotlib takes it: not too long for the picture, and a dollar is no formula."""
+    return (name if len(name) <= WIDEST else f"{name[: WIDEST - 3]}...").replace("$", r"\$")
 
 
 def _colour(verdict: Verdict, draws: bool) -> str:
@@ -88,9 +95,10 @@ def _draw_means(axes: "Axes", decision: Decision, shown: list[Verdict], colours:
             ends = [place(verdict, end) for end in interval]
             axes.plot(ends, [row, row], color=colour, linewidth=5.0, alpha=0.35, solid_capstyle="butt")
             seen += [end for end in ends if abs(end - break_even) < FAR]
-        if verdict.mean is not None and np.isfinite(verdict.mean):
-            axes.plot([place(verdict, verdict.mean)], [row], "o", color=colour, markersize=5.0)
-            seen.append(place(verdict, verdict.mean))
+        dot = np.inf if verdict.mean is None else place(verdict, verdict.mean)
+        if np.isfinite(dot):
+            axes.plot([dot], [row], "o", color=colour, markersize=5.0)
+            seen.append(dot)
     margin = 0.05 * (max(seen) - min(seen)) + 0.02
     axes.axvline(break_even, color="black", linewidth=1.5)
     axes.set_xlim(min(seen) - margin, max(seen) + margin)

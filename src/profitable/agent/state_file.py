@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 from profitable import version
 from profitable.agent.agent import Agent
 from profitable.agent.categories import Categories, Kind, Terms
+from profitable.agent.correction import ROUNDING
 from profitable.agent.distinct_rewards import DistinctRewards
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.ledger import Ledger
@@ -33,9 +34,9 @@ from profitable.agent.state_record import (
     StateRecord,
 )
 from profitable.common import check
-from profitable.common.files import is_sealed, replace_text, seal
+from profitable.common.files import as_path, is_sealed, replace_text, seal
 from profitable.common.types import IntArray
-from profitable.errors import BrokenStateError, NewerStateError, ProfitableError, StateFileError
+from profitable.errors import BrokenStateError, NewerStateError, ParameterError, ProfitableError, StateFileError
 from profitable.kernels.agent_table import Row
 from profitable.model.category import is_text
 from profitable.model.families import FAMILIES
@@ -48,9 +49,10 @@ BACKUP = "restore the file from a backup"
 
 def path_of(path: str | os.PathLike[str]) -> Path:
     """`path` as a Path; StateFileError if no file can have that name."""
-    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
-        raise StateFileError("path", path, "is no file name", "give the path of a file")
-    return Path(path)
+    try:
+        return as_path("path", path)
+    except ParameterError:
+        raise StateFileError("path", path, "is no file name", "give the path of a file") from None
 
 
 # ---------------------------------------------------------------------------------------------- writing
@@ -292,5 +294,5 @@ def _check(ledger: Ledger) -> None:
         if values.size != counts.size or counts.sum() != clients[k]:
             raise BrokenStateError("sample", values.size, "is torn", BACKUP, name)
         inside = bool(((values >= low) & (values <= high)).all() and (np.diff(values) > 0.0).all())
-        if not inside or not np.isclose(values @ counts, totals[k], rtol=1e-9, atol=1e-9):
+        if not inside or not abs(values @ counts - totals[k]) <= ROUNDING * (np.abs(values) @ counts):
             raise BrokenStateError("sample", values.size, "does not fit the total", BACKUP, name)

@@ -57,7 +57,7 @@ class SampleRecord(Record):
     """The distinct rewards that KL-Emp-UCB-4P remembers of a category."""
 
     values: list[Finite]
-    counts: list[Annotated[int, Field(gt=0)]]
+    counts: list[Annotated[int, Field(gt=0, le=10**15)]]
 
 
 class RandomRecord(Record):
@@ -83,7 +83,7 @@ class Columns(Record):
     """One entry for each category in every list that is there."""
 
     name: Annotated[list[str], Field(min_length=1)]
-    kind: list[Annotated[int, Field(ge=0)]]
+    kind: list[Count]
     threshold: list[Finite]
     worth: list[Finite] | None = None
     amount: list[Finite | None] | None = None

@@ -7,16 +7,20 @@ Example: 40 Bernoulli clients with 5 successes say everything that any policy ca
 with total 93 do not say how they are spread, which UCB-V needs.
 """
 
+import math
+
 import numpy as np
 
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
 from profitable.agent.ledger import Ledger
 from profitable.errors import SumNotEnoughError
 from profitable.kernels.agent_table import Row
+from profitable.kernels.exact import exact_product
 from profitable.kernels.statistic import Cut, Identity
 from profitable.policy.policies import Policy
 
 TERM_ROWS = [Row.THRESHOLD, Row.WORTH, Row.PRICE]
+SQUARES = [Row.SQUARES, Row.SQUARES_CARRY]
 KEPT = [*TERM_ROWS, Row.CLIENTS, Row.TOTAL, Row.CARRY, Row.WAITING, Row.REVENUE, Row.COST]
 
 
@@ -29,12 +33,12 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
     new.table[KEPT] = old.table[KEPT]
     rule = policy.rule
     if rule.needs_spread and old.categories.policy.rule.needs_spread:
-        rows = [Row.SQUARES, Row.SQUARES_CARRY]
-        new.table[rows] = old.table[rows]
+        new.table[SQUARES] = old.table[SQUARES]
     elif rule.needs_spread or rule.needs_values:
         for k in seen:
             values = _values(old, policy, k)
-            new.table[Row.SQUARES, k] = float(values.counts @ values.values**2) if rule.needs_spread else 0.0
+            if rule.needs_spread:
+                new.table[SQUARES, k] = _squares(values)
             if new.values is not None:
                 new.values[k] = values
     new.renew(np.arange(len(new)))
@@ -67,6 +71,16 @@ def _values(old: Ledger, policy: Policy, k: int) -> DistinctRewards:
         raise _not_enough(old, policy, k, "it needs the single rewards, and only sums were kept")
     clients, total = old.table[Row.CLIENTS, k], old.table[Row.TOTAL, k]
     return DistinctRewards(np.array([0.0, 1.0]), np.array([clients - total, total])).plus(EMPTY)
+
+
+def _squares(kept: DistinctRewards) -> tuple[float, float]:
+    """The sum of the squares and what it lost to rounding.  Near a spread of 0 the plain sum has no digits left."""
+    parts: list[float] = []
+    for value, count in zip(kept.values.tolist(), kept.counts.tolist(), strict=True):
+        square, lost = exact_product(value, value)
+        parts += [*exact_product(count, square), count * lost]
+    total = math.fsum(parts)
+    return total, math.fsum([*parts, -total])
 
 
 def _not_enough(old: Ledger, policy: Policy, k: int, why: str) -> SumNotEnoughError:

@@ -4,9 +4,10 @@ import errno
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 from profitable.errors import ParameterError
 
@@ -21,14 +22,14 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "not a regular file")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name[:30]}.{secrets.token_hex(8)}.part")
+    temporary.touch(mode=0o600 if path.exists() else 0o666, exist_ok=False)
     try:
+        mode = (path if path.exists() else temporary).stat().st_mode
         write(temporary)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        temporary.chmod(mode)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -53,10 +54,13 @@ def json_text(value: object) -> str:
 
 def as_path(field: str, value: object) -> Path:
     """`value` as a path, if it is one or a text that names one."""
-    text = os.fspath(value) if isinstance(value, str | Path) else ""
-    if not text or "\0" in text:
-        raise ParameterError(field, value, "is no path", "give the name of a file or folder")
-    return Path(text)
+    try:
+        text = os.fspath(cast("str | bytes", value))
+        if isinstance(text, str) and text and b"\0" not in os.fsencode(text):
+            return Path(text)
+    except (TypeError, UnicodeEncodeError):  # no path at all, or half a surrogate pair
+        pass
+    raise ParameterError(field, value, "is no path", "give the name of a file or folder")
 
 
 def checksum_of(content: bytes | str) -> str:
@@ -83,9 +87,3 @@ def is_sealed(text: str) -> bool:
     """Whether a JSON text ends with its own checksum; any change of the text makes this false."""
     body, _, rest = text.rpartition(CHECKSUM)
     return rest == f'{checksum_of(body)}"\n}}\n'
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -108,9 +108,10 @@ class Category:
         """The same category with another threshold.  A loan keeps its amount and changes its rate."""
         if self.amount is None:
             return replace(self, threshold=threshold)
-        if self.family.check_mean("threshold", threshold) == 0.0:
+        plain = self.family.check_mean("threshold", threshold)
+        if plain == 0.0:
             raise ParameterError("threshold", threshold, "is not possible for a loan", "give 1 / (1 + rate)", self.name)
-        return replace(self, threshold=threshold, worth=self.amount / threshold)
+        return replace(self, threshold=plain, worth=self.amount / plain)
 
     def bounds(self) -> tuple[float, float] | None:
         """The interval that policies for bounded rewards see, if there is one."""
