@@ -108,7 +108,8 @@ def _claims_table(summary: dict[str, Any]) -> str:
     """The verdicts on the paper's claims."""
     claims = summary["claims"]
     rows = [[each["statement"], *(_verdict(each[variant]) for variant in ("paper", "authors"))] for each in claims]
-    return f"The paper's claims:\n{text_table(['claim', 'as in the paper', 'as the authors ran it'], rows)}"
+    headers = ("claim", "as in the paper", "as the authors ran it")
+    return f"The paper's claims:\n{text_table(headers, rows, words=(0, 1, 2))}"
 
 
 def _verdict(finding: dict[str, str]) -> str:
