@@ -142,7 +142,9 @@ def _whole_numbers(option: str, text: str) -> list[int]:
     try:
         return [whole_number(part) for part in text.split(",")]
     except typer.BadParameter:
-        raise ParameterError(option, text, "is no list of rounds", "give whole numbers, such as 10,100,1000") from None
+        raise ParameterError(
+            option, text, "is not a list of rounds", "give whole numbers, such as 10,100,1000"
+        ) from None
 
 
 def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path) -> str:
