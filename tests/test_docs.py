@@ -27,16 +27,23 @@ BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.S)
 
 
 AFTER_HELP = """
-Whole numbers may be written as 1000000, 1_000_000 or 1e6.
+## General notes
 
-Completion: `profitable --install-completion` makes the shell (bash, zsh, fish or PowerShell) complete commands, options
-and the names of policies, from the next shell on. `profitable --show-completion` prints what it would install.
+**Numbers.** You can write a whole number as 1000000, 1_000_000 or 1e6.
 
-Tables are as wide as the terminal: wider ones are broken into parts. In a pipe or a file they are not.
+**Completion.** After `profitable --install-completion`, new shells (bash, zsh, fish or PowerShell) complete commands,
+options and the names of policies. `profitable --show-completion` prints what would be installed.
 
-Exit codes: 0 done; 2 the command line or an input file is wrong, or a folder holds something else or is in use (one
-line on standard error); 130 interrupted by Ctrl-C or SIGTERM (a line says what is kept, and how to go on); 1 anything
-else, as a disk that is full (what was computed is printed).
+**Wide tables.** A table that is wider than the terminal is split into parts. In a pipe or a file it is not.
+
+**Exit codes.**
+
+| code | meaning |
+| --- | --- |
+| 0 | The command has finished. |
+| 1 | Something else went wrong. For example, the disk is full; what was computed is still printed. |
+| 2 | The command line or an input file is wrong, or the folder is in use or holds something else; one line says what. |
+| 130 | Ctrl-C or SIGTERM interrupted the command; one line says what is saved and how to continue. |
 """
 
 
@@ -95,7 +102,9 @@ def test_make_targets_on_the_pages_exist() -> None:
 
 
 def test_the_command_line_page_is_what_help_prints() -> None:
-    parts = ["# The command line\n\nWhat `--help` prints.\n"]
+    parts = [
+        "# The command line\n\nThis is what `--help` prints for each command. Some general notes follow at the end.\n"
+    ]
     variables = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     for arguments in ([], *([command.__name__.replace("_", "-")] for command, _ in COMMANDS)):
         command = [sys.executable, "-m", "profitable", *arguments, "--help"]

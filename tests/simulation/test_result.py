@@ -116,7 +116,7 @@ def test_slope() -> None:
     assert 0 < error < 0.2 * value
     parts = [curve.slope(10**3, part)[0] for part in ("profitable", "unprofitable")]
     assert sum(parts) == pytest.approx(value)
-    with pytest.raises(pb.errors.InputError, match="no checkpoint"):
+    with pytest.raises(pb.errors.InputError, match="not a checkpoint"):
         curve.slope(10**4)
 
 

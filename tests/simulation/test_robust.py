@@ -71,7 +71,7 @@ def test_quantiles_are_in_the_scenario_s_own_money() -> None:
     for share in (2, -0.1, float("nan"), "half"):
         with pytest.raises(pb.errors.ParameterError, match="share"):
             plain.quantile(share)  # type: ignore[arg-type]
-    with pytest.raises(pb.errors.InputError, match="no quantity"):
+    with pytest.raises(pb.errors.InputError, match="not a quantity"):
         plain.mean("colour")
 
 

@@ -274,7 +274,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"policies": ["ts:c=2"]}, "'ts:c=2'"),
     ({"policies": ["ts", "ts"]}, "twice"),
     ({"policies": ["kl-ucb", pb.KLUCB()]}, "twice"),
-    ({"policies": [3]}, "no policy"),
+    ({"policies": [3]}, "not a policy"),
     ({"policies": [Named()]}, "no way to decide"),
     ({"policies": [Nan()]}, "NaN"),
     ({"scenario": "x.toml"}, "scenario"),

@@ -1,4 +1,4 @@
-"""`profitable bounds`: print the theorems for a scenario."""
+"""`profitable bounds`: print the paper's bounds for a scenario."""
 
 import json
 from pathlib import Path
@@ -14,11 +14,14 @@ EXAMPLE = "profitable bounds segments.toml --horizon 1e9"
 def bounds(
     scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
     horizon: Annotated[
-        int, typer.Option(parser=whole_number, metavar="<int>", help="T in the finite-time bounds, as 1e9.")
+        int,
+        typer.Option(
+            parser=whole_number, metavar="<int>", help="The horizon T in the finite-time bounds, such as 1e9."
+        ),
     ] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Print the theorems for a scenario: the lower bound, and what the policies are proved not to exceed."""
+    """Print the paper's bounds for a scenario: the lower bound, and the proved upper bounds of the policies."""
     from profitable.simulation.bounds_report import BoundsReport
     from profitable.simulation.scenario import Scenario
 

@@ -17,14 +17,14 @@ EXAMPLE = "profitable credit --policy kl-ucb --plays 20 --out results/credit"
 def credit(
     policy: Annotated[str, typer.Option(help=POLICY_HELP, autocompletion=policy_names)] = "ts",
     rounds: Annotated[
-        int, typer.Option(parser=whole_number, metavar="<int>", help="Rounds of lending in one play.")
+        int, typer.Option(parser=whole_number, metavar="<int>", help="Number of rounds in one play.")
     ] = 500,
     plays: Annotated[
         int,
         typer.Option(
             parser=whole_number,
             metavar="<int>",
-            help="Independent plays; the table shows the first one and the mean.",
+            help="Number of independent plays. The table shows the first one and the mean.",
         ),
     ] = 100,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 1,

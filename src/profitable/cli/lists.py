@@ -11,14 +11,14 @@ LIST_HELP = "Print a JSON list instead."
 
 
 def policies(as_json: Annotated[bool, typer.Option("--json", help=LIST_HELP)] = False) -> None:
-    """List the policies: their names on the command line and in Python, their parameters, what they are."""
+    """List the policies: their names on the command line and in Python, their parameters and a description."""
     from profitable.policy.policies import POLICIES
 
     _print(POLICIES, as_json)
 
 
 def families(as_json: Annotated[bool, typer.Option("--json", help=LIST_HELP)] = False) -> None:
-    """List the families of rewards: their names in files and in Python, their parameters, what they are."""
+    """List the families of rewards: their names in files and in Python, their parameters and a description."""
     from profitable.model.families import FAMILIES
 
     _print(FAMILIES, as_json)

@@ -12,39 +12,46 @@ EXAMPLE = "profitable paper --quick --experiment poisson --out results/poisson"
 
 def paper(
     quick: Annotated[
-        bool, typer.Option("--quick", help="A look in about ten seconds: the paper's four experiments with few runs.")
+        bool,
+        typer.Option("--quick", help="A first look in about ten seconds: the paper's four experiments with few runs."),
     ] = False,
     experiment: Annotated[
         list[str] | None,
         typer.Option(
-            help="May be given several times; all unless given: bernoulli, poisson, sharp-poisson, exponential; "
-            "long-bernoulli, long-poisson, long-exponential, arrivals, unlucky, bounds."
+            help="An experiment to run; can be repeated. By default, all: bernoulli, poisson, sharp-poisson, "
+            "exponential, long-bernoulli, long-poisson, long-exponential, arrivals, unlucky, bounds."
         ),
     ] = None,
     variant: Annotated[
         str | None,
         typer.Option(
-            help="paper, authors (C - 1 ~ Poisson(rate - 1) and log(10 t/N) in the + policies) or both, the authors' "
-            "with fewer runs (default: both; paper with --quick)"
+            help="paper, authors (C - 1 ~ Poisson(rate - 1), and log(10 t/N) in the + policies) or both (then the "
+            "authors' variant has fewer runs). By default, both; with --quick, paper."
         ),
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(parser=whole_number, metavar="<int>", help="Runs of every experiment, instead of its own number."),
+        typer.Option(
+            parser=whole_number,
+            metavar="<int>",
+            help="Number of runs of each experiment. By default, each has its own number.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 1,
     workers: Annotated[int | None, typer.Option(help=WORKERS_HELP)] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for report, pictures and results (default: results/paper, with -quick and -NAME)"),
+        typer.Option(
+            help="Folder for the report. By default, results/paper; -quick and names of experiments are added."
+        ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Run everything anew, also what the folder holds already.")
+        bool, typer.Option("--fresh", help="Run everything again, even if the folder holds results.")
     ] = False,
 ) -> None:
-    """Run the paper's experiments and write the report: curves, tables, the paper's claims put to the test.
+    """Run the paper's experiments and write the report: curves, tables, and tests of the paper's claims.
 
-    What the folder holds already is taken over; after an interruption the same command goes on.
+    Results that are already in the folder are used. To continue after an interruption, run the same command again.
     """
     from profitable.errors import NotSavedError
     from profitable.paper.command import reproduce
@@ -59,6 +66,6 @@ def paper(
             typer.echo(str(error.result))
         raise
     except KeyboardInterrupt:
-        kept = f"what is finished is kept in {folder}, the report is not renewed"
+        kept = f"the finished runs are in {folder}, but the report was not written"
         kept = kept if folder.exists() else "nothing was written"
-        raise Stopped(f"interrupted; {kept}. Run the same command to go on.") from None
+        raise Stopped(f"interrupted; {kept}. Run the same command to continue.") from None

@@ -5,9 +5,9 @@ from decimal import Decimal, InvalidOperation
 import typer
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
-POLICY_HELP = "A policy by name, as ts or kl-ucb:c=3; `profitable policies` lists all."
+POLICY_HELP = "The name of a policy, such as ts or kl-ucb:c=3. `profitable policies` lists them."
 SEED_HELP = "The same seed gives the same numbers."
-WORKERS_HELP = "Threads; one per core unless given."
+WORKERS_HELP = "Number of threads. By default, one for each core."
 JSON_HELP = "Print the numbers as one JSON object instead."
 MOST_DIGITS = 100
 
@@ -27,12 +27,12 @@ def whole_number(text: str | int) -> int:
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != number.to_integral_value():
-        raise typer.BadParameter("it is not a whole number; give one as 1000000 or 1e6")
+        raise typer.BadParameter("it is not a whole number; give one, such as 1000000 or 1e6")
     return int(number)
 
 
 def policy_names(incomplete: str) -> list[str]:
-    """The policies whose names begin like this, for the completion of the shell."""
+    """The policies whose names start with `incomplete`, for completion in the shell."""
     from profitable.policy.policies import POLICIES
 
     return [name for name in POLICIES if name.startswith(incomplete)]

@@ -28,41 +28,44 @@ FOUR_POLICIES = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
 def simulate(
     scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML); docs/simulation.md shows one.")],
     policy: Annotated[
-        list[str], typer.Option(help=f"{POLICY_HELP} May be given several times.", autocompletion=policy_names)
+        list[str], typer.Option(help=f"{POLICY_HELP} Can be repeated.", autocompletion=policy_names)
     ] = FOUR_POLICIES,
     horizon: Annotated[
-        int, typer.Option(parser=whole_number, metavar="<int>", help="Rounds in a run, as 1000000 or 1e6; up to 1e15.")
+        int,
+        typer.Option(
+            parser=whole_number, metavar="<int>", help="Rounds in a run, such as 1000000 or 1e6; at most 1e15."
+        ),
     ] = 10_000,
     runs: Annotated[
-        int, typer.Option(parser=whole_number, metavar="<int>", help="Independent runs of each policy.")
+        int, typer.Option(parser=whole_number, metavar="<int>", help="Number of independent runs of each policy.")
     ] = 1_000,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 1,
     checkpoints: Annotated[
-        str | None, typer.Option(help="Rounds to report, as 10,100,1e6; spaced evenly in log t unless given.")
+        str | None, typer.Option(help="Rounds to report, such as 10,100,1e6. By default, spaced evenly in log t.")
     ] = None,
     kernel: Annotated[
-        str, typer.Option(help="events skips time; rounds goes through every round. They have the same law.")
+        str, typer.Option(help="events skips time; rounds plays every round. Both have the same law.")
     ] = "events",
     workers: Annotated[int | None, typer.Option(help=WORKERS_HELP)] = None,
     common_random_numbers: Annotated[
-        bool, typer.Option("--common-random-numbers", help="Policies share their clients; goes round by round.")
+        bool, typer.Option("--common-random-numbers", help="All policies meet the same clients. Plays every round.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for the result: numbers, manifest, picture.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the numbers, the settings and a picture.")] = None,
     resume: Annotated[
         bool,
         typer.Option(
             "--resume",
-            help="Insist on going on with what is there: a broken result is an error, and nothing at all gets a note.",
+            help="Continue what the folder holds. Stop if it is broken; print a note if there is nothing to continue.",
         ),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start anew, and replace whatever result the folder holds.")
+        bool, typer.Option("--fresh", help="Start from the beginning, and replace the result in the folder.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Simulate policies in a scenario: regret with its error, accepted rounds, profit; exact in law, to any horizon.
+    """Simulate policies in a scenario, exactly and to any horizon: regret with its error, accepted rounds, profit.
 
-    What the folder holds already of the same simulation is taken over; after an interruption the same command goes on.
+    Runs that are already in the folder are used. To continue after an interruption, run the same command again.
     """
     from profitable.errors import Interrupted, NotSavedError
     from profitable.simulation.result import Result
@@ -83,7 +86,7 @@ def simulate(
     spare = Path(f"profitable-{fingerprint(manifest(new_result(settings)))}")
     folder = spare if out is None and spare.exists() else out
     if resume and not fresh and not (folder and (folder / MANIFEST).exists()):
-        _note(f"nothing to resume in {folder or spare}; this starts afresh")
+        _note(f"there is nothing to resume in {folder or spare}; starting from the beginning")
     failed = None
     try:
         result = run(settings, workers=workers, out=folder, resume=resume, fresh=fresh, say=_note)
@@ -128,7 +131,7 @@ def _draw(result: "Result", out: Path, *, quiet: bool) -> None:
     try:
         result.plot(out / "regret.png")
     except KeyboardInterrupt:
-        raise Stopped(f"interrupted while drawing; the numbers are all in {out}.") from None
+        raise Stopped(f"interrupted while drawing; all numbers are in {out}.") from None
     if not quiet:
         typer.echo(f"\nPicture: {out / 'regret.png'}   Numbers: {out / 'statistics.parquet'}, {out / 'result.json'}")
 
@@ -139,11 +142,13 @@ def _whole_numbers(option: str, text: str) -> list[int]:
     try:
         return [whole_number(part) for part in text.split(",")]
     except typer.BadParameter:
-        raise ParameterError(option, text, "is no list of rounds", "give whole numbers, as 10,100,1000") from None
+        raise ParameterError(
+            option, text, "is not a list of rounds", "give whole numbers, such as 10,100,1000"
+        ) from None
 
 
 def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path) -> str:
-    """Save the finished runs if they have no folder yet; returns a line that says what is kept and how to go on."""
+    """Save the finished runs if they have no folder yet; returns a line that says what is saved and how to continue."""
     from profitable.errors import ProfitableError
     from profitable.simulation.result import Result
 
@@ -155,5 +160,5 @@ def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path)
         if folder is None:
             result.save(spare)
     except ProfitableError as error:
-        return f"interrupted; {kept}, but could not be kept: {error}"
-    return f"interrupted; {kept} and kept in {folder or spare}; run the same command to resume."
+        return f"interrupted; {kept}, but they could not be saved: {error}"
+    return f"interrupted; {kept} and saved in {folder or spare}; run the same command to resume."

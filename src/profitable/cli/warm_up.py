@@ -1,4 +1,4 @@
-"""`profitable warm-up`: compile everything, for an image or a server."""
+"""`profitable warm-up`: compile everything, for a container image or a server."""
 
 import time
 
@@ -8,7 +8,7 @@ EXAMPLE = "profitable warm-up"
 
 
 def warm_up() -> None:
-    """Compile every kernel now, so that nobody waits for it later: for an image or a server."""
+    """Compile everything now, so that later commands start fast. Useful for a container image or a server."""
     from profitable.common.progress import Progress
     from profitable.kernels.compile import cache_folder, compiled_so_far
     from profitable.simulation.warm_up import steps
@@ -20,8 +20,8 @@ def warm_up() -> None:
             step()
     folder, seconds, number = cache_folder(), time.process_time() - start, compiled_so_far()
     if folder is None:
-        typer.echo(f"compiled {number} functions, but no folder can be written to keep them; set NUMBA_CACHE_DIR.")
+        typer.echo(f"Compiled {number} functions, but found no folder to keep them in; set NUMBA_CACHE_DIR.")
     elif number == 0:
-        typer.echo(f"Everything is compiled already, in {folder}.")
+        typer.echo(f"Everything is already compiled, in {folder}.")
     else:
         typer.echo(f"Compiled {number} functions in {seconds:.0f} seconds of CPU time; they are kept in {folder}.")

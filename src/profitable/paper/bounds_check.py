@@ -1,4 +1,4 @@
-"""The finite-time upper bounds against simulation: Theorem 2 in full, of Theorems 3 and 4 what can be compared."""
+"""The finite-time upper bounds against simulation: Theorem 2 in full, and what can be compared of Theorems 3 and 4."""
 
 import numpy as np
 

@@ -52,7 +52,7 @@ def reproduce(
         tables, files = _write(report, reproduction, folder, command=command, quick=quick)
     reported = time.perf_counter() - start - simulated
     took = f"Took {simulated:.0f} s for the simulations and {reported:.0f} s for the report."
-    return f"{tables}\n\n{took}\n\nReport: {files[0]}   Numbers: {files[2]}   Pictures beside them."
+    return f"{tables}\n\n{took}\n\nReport: {files[0]}   Numbers: {files[2]}   The pictures are in the same folder."
 
 
 def _write(

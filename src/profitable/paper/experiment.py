@@ -26,7 +26,7 @@ LEAST_RUNS = 100
 class Experiment:
     """What to run, and where it comes from.
 
-    `authors_runs`: the runs of the authors' variant if it runs beside the paper's; 0 if there is no such variant.
+    `authors_runs`: the runs of the authors' variant if both variants run; 0 if there is no such variant.
     `work`: its share of the time, for the estimate of the time left.
     """
 

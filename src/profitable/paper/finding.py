@@ -14,7 +14,7 @@ HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
 UNDECIDED, NOT_RUN = "not decided", "not run"
 DAGGER = " †"  # `Curve.carried_by_few`
 FEWEST_RUNS = 50
-FEWEST_BEYOND = 20.0  # a tail is only shown as far as at least so many runs lie beyond
+FEWEST_BEYOND = 20.0  # a tail is shown only as far as at least this many runs lie beyond
 SURE = 4.0  # standard errors; a larger difference is not chance
 
 

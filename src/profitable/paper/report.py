@@ -1,7 +1,7 @@
-"""The report: one page that opens offline, the same in Markdown, pictures beside them, and all numbers as JSON.
+"""The report: one page that opens offline, the same in Markdown, the pictures, and all numbers as JSON.
 
-Every file is written whole, and the page last.  After an interruption, each file is of the old report or of the new
-one, never half a file.
+Every file is written whole, and the page last.  After an interruption, each file belongs to the old report or to
+the new one, and none is half written.
 """
 
 import json
@@ -87,7 +87,7 @@ def _remove_others(folder: Path, drawn: set[str]) -> None:
 
 
 def _renumber(svg: str) -> str:
-    """Number the clip paths from 0.  vl-convert counts on from picture to picture, so that the bytes would differ."""
+    """Number the clip paths from 0.  vl-convert counts on from one picture to the next, so the bytes would differ."""
     numbers: dict[str, str] = {}
     return re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), svg)
 

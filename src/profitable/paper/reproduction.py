@@ -90,7 +90,7 @@ def _prepare(experiment: Experiment, seed: int) -> Settings:
 
 def _check_folder(settings: Settings, folder: Path, *, fresh: bool) -> None:
     """An error if the folder cannot be written, or holds another simulation that would be lost."""
-    with Keeper(folder) as keeper, suppress(BrokenResultError):  # a broken one is made anew, and that is said
+    with Keeper(folder) as keeper, suppress(BrokenResultError):  # `run` computes a broken one again, and says so
         if not fresh:
             keeper.earlier(new_result(settings))
 

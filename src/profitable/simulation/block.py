@@ -44,7 +44,7 @@ def compile_kernels(settings: Settings) -> None:
 
 
 def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> FloatArray | None:
-    """The numbers of one block of runs of one policy, [runs, columns]; None if told to stop."""
+    """The numbers of one block of runs of one policy, [runs, columns]; None if it was stopped."""
     number = settings.runs_in(block)
     layout = Layout(settings.checkpoints.size, len(settings.scenario.truths))
     rows = np.zeros((number, layout.size))
@@ -75,7 +75,7 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
 def _play(
     settings: Settings, which: int, block: int, truth: Truth, given: KernelInput, flags: IntArray, number: int
 ) -> tuple[Tables, RecordArray] | None:
-    """Play `number` runs in one category; None if told to stop."""
+    """Play `number` runs in one category; None if it was stopped."""
     policy, key, name = settings.policies[which], stream_name(settings.policies[which]), truth.category.name
     points = settings.checkpoints.size
     accepted = np.zeros((number, points), dtype=np.int64)

@@ -21,7 +21,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 PARTS = ("regret", "profitable", "unprofitable")
 NO_UNLUCKY_STARTS = UnluckyStarts()
 NOT_JUDGED = (
-    "whether its error can be trusted is not known, as in all results of the first format; make it anew to know"
+    "it is not known whether its error can be trusted, as in all results of format 1; simulate it again to know"
 )
 
 
@@ -48,7 +48,7 @@ class Layout:
             if key == name:
                 return slice(start, start + size)
             start += size
-        raise InputError("name", name, "is no quantity", f"choose from {', '.join(sizes)}")
+        raise InputError("name", name, "is not a quantity", f"choose from {', '.join(sizes)}")
 
     @property
     def size(self) -> int:
@@ -183,7 +183,7 @@ class Curve:
     def quantile(self, share: float) -> FloatArray:
         """The regret that this share of the runs does not exceed, to within half a per cent, [n]; 0.5 is the median."""
         if not check.fits(check.number(share), 0.0, 1.0):
-            raise ParameterError("share", share, "is no share of the runs", "give a number from 0 to 1")
+            raise ParameterError("share", share, "is not a share of the runs", "give a number from 0 to 1")
         place = self.layout.place("regret")
         low, high = self.moments.low[place], self.moments.high[place]
         return np.clip(quantile(self.counts, low / self._unit, high / self._unit, share) * self._unit, low, high)
@@ -200,9 +200,9 @@ class Curve:
         """
         found = np.flatnonzero(self.t == check.number(start))
         if part not in PARTS:
-            raise InputError("part", part, "is no part of the regret", f"choose from {', '.join(PARTS)}")
+            raise InputError("part", part, "is not a part of the regret", f"choose from {', '.join(PARTS)}")
         if found.size != 1 or start == self.t[-1]:
-            raise InputError("start", start, "is no checkpoint before the last", f"choose from {self.t[:-1]}")
+            raise InputError("start", start, "is not a checkpoint before the last one", f"choose from {self.t[:-1]}")
         place = int(found[0])
         width = float(np.log(self.t[-1]) - np.log(self.t[place]))
         return float(self.mean(f"{part}_rise")[place]) / width, float(self.error(f"{part}_rise")[place]) / width

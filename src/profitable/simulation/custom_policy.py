@@ -6,9 +6,9 @@
         def index(self, category, seen, t):
             return seen.mean + np.sqrt(np.log(t) / (2 * seen.clients))
 
-It runs beside the policies of this package, round by round.  Round 1 accepts everybody.  Round t + 1 calls the policy
-with t and accepts if the index is at least the threshold.  A policy with `evidence(category, seen)` and `patience(t)`
-instead of an index accepts if evidence <= patience.
+It is simulated together with the policies of this package, round by round.  Round 1 accepts every category.  Round
+t + 1 calls the policy with t and accepts if the index is at least the threshold.  A policy with
+`evidence(category, seen)` and `patience(t)` instead of an index accepts if evidence <= patience.
 
 `seen` holds arrays over runs, so that plain NumPy expressions decide for many runs at once.
 """
@@ -51,7 +51,7 @@ def check_custom(policy: Any) -> str:
     name = getattr(policy, "name", None)
     if isinstance(policy, type) or not isinstance(name, str) or not name.strip():
         remedy = "give a name such as 'kl-ucb', a policy, or an object with a name and an index"
-        raise ParameterError("policy", policy, "is no policy", remedy)
+        raise ParameterError("policy", policy, "is not a policy", remedy)
     if name.partition(":")[0] in POLICIES:
         raise ParameterError("name of the policy", name, "belongs to a policy of this package", "choose another")
     if not hasattr(policy, "index") and not (hasattr(policy, "evidence") and hasattr(policy, "patience")):
@@ -72,7 +72,7 @@ def run_custom(
     """`run_rounds` for a policy written in Python: all runs of a block advance together, round by round.
 
     `worlds` has one generator for all runs, or one for each run (common random numbers).  Returns the number of
-    finished runs: 0 if told to stop.
+    finished runs: 0 if it was stopped.
     """
     place = 0
     accepts: BoolArray = np.ones(len(runs), dtype=np.bool_)
@@ -106,7 +106,7 @@ def _decide(policy: Any, category: Category, seen: Seen, t: int) -> BoolArray:
         right = np.asarray(policy.patience(t), dtype=np.float64)
     if np.isnan(left).any() or np.isnan(right).any():
         problem = f"gives NaN for category {category.name!r} at t = {t}"
-        raise InputError("policy", policy.name, problem, "mend its index, or its evidence and patience")
+        raise InputError("policy", policy.name, problem, "correct its index, or its evidence and patience")
     verdict = left <= right
     if verdict.shape not in ((), seen.clients.shape):
         problem = f"gives numbers of shape {verdict.shape} for {seen.clients.size} runs"

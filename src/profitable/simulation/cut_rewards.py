@@ -15,7 +15,7 @@ from profitable.kernels.statistic import survivals
 from profitable.model.family import Family
 
 NEGLIGIBLE = 1e-18  # rewards that together are less likely than this have no cells of their own
-UNSEEN = 1e-30  # an event less likely than this in a run cannot come out of random numbers of 53 bits
+UNSEEN = 1e-30  # random numbers of 53 bits cannot produce an event that is less likely than this in a run
 MOST_CELLS = 10**6
 # A quadrature whose panels shrink towards the lower edge and towards the mean, wherever the mass is.
 PANEL_NODES, PANEL_WEIGHTS = np.polynomial.legendre.leggauss(16)

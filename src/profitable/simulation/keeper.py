@@ -62,9 +62,9 @@ class Keeper:
             save(result, self.folder)
 
     def start(self, wanted: Result, *, resume: bool, fresh: bool) -> Result:
-        """The result to go on with: what an earlier run of the same simulation has left here, or else `wanted`.
+        """The result to continue: what an earlier run of the same simulation left here, or else `wanted`.
 
-        With `fresh` it is always `wanted`.  With `resume` a broken result is an error; without, it is made anew.
+        With `fresh` it is always `wanted`.  With `resume` a broken result is an error; without, it is computed again.
         """
         if fresh:
             return wanted
@@ -73,20 +73,20 @@ class Keeper:
         except BrokenResultError as error:
             if resume:
                 raise
-            logger.warning("%s It is made anew.", error)
+            logger.warning("%s It is computed again.", error)
             return wanted
 
     def earlier(self, wanted: Result) -> Result | None:
         """The result that an earlier run of the same simulation left in the folder; None if there is none.
 
-        The number of runs may have been another one, if the earlier run ended with a full block.
+        It may have fewer runs than wanted, if it ended with a full block.
         """
         if not (self.folder / MANIFEST).exists():
             return None
         found = load(self.folder)
         old, new = manifest(found), manifest(wanted)
         if found.finished == wanted.runs or (found.finished < wanted.runs and found.finished % BLOCK == 0):
-            old["runs"] = new["runs"]  # more runs are the same runs, and further ones
+            old["runs"] = new["runs"]  # a result with more runs starts with the same runs
         for key in old:
             if (key not in NOT_SETTINGS or key in ("runs", "version")) and old[key] != new[key]:
                 problem = f"holds another simulation: its {key} is {old[key]!r}, not {new[key]!r}"

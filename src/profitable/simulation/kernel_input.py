@@ -146,7 +146,7 @@ def knows_revenue(problem: Problem, truth: Truth) -> bool:
 
 
 def work_per_client(problem: Problem) -> float:
-    """Draws, or pieces, for each client at worst."""
+    """The largest number of draws, or pieces, for each client."""
     return draws_per_client(problem.truth, problem.sight.rule.needs_rewards)
 
 

@@ -158,10 +158,10 @@ def load(folder: Path) -> Result:
         if marks[b"simulation"] != fingerprint(settings).encode():
             raise ValueError(f"{TABLE} belongs to another simulation than {MANIFEST}")
         if (settings["format"] > 1 or b"checksum" in marks) and marks[b"checksum"] != _checksum(table).encode():
-            raise ValueError(f"{TABLE} was altered: it does not have its checksum")
+            raise ValueError(f"{TABLE} was altered: its checksum is wrong")
         return _restore(settings, table.to_pydict(), _timing(folder))
     except Exception as error:  # anything can be wrong with a file, and pyarrow has its own errors
-        problem = f"holds no result that can be read ({' '.join(str(error).split())[:80]})"
+        problem = f"holds a result that cannot be read ({' '.join(str(error).split())[:80]})"
         raise BrokenResultError("out", str(folder), problem, "make it again, or choose another folder") from None
 
 
@@ -184,7 +184,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
         problem = f"has no {MANIFEST} that can be read ({error.strerror or error})"
         raise BrokenResultError("out", str(folder), problem, "give the folder of a saved result") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        problem = f"has a {MANIFEST} that is no manifest of a result"
+        problem = f"has a {MANIFEST} that is not the manifest of a result"
         raise BrokenResultError("out", str(folder), problem, "choose another folder") from None
     return settings, text
 
@@ -192,7 +192,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
 def check_manifest(folder: Path, settings: dict[str, Any], text: str) -> None:
     """An error if a manifest was altered, or is from a newer version."""
     if (settings["format"] == RESULT_FORMAT or "checksum" in settings) and not is_sealed(text):
-        problem = f"has a {MANIFEST} that was altered: it does not have its checksum"
+        problem = f"has a {MANIFEST} that was altered: its checksum is wrong"
         raise BrokenResultError("out", str(folder), problem, "make it again, or choose another folder")
     if settings["format"] > RESULT_FORMAT:
         problem = f"was made by a newer version ({settings.get('version')}, format {settings['format']})"
@@ -250,7 +250,7 @@ def _unlucky_starts(settings: dict[str, Any], entry: dict[str, Any], scenario: S
 
 
 def forget(folder: Path) -> None:
-    """Delete a result, and the folder if nothing else is in it."""
+    """Delete a result, and its folder if that is then empty."""
     for name in (MANIFEST, TABLE, TIMING):
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):

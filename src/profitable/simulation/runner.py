@@ -67,8 +67,8 @@ def simulate(
       default, there is a bar if standard error is a terminal.
     - `out`: a folder for the result.  The finished runs are saved there every few seconds.  A result of the same
       simulation in the folder is continued, or taken over if it is finished.  Another one is an OtherResultError.
-    - `resume`: a broken result in the folder is an error.  Otherwise it is made anew, with a warning.
-    - `fresh`: start anew, and replace whatever result the folder holds.
+    - `resume`: a broken result in the folder is an error.  Otherwise it is computed again, with a warning.
+    - `fresh`: start from the beginning, and replace the result in the folder.
 
     Ctrl-C raises `Interrupted`, whose `result` holds the finished runs.  A result that cannot be written raises
     `NotSavedError`, whose `result` holds what was computed.
@@ -102,7 +102,7 @@ def run(
     fresh: bool = False,
     say: Callable[[str], object] = logger.info,
 ) -> Result:
-    """Play prepared settings; the options are those of `simulate`, and `say` is told what is taken over."""
+    """Play prepared settings; the options are those of `simulate`, and `say` gets a note about runs taken over."""
     threads = check.whole("workers", workers if workers is not None else _cores(), most=1024)
     if resume and fresh:
         raise ParameterError("fresh", fresh, "contradicts resume", "give one of the two")
@@ -139,7 +139,7 @@ def _play(
         if save:
             save(result)
     if interruption.noticed:
-        problem, remedy = f"of {settings.runs} are finished", "run it again to go on"
+        problem, remedy = f"of {settings.runs} are finished", "run it again to continue"
         error = Interrupted("runs", result.finished, problem, remedy)
         error.result = result if result.finished else None
         raise error

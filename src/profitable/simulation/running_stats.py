@@ -1,6 +1,6 @@
 """Statistics that grow with the runs: mean, squared deviations, extremes, and a histogram for quantiles.
 
-Blocks of runs are always added in the same order, so that the numbers do not depend on which worker was first.
+Blocks of runs are always added in the same order, so the numbers do not depend on which worker finished first.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Moments:
     """Mean, sums of powers of deviations from it, and extremes of L quantities over runs, all [L].
 
     `cubes` and `fourths` are NaN where they are unknown: in results of the first format, and where numbers are so huge
-    that their fourth power is none.
+    that their fourth power overflows.
     """
 
     runs: int
@@ -100,7 +100,7 @@ class Moments:
         largest = self.high - self.mean
         with np.errstate(all="ignore"):
             squares, cubes, fourths = self.squares - largest**2, self.cubes - largest**3, self.fourths - largest**4
-            step = -largest / rest  # of the mean, when the largest goes
+            step = -largest / rest  # of the mean, when the largest is removed
             fourths = fourths - 4.0 * step * cubes + 6.0 * step**2 * squares - 3.0 * rest * step**4
             kurtosis = rest * fourths / (squares - rest * step**2) ** 2
         alone = (squares < NO_DIGITS * self.squares) | (fourths < NO_DIGITS * self.fourths)

@@ -54,7 +54,7 @@ class Truth:
         mean = family.check_mean("mean", self.mean)
         object.__setattr__(self, "mean", mean)
         if (family.support.open and mean == family.support.low) or not family.view().holds_mean(mean):
-            raise ParameterError("mean", mean, f"is no mean that {family} can have", "give a larger one")
+            raise ParameterError("mean", mean, f"cannot be the mean of {family} rewards", "give a larger one")
         object.__setattr__(self, "clients", Clients.of(self.clients))
         object.__setattr__(self, "amount_sd", check.not_negative("amount_sd", self.amount_sd))
         if self.amount_sd > 0.0 and category.amount is None:
@@ -62,7 +62,7 @@ class Truth:
                 "amount_sd", self.amount_sd, "belongs to a loan, and this is none", "use Category.loan"
             )
         if 0.0 < self.amount_sd < NO_SPREAD * category.price:
-            problem = f"is next to nothing beside an amount of {category.price:g}"
+            problem = f"is too small for an amount of {category.price:g}"
             raise ParameterError("amount_sd", self.amount_sd, problem, "leave it out, or give a larger one")
         self._check_cut()
 
@@ -108,7 +108,7 @@ class Scenario:
         if not isinstance(name, str) or not name.strip() or not is_text(name):
             raise ParameterError("name", name, "is not a name", "give the scenario a text that is not empty")
         if not isinstance(truths, Iterable):
-            raise ParameterError("truths", truths, "is no list", "give a list of Truth(category, mean=, clients=)")
+            raise ParameterError("truths", truths, "is not a list", "give a list of Truth(category, mean=, clients=)")
         truths = tuple(truths)
         if not truths:
             raise InputError("category", [], "is empty", "give at least one category")

@@ -25,7 +25,7 @@ def read(text: str, source: str) -> tuple[str, list[Truth]]:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; endless integers raise one, too
         reason = " ".join(str(error).split())[:120]
-        raise InputError("scenario", source, f"is no TOML file ({reason})", "mend it at that place") from None
+        raise InputError("scenario", source, f"is not a TOML file ({reason})", "correct it there") from None
     return read_table(table, source)
 
 
@@ -38,7 +38,7 @@ def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth]]:
     entries = table.get("category")
     if not _is_list(entries) or not entries or not all(_is_table(each) for each in entries):
         remedy = "give at least one [[category]] table"
-        raise InputError(f"{source}: category", entries, "is no list of categories", remedy)
+        raise InputError(f"{source}: category", entries, "is not a list of categories", remedy)
     truths: list[Truth] = []
     for place, entry in enumerate(entries, 1):
         truth = _truth(entry, f"{source}: category {place}", source)
@@ -59,7 +59,7 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
         _known(entry, {"name", "loan", "clients", "prior"}, where)
         loan, inside = entry["loan"], f"{where}: loan"
         if not _is_table(loan):
-            raise InputError(inside, loan, "is no table", "give { amount = ..., rate = ..., repayment = ... }")
+            raise InputError(inside, loan, "is not a table", "give { amount = ..., rate = ..., repayment = ... }")
         _known(loan, {"amount", "rate", "repayment", "amount_sd"}, inside)
         amount, rate, repayment = (_needed(loan, key, inside) for key in ("amount", "rate", "repayment"))
         prior = _prior(entry["prior"], f"{where}: prior") if "prior" in entry else None
@@ -101,7 +101,7 @@ def _clients(value: Any, where: str) -> Clients:
 
 def _prior(value: Any, where: str) -> Prior:
     if not _is_table(value):
-        raise InputError(where, value, "is no table", 'give { kind = "beta", first = 1, second = 1 }')
+        raise InputError(where, value, "is not a table", 'give { kind = "beta", first = 1, second = 1 }')
     _known(value, {"kind", "first", "second"}, where)
     kind, first, second = (_needed(value, key, where) for key in ("kind", "first", "second"))
     return _named(where, lambda: Prior(kind, first, second))
@@ -126,7 +126,7 @@ def _known(table: dict[str, Any], keys: set[str], where: str) -> None:
         if key not in keys:
             close = get_close_matches(key, keys, 1)
             remedy = f"did you mean {close[0]}" if close else f"choose from {', '.join(sorted(keys))}"
-            raise InputError(f"{where}: {key}", value, "is no known field", remedy)
+            raise InputError(f"{where}: {key}", value, "is not a known field", remedy)
 
 
 def _named(where: str, make: Callable[[], Made]) -> Made:

@@ -65,13 +65,13 @@ def prepare(
 ) -> Settings:
     """Check every argument of `simulate`, and make what the kernels read."""
     if not isinstance(scenario, Scenario):
-        raise ParameterError("scenario", scenario, "is no scenario", "give Scenario(...) or Scenario.load(path)")
+        raise ParameterError("scenario", scenario, "is not a scenario", "give Scenario(...) or Scenario.load(path)")
     horizon = check.whole("horizon", horizon, most=MOST_HORIZON)
     runs, seed = check.whole("runs", runs, most=MOST_RUNS), check.whole("seed", seed, least=0, most=2**63 - 1)
     if kernel not in KERNELS:
         raise ParameterError("kernel", kernel, "is unknown", f"choose from {', '.join(KERNELS)}")
     if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
-        raise ParameterError("policies", policies, "is no list of policies", "give for example ['kl-ucb', 'ts']")
+        raise ParameterError("policies", policies, "is not a list of policies", "give for example ['kl-ucb', 'ts']")
     points = _checkpoints(checkpoints, horizon)
     chosen: list[Any] = []
     names: list[str] = []
@@ -115,7 +115,7 @@ def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:
         spaced = np.round(np.logspace(0.0, decades, round(decades * POINTS_PER_DECADE) + 1)).astype(np.int64)
         return np.unique(np.append(spaced[spaced < horizon], horizon))
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ParameterError("checkpoints", given, "is no list of rounds", "give for example [10, 100, 1000]")
+        raise ParameterError("checkpoints", given, "is not a list of rounds", "give for example [10, 100, 1000]")
     points = [check.whole("checkpoints", each, most=MOST_HORIZON) for each in given]
     if len(points) > MOST_CHECKPOINTS:
         raise ParameterError(

@@ -1,7 +1,7 @@
-"""Warm up: compile everything that agents and simulations need, before the first of them is in a hurry.
+"""Warm up: compile everything that agents and simulations need, before they need it.
 
 `steps` are small uses of the package, one for each pair of a family and a policy.  They compile what is called from
-Python.  What kernels may call besides is compiled by name.
+Python.  Other functions that kernels may call are compiled by name.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ CLIENTS = OnePlusPoisson(rate=1.0)
 
 
 def steps(families: Iterable[str] | None = None, policies: Iterable[str] | None = None) -> Iterator[Step]:
-    """What there is to do, each with a name: for some families and policies, or for all and everything besides.
+    """The steps with their names: for some families and policies, or else for all of them and everything else.
 
     >>> [name for name, _ in steps(["bernoulli"], ["ts", "kl-ucb"])]
     ['bernoulli', 'bernoulli with ts', 'bernoulli with kl-ucb']
