@@ -237,7 +237,7 @@ class Agent:
         """Add outcomes of one category, or of many at once: a mapping from names to rewards or batches.
 
         Give the rewards, or their `count` and `total`.  Give `costs` if the clients did not cost the category's price:
-        a list with one cost for each client, or one number for all of them.
+        a list with one cost for each client or, except for loans, one number: what they cost together.
         If anything is wrong, an error is raised and nothing is added.
         """
         ledger = self._ledger

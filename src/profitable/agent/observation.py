@@ -39,8 +39,8 @@ FLOAT64 = np.dtype(np.float64)
 class Batch:
     """Outcomes of some clients of one category: the rewards one by one, or their count and total.
 
-    `costs` are what accepting these clients really cost: a list with one cost for each client or, except for loans, a
-    single number for all of them.  Without them, each client costs the category's price.
+    `costs` are what accepting these clients really cost: a list with one cost for each client or, except for loans, one
+    number that is their total.  Without them, each client costs the category's price.
     """
 
     rewards: Rewards | None = None
@@ -132,7 +132,7 @@ def _costs(values: Rewards, category: Category, clients: float) -> FloatArray:
         remedy = "give finite amounts" if least else "give finite amounts, 0 or more"
         raise ParameterError("costs", costs[bad[0]].item(), "is no cost", remedy, category.name)
     if np.ndim(values) and costs.size != clients:  # type: ignore[arg-type]
-        remedy = f"give {clients:g} costs, or one number for all of them"
+        remedy = f"give {clients:g} costs, or one number, their total"
         raise ParameterError("costs", values, f"do not fit the {clients:g} clients", remedy, category.name)
     return costs
 
