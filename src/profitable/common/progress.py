@@ -46,6 +46,7 @@ class Progress:
 
     def update(self, done: float, *, title: str | None = None) -> None:
         """Set the work done so far; `title` says what is under way."""
+        done = self.done = max(done, self.done)  # a sum of parts may be rounded below the last one
         if self._listener is not None:
             self._listener(done / self.total)
         if self._bar is not None:
