@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from profitable.agent.categories import Categories
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
-from profitable.agent.verdict import Reasons, Verdict, in_short
+from profitable.agent.verdict import Reasons, Verdict, entry, in_short
 from profitable.common import check
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, number, text_table
@@ -21,6 +21,7 @@ from profitable.model.posterior import Posterior
 from profitable.policy.policies import Policy
 
 EVIDENCE = int(Row.EVIDENCE)  # looked up in every decision
+FEW = 32  # so many are done one by one, without compiling a loop
 
 
 class Decision:
@@ -235,27 +236,25 @@ class Decision:
         categories, rule = self._categories, self.policy.rule
         table, limits = np.ascontiguousarray(self._table[:, chosen]), np.array(self.patience[chosen])
         which, out = categories.which()[positions], np.empty(positions.size)
-        if self._values is None:
+        if self._values is None and positions.size > FEW:
             indices(table, which, np.array(categories.view_rows), limits, out)
         else:
+            kept = [EMPTY] * positions.size if self._values is None else self._values[chosen]
             columns: list[list[float]] = table.T.tolist()
-            for i, kept in enumerate(self._values[chosen]):
+            for i in range(positions.size):
                 view = categories.view_of(int(positions[i]))
-                out[i] = index(rule, view.law, seen_of(rule, view, columns[i], kept), limits[i])
+                out[i] = index(rule, view.law, seen_of(rule, view, columns[i], kept[i]), limits[i])
         for view, mask in categories.by_view(positions):
             out[mask] = view.statistic.means_of(out[mask])
         return out
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready values: round, policy, and one entry per category; infinite numbers are None."""
-        columns = self.to_columns()
-        rows = zip(*columns["columns"].values(), strict=True)
-        keys = tuple(columns["columns"])
         return {
             "round": self.round,
             "policy": str(self.policy),
             "accepted": list(self.accepted),
-            "categories": [dict(zip(keys, row, strict=True)) for row in rows],
+            "categories": list(map(entry, *self.to_columns()["columns"].values())),
         }
 
     def to_columns(self) -> dict[str, Any]:

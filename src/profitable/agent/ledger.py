@@ -210,14 +210,19 @@ class Ledger:
         self.renew(positions)
 
     def renew(self, positions: IntArray) -> None:
-        """Compute the evidence of some categories anew, from their thresholds and sums."""
-        categories = self.categories
+        """Compute the evidence of some categories anew, from their thresholds and sums; without any data it is 0."""
+        categories, table = self.categories, self._table
+        known = table[Row.CLIENTS, positions] > 0.0
         for view, chosen in categories.by_view(positions):
             places = positions[chosen]
-            self._table[Row.TARGET, places] = view.statistic.of_means(self._table[Row.THRESHOLD, places])
-        agent_table.renew(self._table, positions, categories.which(), np.array(categories.view_rows))
+            table[Row.TARGET, places] = view.statistic.of_means(table[Row.THRESHOLD, places])
+            known |= chosen & view.has_prior
+        table[Row.EVIDENCE, positions[~known]] = 0.0
+        seen = positions[known]
+        if seen.size:
+            agent_table.renew(table, seen, categories.which(), np.array(categories.view_rows))
         if self.values is not None:
-            for k in positions.tolist():
+            for k in seen.tolist():
                 self._renew_from_values(k)
 
     def _renew_from_values(self, k: int) -> None:

@@ -41,6 +41,37 @@ class Verdict:
         return {key: None if value in (math.inf, -math.inf) else value for key, value in asdict(self).items()}
 
 
+def entry(
+    name: str,
+    accepted: bool,
+    evidence: float | None,
+    patience: float | None,
+    index: float | None,
+    threshold: float,
+    clients: int,
+    mean: float | None,
+    propensity: float,
+    next_round: int | None,
+    waiting: int,
+    reason: str,
+) -> dict[str, Any]:
+    """The fields of a verdict as a dictionary; written out, because a log may have a million of them."""
+    return {
+        "name": name,
+        "accepted": accepted,
+        "evidence": evidence,
+        "patience": patience,
+        "index": index,
+        "threshold": threshold,
+        "clients": clients,
+        "mean": mean,
+        "propensity": propensity,
+        "next_round": next_round,
+        "waiting": waiting,
+        "reason": reason,
+    }
+
+
 class Reasons:
     """Says in words why categories were accepted or skipped in one round."""
 

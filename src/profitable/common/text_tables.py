@@ -23,8 +23,8 @@ def number(value: float | None, digits: int = 4) -> str:
     """
     if value is None:
         return "-"
-    if 0.001 <= value < 100.0 and value % 1.0:  # the everyday case, made fast
-        return f"{value:.{digits}g}"
+    if 0.001 <= value < 100.0:  # the everyday case, made fast
+        return f"{value:.{digits}g}" if value % 1.0 else str(int(value))
     if 0.0 < abs(value) < NEXT_TO_NOTHING:
         return "~0"
     if math.isinf(value) or math.isnan(value):

@@ -153,7 +153,7 @@ def add(table: FloatArray, k: int, view_row: FloatArray, sign: float, batch: Flo
     _add(table, k, view_of(view_row), sign, sums)
 
 
-@kernel
+@part
 def arrive(table: FloatArray, k: int, count: float) -> None:
     """Outcomes came in: that many clients fewer to wait for."""
     table[Row.WAITING, k] = max(0.0, table[Row.WAITING, k] - count)

@@ -147,12 +147,12 @@ def index(rule: Rule, law: Law, seen: Seen, limit: float) -> float:
         return law.low
     inside = min(max(seen.total / seen.clients if seen.clients > 0.0 else 0.0, law.low), law.high)
     if not rule.is_zero_above:  # as a posterior quantile, it may lie below the mean
-        step = max(abs(inside), 1.0) * 1e-3
+        step = max(abs(inside), 1e-3) * 0.1
         while inside > law.low and evidence(rule, law, seen, inside) > limit:
             inside = max(inside - step, law.low)
-            step *= 2.0
+            step *= 4.0
     outside, found = inside, limit
-    step = max(abs(inside), 1e-3) * 1e-3
+    step = max(abs(inside), 1e-3) * 0.1
     while True:
         outside = min(outside + step, law.high)
         if outside == math.inf:

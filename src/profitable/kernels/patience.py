@@ -38,7 +38,7 @@ def patience_at(patience: Patience, t: float) -> float:
     return patience_of(patience.c, patience.inflate, t)
 
 
-@kernel
+@part
 def first_time(patience: Patience, nats: float) -> int:
     """The smallest t >= 1 with patience(t) >= nats, or 0 if there is none up to `LAST_ROUND`."""
     if patience_at(patience, 1.0) >= nats:

@@ -41,6 +41,11 @@ class View:
         return CodedView(rule, self.law, self.statistic.coded, self.support, self.prior_clients, self.prior_total)
 
     @property
+    def has_prior(self) -> bool:
+        """Whether there are imaginary clients."""
+        return self.prior_clients != 0.0 or self.prior_total != 0.0
+
+    @property
     def statistic_range(self) -> tuple[float, float]:
         """The interval in which a client's statistic lies."""
         return self.statistic.range(self.support.low, self.support.high)

@@ -20,11 +20,12 @@ from profitable.common.registry import register
 from profitable.common.types import FloatArray
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels.evidence import Rule
-from profitable.kernels.patience import Patience, first_times, patience_of
+from profitable.kernels.patience import Patience, first_time, first_times, patience_of
 from profitable.model.category import Category
 from profitable.model.prior import Prior
 from profitable.model.view import View, bounded_view
 
+FEW = 32  # so many are done one by one, without compiling a loop
 POLICIES: dict[str, type["Policy"]] = {}  # by name; filled by the classes themselves
 
 
@@ -163,9 +164,14 @@ class Deterministic(Policy, abstract=True):
         return self.next_rounds(np.array([evidence]), now)[0]
 
     def next_rounds(self, evidence: FloatArray, now: int) -> list[int | None]:
-        times = np.empty(evidence.size, dtype=np.int64)
-        first_times(Patience(self.c, self.inflate), evidence, times)
-        return [None if time == 0 else max(time, now) + 1 for time in times.tolist()]
+        patience = Patience(self.c, self.inflate)
+        if evidence.size <= FEW:
+            times = [first_time(patience, nats) for nats in evidence.tolist()]
+        else:
+            found = np.empty(evidence.size, dtype=np.int64)
+            first_times(patience, evidence, found)
+            times = found.tolist()
+        return [None if time == 0 else max(time, now) + 1 for time in times]
 
 
 @dataclass(frozen=True)
