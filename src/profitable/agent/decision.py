@@ -19,9 +19,9 @@ from profitable.kernels.agent_table import Row, indices
 from profitable.kernels.evidence import index
 from profitable.model.posterior import Posterior
 from profitable.policy.policies import Policy
+from profitable.policy.policy import ONE_BY_ONE
 
 EVIDENCE = int(Row.EVIDENCE)  # looked up in every decision
-FEW = 32  # so many are done one by one, without compiling a loop
 
 
 class Decision:
@@ -236,7 +236,7 @@ class Decision:
         categories, rule = self._categories, self.policy.rule
         table, limits = np.ascontiguousarray(self._table[:, chosen]), np.array(self.patience[chosen])
         which, out = categories.which()[positions], np.empty(positions.size)
-        if self._values is None and positions.size > FEW:
+        if self._values is None and positions.size > ONE_BY_ONE:
             indices(table, which, np.array(categories.view_rows), limits, out)
         else:
             kept = [EMPTY] * positions.size if self._values is None else self._values[chosen]

@@ -80,7 +80,7 @@ def sums(clients: float, total: float) -> Seen:
     return Seen(float(clients), float(total), math.nan, np.empty(0), np.empty(0))
 
 
-@kernel
+@late
 def evidence(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
     """The evidence of a rule; 0 without data, NaN for a rule that is not known here."""
     if not rule.needs_spread and not rule.needs_values:

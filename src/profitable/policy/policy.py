@@ -25,7 +25,7 @@ from profitable.model.category import Category
 from profitable.model.prior import Prior
 from profitable.model.view import View, bounded_view
 
-FEW = 32  # so many are done one by one, without compiling a loop
+ONE_BY_ONE = 32  # so many are done without compiling a loop
 POLICIES: dict[str, type["Policy"]] = {}  # by name; filled by the classes themselves
 
 
@@ -165,7 +165,7 @@ class Deterministic(Policy, abstract=True):
 
     def next_rounds(self, evidence: FloatArray, now: int) -> list[int | None]:
         patience = Patience(self.c, self.inflate)
-        if evidence.size <= FEW:
+        if evidence.size <= ONE_BY_ONE:
             times = [first_time(patience, nats) for nats in evidence.tolist()]
         else:
             found = np.empty(evidence.size, dtype=np.int64)
