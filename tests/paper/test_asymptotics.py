@@ -66,7 +66,7 @@ def test_sum_of_weights_with_random_arrivals() -> None:
     """phi/(1 - phi) with phi = E[r^C], C - 1 ~ Poisson(4); and shape 2 is like twice the clients."""
     truth = load("exponential").scenario.truths[1]
     phi = 0.5 * math.exp(-4.0 * 0.5)
-    rate = unlucky_rate(pb.ThompsonSampling(), truth.category, truth.mean, truth.clients.seen(2_000))
+    rate = unlucky_rate(pb.ThompsonSampling(), truth.category, truth.mean, truth.clients.seen)
     assert rate == pytest.approx(phi / (1.0 - phi), rel=1e-9)
     assert sum_of_weights(TAIL_OF_POSTERIOR, 0.5, 2.0, ONE) == pytest.approx(0.25 / 0.75)
     assert sum_of_weights("", 0.5, 1.0, ONE) == 0.0

@@ -171,21 +171,23 @@ class Agent:
 
     # ------------------------------------------------------------------------------------------ deciding
 
-    @alone
     def decide(self, available: Iterable[str] | None = None) -> Decision:
         """Decide the next round, about all categories or about the `available` ones only."""
-        positions = None if available is None else self._ledger.categories.select(available)
-        if self._round == 0:
-            limits: float | FloatArray = np.inf
-        elif self.policy.draws:
-            limits = self._stream.take(len(self._ledger) if positions is None else positions.size)
-        else:
-            limits = self.policy.patience(self._round)
-        if self._round >= LAST_ROUND:
-            raise InputError("round", self._round, "is the last that can be counted", "start a new agent")
-        decision = self._decision(positions, limits)
-        self._round += 1
-        return decision
+        with self._lock:
+            ledger, decided = self._ledger, self._round
+            policy = ledger.categories.policy
+            positions = None if available is None else ledger.categories.select(available)
+            if decided >= LAST_ROUND:
+                raise InputError("round", decided, "is the last that can be counted", "start a new agent")
+            if decided == 0:
+                limits: float | FloatArray = np.inf
+            elif policy.draws:
+                limits = self._stream.take(len(ledger) if positions is None else positions.size)
+            else:
+                limits = policy.patience(decided)
+            decision = self._decision(positions, limits)
+            self._round = decided + 1
+            return decision
 
     def _decision(self, positions: IntArray | None, limits: float | FloatArray) -> Decision:
         ledger = self._ledger
@@ -224,7 +226,6 @@ class Agent:
 
     # ------------------------------------------------------------------------------------------ learning
 
-    @alone
     def observe(
         self,
         category: str | Mapping[str, Rewards | Batch],
@@ -240,22 +241,25 @@ class Agent:
         a list with one cost for each client or, except for loans, one number: what they cost together.
         If anything is wrong, an error is raised and nothing is added.
         """
-        ledger = self._ledger
-        plain = count is None and total is None and costs is None
-        if isinstance(category, str):
-            k = ledger.categories.position(category)
-            if plain and rewards is not None and ledger.values is None:
-                ledger.absorb(k, rewards)
-            else:
-                ledger.observe(k, Batch(rewards=rewards, count=count, total=total, costs=costs))
-            return
-        if rewards is not None or not plain:
-            raise ParameterError(
-                "rewards", rewards, "is given beside a mapping", "put profitable.Batch into the mapping"
-            )
-        if not isinstance(category, Mapping):
-            raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to rewards")
-        ledger.observe_all(category)
+        with self._lock:
+            ledger = self._ledger
+            plain = count is None and total is None and costs is None
+            if isinstance(category, str):
+                k = ledger.categories.position(category)
+                if plain and rewards is not None and ledger.values is None:
+                    ledger.absorb(k, rewards)
+                else:
+                    ledger.observe(k, Batch(rewards=rewards, count=count, total=total, costs=costs))
+                return
+            if rewards is not None or not plain:
+                raise ParameterError(
+                    "rewards", rewards, "is given beside a mapping", "put profitable.Batch into the mapping"
+                )
+            if not isinstance(category, Mapping):
+                raise ParameterError(
+                    "category", category, "is no name", "give a name, or a mapping from names to rewards"
+                )
+            ledger.observe_all(category)
 
     @alone
     def expect(self, category: str | Mapping[str, int], clients: int | None = None) -> None:

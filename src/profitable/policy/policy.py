@@ -158,7 +158,8 @@ class Deterministic(Policy, abstract=True):
             )
 
     def patience(self, t: float) -> float:
-        return patience_of(self.c, self.inflate, check.positive("t", t))
+        # Every decision asks for it, so that the check of a plain round number has to be quick.
+        return patience_of(self.c, self.inflate, float(t) if type(t) is int and t > 0 else check.positive("t", t))
 
     def next_round(self, evidence: float, now: int) -> int | None:
         return self.next_rounds(np.array([evidence]), now)[0]

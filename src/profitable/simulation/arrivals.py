@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,11 +56,7 @@ class Clients(ABC):
         >>> Clients.of(2).seen(5), Clients.of([1, 3]).seen(5)
         (array([1., 0., 1., 0., 1.]), array([1., 1., 0., 0., 1.]))
         """
-        chances, seen = self.chances(most), np.zeros(most)
-        seen[0] = 1.0
-        for n in range(1, most):
-            seen[n] = chances[1 : n + 1] @ seen[n - 1 :: -1]
-        return seen
+        return _seen_of(self, most)
 
     @abstractmethod
     def to_plain(self) -> Any:
@@ -82,6 +79,17 @@ class Clients(ABC):
         if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
             return ListedClients(tuple(value))  # pyright: ignore[reportUnknownArgumentType]
         return ConstantClients(value)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=64)
+def _seen_of(clients: Clients, most: int) -> FloatArray:
+    """`Clients.seen`, kept, because all policies of a simulation ask for the same."""
+    chances, seen = clients.chances(most), np.zeros(most)
+    seen[0] = 1.0
+    for n in range(1, most):
+        seen[n] = chances[1 : n + 1] @ seen[n - 1 :: -1]
+    seen.setflags(write=False)
+    return seen
 
 
 @dataclass(frozen=True)

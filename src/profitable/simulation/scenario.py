@@ -13,7 +13,7 @@ from profitable.policy.policy import Deterministic, Policy
 from profitable.simulation.arrivals import Clients
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.theory import bounds
-from profitable.theory.unlucky_start import MOST_SEEN, UnluckyStarts, unlucky_rate
+from profitable.theory.unlucky_start import UnluckyStarts, unlucky_rate
 
 NO_SPREAD = 1e-6
 
@@ -172,7 +172,5 @@ class Scenario:
 
 def unlucky_starts(scenario: Scenario, policy: Policy) -> UnluckyStarts:
     """How often a policy rejects profitable categories for a long time after an unlucky start."""
-    rates = [
-        unlucky_rate(policy, truth.category, truth.mean, truth.clients.seen(MOST_SEEN)) for truth in scenario.truths
-    ]
+    rates = [unlucky_rate(policy, truth.category, truth.mean, truth.clients.seen) for truth in scenario.truths]
     return UnluckyStarts(tuple(rates), policy.c if isinstance(policy, Deterministic) else 0.0)

@@ -11,6 +11,7 @@ then the sum is never small, and there are no such waits.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,10 +66,10 @@ def _unseen(rate: float, c: float, t: float, runs: int) -> float:
     return rate * (late ** (1.0 - c) - early ** (1.0 - c)) / (1.0 - c)
 
 
-def unlucky_rate(policy: Policy, category: Category, mean: float, seen: FloatArray) -> float:
+def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable[[int], FloatArray]) -> float:
     """The rate of a category; 0 if a policy has no such waits there.
 
-    `seen[n]` is the probability that n clients have come after some round.
+    `seen(most)` has the probabilities that exactly 0, 1, ..., most - 1 clients have come after some round.
     """
     view = category.family.view()
     if view.law.code != GAMMA or mean <= category.threshold:
@@ -77,7 +78,7 @@ def unlucky_rate(policy: Policy, category: Category, mean: float, seen: FloatArr
         return 0.0
     ratio = view.statistic.of_mean(category.threshold) / view.statistic.of_mean(mean)
     inflate = policy.inflate if isinstance(policy, Deterministic) else 1.0
-    return sum_of_weights(tail_of(policy), ratio, view.law.size, seen) / inflate
+    return sum_of_weights(tail_of(policy), ratio, view.law.size, seen(MOST_SEEN)) / inflate
 
 
 def tail_of(policy: Policy) -> str:
