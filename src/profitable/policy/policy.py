@@ -20,7 +20,7 @@ from profitable.common.registry import register
 from profitable.common.types import FloatArray
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels.evidence import Rule
-from profitable.kernels.patience import Patience, first_time, first_times, patience_of
+from profitable.kernels.patience import LAST_ROUND, Patience, first_time, first_times, patience_of
 from profitable.model.category import Category
 from profitable.model.prior import Prior
 from profitable.model.view import View, bounded_view
@@ -159,7 +159,8 @@ class Deterministic(Policy, abstract=True):
 
     def patience(self, t: float) -> float:
         # Every decision asks for it, so that the check of a plain round number has to be quick.
-        return patience_of(self.c, self.inflate, float(t) if type(t) is int and t > 0 else check.positive("t", t))
+        plain = type(t) is int and 0 < t <= LAST_ROUND
+        return patience_of(self.c, self.inflate, float(t) if plain else check.positive("t", t))
 
     def next_round(self, evidence: float, now: int) -> int | None:
         return self.next_rounds(np.array([evidence]), now)[0]
