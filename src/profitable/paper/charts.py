@@ -109,7 +109,9 @@ def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyo
 def contest_figure(name: str, result: Result, curves: Sequence[Curve]) -> Figure:
     """The regret curves of the optimal policy and of the best of the paper's."""
     band = f"mean of {number(result.finished)} runs, with bands that cover the true mean in about 95 % of samples"
-    return Figure(name, f"Regret over time: {band}.", _regret_chart(result, curves, log=False))
+    chart = _regret_chart(result, curves, log=False)
+    chart["config"]["legend"]["columns"] = 2  # the names are long
+    return Figure(name, f"Regret over time: {band}.", chart)
 
 
 def gain_and_price_figure(contests: Sequence[dict[str, Any]]) -> list[Figure]:
