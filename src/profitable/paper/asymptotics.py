@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from profitable.errors import InputError
+from profitable.kernels.patience import LAST_ROUND
 from profitable.policy.policies import POLICIES
 from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
 from profitable.simulation.scenario import Scenario, unlucky_starts
@@ -14,7 +15,7 @@ from profitable.theory import bounds
 def has_closed_form(policy: str) -> bool:
     """Whether evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons)."""
     chosen = Policy.parse(policy)
-    plain = not isinstance(chosen, Deterministic) or chosen.c == 0.0
+    plain = chosen.draws or (isinstance(chosen, Deterministic) and chosen.c == 0.0)
     return plain and not isinstance(chosen, BoundedPolicy) and chosen.rule.logarithms >= 0.0
 
 
@@ -58,7 +59,7 @@ def unlucky_slope(scenario: Scenario, policy: str) -> float:
     >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)  # tau/(mu - tau) rounds, and each costs mu - tau
     1.0
     """
-    rates = unlucky_starts(scenario, Policy.parse(policy)).per_log_t
+    rates = unlucky_starts(scenario, Policy.parse(policy), horizon=LAST_ROUND).per_log_t
     return math.fsum(
         truth.loss * truth.clients.average * rate for truth, rate in zip(scenario.truths, rates, strict=True)
     )
