@@ -2,14 +2,15 @@
 
 import functools
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-PROGRAM = Path(__file__).parent.parent.parent / "benchmarks" / "free_boundary.py"
-specification = importlib.util.spec_from_file_location("free_boundary", PROGRAM)
+ROOT = Path(__file__).parent.parent.parent
+specification = importlib.util.spec_from_file_location("free_boundary", ROOT / "benchmarks" / "free_boundary.py")
 assert specification is not None
 assert specification.loader is not None
 free_boundary = importlib.util.module_from_spec(specification)
@@ -34,7 +35,7 @@ def test_more_nodes_change_nothing(discounted: bool) -> None:
 
 
 def test_near_the_end() -> None:
-    """0.6388 for a horizon (Chernoff and Ray 1965; Lai 1987), 1/sqrt(2) for a discount (Chang and Lai 1987)."""
+    """b is 0.63883 sqrt(s - 1) with a horizon, and sqrt((s - 1)/2) with a discount."""
     s = 1.0 + 1e-8
     slopes = [solve(discounted=discounted)(s) / np.sqrt(s - 1.0) for discounted in (False, True)]
     assert slopes == pytest.approx([0.63883, 0.707107], abs=1e-5)
@@ -67,3 +68,15 @@ def test_what_the_closed_form_loses() -> None:
     losses = (free_boundary.walk(s, rule).regret / free_boundary.walk(s).regret - 1.0)[s[1:] > 1.1]
     assert losses.min() > 0.0
     assert losses.max() < 2e-4
+
+
+def test_the_table_on_the_page() -> None:
+    page = (ROOT / "docs" / "optimal.md").read_text(encoding="utf-8").replace("−", "-")
+    rows = re.findall(r"^\| ([\d. ]+) \| ([\d.]+) \| ([\d.]+) % \| ([\d.]+) % \| \S+ % \| (\S+) \|$", page, re.M)
+    table = np.array([[float(cell.replace(" ", "")) for cell in row] for row in rows])
+    s, b = table[:, 0], solve()(table[:, 0])
+    assert len(s) == 10
+    np.testing.assert_allclose(table[:, 1], b, atol=5.1e-5)
+    np.testing.assert_allclose(table[:, 2], 100.0 * ndtr(-b), rtol=1e-5, atol=5.1e-4)
+    np.testing.assert_allclose(table[:, 3], 100.0 * free_boundary.closed_form(s), rtol=1e-5, atol=5.1e-4)
+    np.testing.assert_allclose(table[:, 4], free_boundary.as_boundary(free_boundary.closed_form)(s) - b, atol=5.1e-4)
