@@ -34,6 +34,7 @@ from scipy.special import ndtr, ndtri
 
 from profitable.common.figures import new_figure, save_figure
 from profitable.common.looks import BLUE, DASHED, GREEN, GREY, SHORT, VERMILION
+from profitable.kernels.patience import worth_finding_out
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
@@ -47,8 +48,7 @@ SHOWN = np.array([1.001, 1.01, 1.1, 1.3, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1e3, 
 
 def closed_form(s: np.ndarray) -> np.ndarray:
     """The P(profitable) below which `Optimal` stops, at risk 1."""
-    log = np.log(s)
-    return 2.0 / (s + 3.0 + 2.0 * np.sqrt(log * (1.0 + log)))
+    return np.exp(-np.vectorize(worth_finding_out)(s - 1.0, 1.0))
 
 
 def with_logarithm(s: np.ndarray) -> np.ndarray:
