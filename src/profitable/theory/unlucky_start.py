@@ -9,9 +9,10 @@ Patience log(inflate t) + c log log t makes it rate/(w (log w)^c), where the rat
 inflate.  For any c > 0 the mean then grows more slowly than log t.  A prior counts as clients who were seen already:
 then the sum is never small, and there are no such waits.
 
-A policy that looks ahead rejects after N of the clients while e^(-evidence) is below about 2 risk N/M, where M are to
-come.  If it expects kappa times the past, the wait is as above, with 2 risk times the accepted rounds as a factor, and
-divided by kappa.  With a horizon or a discount, the category is lost for good with that probability.
+A policy that looks ahead rejects after N clients while e^(-evidence) is below about 2 risk N/M, where M are to come.
+N/M is taken as if every round had brought the average number of clients.  If the policy expects kappa times the past,
+the wait is as above, with 2 risk times the accepted rounds as a factor, and divided by kappa.  With a horizon or a
+discount, the category is lost for good with that probability.
 """
 
 import math
