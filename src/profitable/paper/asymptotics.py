@@ -13,7 +13,10 @@ from profitable.theory import bounds
 
 
 def has_closed_form(policy: str) -> bool:
-    """Whether evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons)."""
+    """Whether N d + k log N = log t for the N clients seen by t, with the k of the evidence alone.
+
+    So it is for patience log t, and for Thompson sampling (docs/mathematics.md, long horizons).
+    """
     chosen = Policy.parse(policy)
     plain = chosen.draws or (isinstance(chosen, Deterministic) and chosen.c == 0.0)
     return plain and not isinstance(chosen, BoundedPolicy) and chosen.rule.logarithms >= 0.0
@@ -42,12 +45,17 @@ def expected_slope(scenario: Scenario, policy: str, start: float, end: float) ->
         raise InputError("policy", policy, "has no closed form here", f"choose from {known}")
     chosen = Policy.parse(policy)
     inflate = chosen.inflate if isinstance(chosen, Deterministic) else 1.0
+    return slope_of_clients(scenario, chosen.rule.logarithms, inflate * start, inflate * end)
+
+
+def slope_of_clients(scenario: Scenario, logarithms: float, start: float, end: float) -> float:
+    """Regret of the unprofitable categories per log t between two times, if N d + k log N = log t at each."""
     slope = 0.0
     for truth in scenario.truths:
         if truth.profitable or truth.loss == 0.0:
             continue
         nats = bounds.information(truth.category.family, truth.mean, truth.category.threshold)
-        late, early = (clients_by(nats, chosen.rule.logarithms, math.log(inflate * t)) for t in (end, start))
+        late, early = (clients_by(nats, logarithms, math.log(t)) for t in (end, start))
         slope += truth.loss * (late - early) / (math.log(end) - math.log(start))
     return slope
 
