@@ -18,7 +18,8 @@ def agent_of(policy: str, *names: str, **options: object) -> pb.Agent:
 def least(known: float, to_come: float, risk: float = 1.0) -> float:
     """Patience, from the formula on the page."""
     s = 1.0 + to_come / known
-    return max(math.log(2), math.log((s + 3.0 + 2.6 * math.log(s)) / 2.0 / risk))
+    added = 2.0 * math.sqrt(math.log(s) * (1.0 + math.log(s)))
+    return max(math.log(2), math.log((s + 3.0 + added) / 2.0 / risk))
 
 
 def test_the_clients_of_a_round_are_counted() -> None:
@@ -62,8 +63,8 @@ def test_looking_does_not_count() -> None:
 def test_without_data_it_accepts_and_a_prior_decides_by_itself() -> None:
     doubt = pb.Prior.beta(3, 8)  # P(mean >= 0.5) = 0.0547, like ten clients
     for policy, accepted in (
-        ("optimal:horizon=1000", True),  # worth testing down to 2/(101 + 3 + 2.6 log 101) = 0.017
-        ("optimal:horizon=20", False),  # 2/(3 + 3 + 2.6 log 3) = 0.226
+        ("optimal:horizon=1000", True),  # worth testing down to 2/(101 + 3 + 2 sqrt(4.615 * 5.615)) = 0.018
+        ("optimal:horizon=20", False),  # 2/(3 + 3 + 2 sqrt(1.099 * 2.099)) = 0.221
         ("optimal:horizon=20,clients=50", True),
         ("optimal:discount=0.9", False),
         ("optimal", False),  # nothing has passed, so nothing is expected
@@ -99,7 +100,7 @@ def test_what_it_says() -> None:
     agent.decide()
     agent.observe("a", [0, 0, 0, 0, 1])
     verdict = agent.decide()["a"]
-    chance, down_to = math.exp(-verdict.evidence), 2.0 / (1000 + 3 + 2.6 * math.log(1000))
+    chance, down_to = math.exp(-verdict.evidence), 2.0 / (1000 + 3 + 2.0 * math.sqrt(6.90776 * 7.90776))
     assert verdict.reason == (
         f"accepted: P(profitable) is {100 * chance:.2g} %; with about 5 000 clients still to come it is worth testing "
         f"down to {100 * down_to:.2g} %"

@@ -35,7 +35,7 @@ every_future = pytest.mark.parametrize("patience", FUTURES.values(), ids=FUTURES
 def least_chance(known: float, to_come: float, risk: float) -> float:
     """The smallest P(profitable) that is worth testing, as the page on the optimal policy writes it."""
     s = 1.0 + to_come / known
-    return min(0.5, risk * 2.0 / (s + 3.0 + 2.6 * math.log(s)))
+    return min(0.5, risk * 2.0 / (s + 3.0 + 2.0 * math.sqrt(math.log(s) * (1.0 + math.log(s)))))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from profitable.errors import InputError
+from profitable.kernels.patience import LAST_ROUND
 from profitable.policy.policies import POLICIES
 from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
 from profitable.simulation.scenario import Scenario, unlucky_starts
@@ -66,7 +67,7 @@ def unlucky_slope(scenario: Scenario, policy: str) -> float:
     >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)  # tau/(mu - tau) rounds, and each costs mu - tau
     1.0
     """
-    rates = unlucky_starts(scenario, Policy.parse(policy)).per_log_t
+    rates = unlucky_starts(scenario, Policy.parse(policy), horizon=LAST_ROUND).per_log_t
     return math.fsum(
         truth.loss * truth.clients.average * rate for truth, rate in zip(scenario.truths, rates, strict=True)
     )

@@ -109,7 +109,7 @@ class Policy(ABC):
 
         >>> from profitable import KLUCB, Optimal
         >>> round(KLUCB().patience(100), 3), round(Optimal(horizon=1_000).patience(100, known=100), 3)
-        (4.605, 2.251)
+        (4.605, 2.225)
         """
         return patience_at(self.terms, check.not_negative("t", t), *self._numbers(known, per_round))
 
