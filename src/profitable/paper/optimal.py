@@ -21,6 +21,7 @@ from profitable.paper.contest import (
     against,
     below,
     contests,
+    plain,
     share_text,
 )
 from profitable.paper.experiment import OPTIMAL_LONG, load
@@ -180,7 +181,9 @@ def _cost_of_horizons(found: Sequence[Contest]) -> list[str]:
         behind = [each.name for each in beside if below(each.four[0].mean, each.score(policy).mean) > SURE]
         text = f"{subject} changes the mean regret by {_span(changes)}"
         if beside:
-            text += f"; it is still below that of the best of the four in {len(ahead)} of {len(beside)} experiments"
+            text += (
+                f"; by 4 standard errors it is below the best of the four in {len(ahead)} of {len(beside)} experiments"
+            )
             text += f", and above it in {', '.join(behind)}" if behind else ""
         said.append(f"{text}.")
     return said
@@ -213,25 +216,24 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
     for curve in told:
         horizon = _horizon_of(curve)
         four = [_at(beside[0].curve(policy), horizon) for policy in KNOWING] if beside else []
-        row = [horizon_text(horizon), plus_minus(*_at(curve, horizon)), plus_minus(*_at(curve, horizon, "profitable"))]
-        value: dict[str, Any] = {"horizon": horizon, "regret": _at(curve, horizon), "anytime": _at(anytime, horizon)}
-        if before is None:
-            row += ["", ""]
-        else:
+        regret, lost, free = _at(curve, horizon), _at(curve, horizon, "profitable"), _at(anytime, horizon)
+        value: dict[str, Any] = {"horizon": horizon, "regret": plain(regret), "anytime": plain(free)}
+        slopes = ["", "", ""]
+        if before is not None:
             early = _horizon_of(before)
             slope = slope_from((before, early), (curve, horizon), "unprofitable")
-            free = slope_from((anytime, early), (anytime, horizon), "unprofitable")
+            free_slope = slope_from((anytime, early), (anytime, horizon), "unprofitable")
             form = slope_of_clients(scenario, LOGARITHMS, early, horizon)
-            row += [f"{plus_minus(*slope)} ({slope[0] / constant:.2f})", f"{form:.4g} ({form / constant:.2f})"]
-            value |= {"slope": slope, "anytime_slope": free, "closed_form": form}
-        row.append(plus_minus(*_at(anytime, horizon)))
-        row.append("" if before is None else f"{plus_minus(*value['anytime_slope'])}")
-        row.append(plus_minus(*min(four)) if four else "-")
-        rows.append(row)
+            value |= {"slope": plain(slope), "anytime_slope": plain(free_slope), "closed_form": form}
+            over = [f"{plus_minus(*each)} ({each[0] / constant:.2f})" for each in (slope, free_slope)]
+            slopes = [over[0], f"{form:.4g} ({form / constant:.2f})", over[1]]
+        best = plus_minus(*min(four)) if four else "-"
+        texts = [plus_minus(*each) for each in (regret, lost, free)]
+        rows.append([horizon_text(horizon), *texts[:2], *slopes[:2], texts[2], slopes[2], best])
         values.append(value)
         before = curve
     headers = ["T", "regret", "of it from profitable categories", "slope (÷ bound)", "closed form (÷ bound)"]
-    headers += ["optimal", "its slope", "best of the four"]
+    headers += ["optimal", "its slope (÷ bound)", "best of the four"]
     return {
         "headers": headers,
         "rows": rows,
