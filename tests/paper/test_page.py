@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from profitable import simulate
-from profitable.paper.experiment import NAMES, load
+from profitable.common.text_tables import number
+from profitable.paper.experiment import NAMES, PAPER, load
 from profitable.paper.finding import final
 from profitable.version import VERSION
 
@@ -57,6 +58,24 @@ def test_what_is_around_the_report_stays(tmp_path: Path, monkeypatch: pytest.Mon
         renew_paper.renew(results)
         assert page.read_text() == f"head\n{renew_paper.BEGIN}\nnew\n![A.](paper/a.svg)\n\n{renew_paper.END}tail\n"
     assert (tmp_path / "paper" / "a.svg").exists()
+
+
+def short(cell: str) -> str:
+    """A cell of the page's table without its error, with three digits: "42.04 ± 0.31 †" is 42."""
+    value = re.split(r" [±(%†]", cell)[0].replace(" ", "")
+    return number(float(f"{float(value):.3g}"))
+
+
+def test_the_readme_has_the_numbers_of_the_page() -> None:
+    """Mean, 99 % quantile and lost runs of the best of the four and of the three forms."""
+    table = PAGE.partition("### The optimal policy in numbers\n")[2].strip().partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    for name in PAPER:
+        mine = [row for row in rows if row[0] == name]
+        cells = [f"{short(row[2])}; {short(row[4])}; {short(row[6])} %" for row in (mine[0], *mine[4:7])]
+        assert [row[1] for row in mine[4:7]] == ["optimal:horizon", "optimal:horizon,risk=0.3", "optimal"]
+        assert f"| {mine[0][1]}: {' | '.join(cells)} |" in readme
 
 
 def test_no_picture_is_left_over() -> None:

@@ -65,22 +65,22 @@ def _ratios(score: Score, contest: Contest) -> dict[str, float | None]:
     return {"regret_ratio": score.mean[0] / best.mean[0], "quantile_ratio": score.tail[0] / safest.tail[0]}
 
 
-def reading(contest: Contest) -> str:
-    """Gain and price of three forms in one experiment, in sentences made from the numbers."""
-    scores = {policy: contest.score(policy) for policy in (TOLD, CAREFUL, ANYTIME)}
-    subjects = (f"`{TOLD}`", "With `risk=0.3` it", f"Without a horizon, `{ANYTIME}`")
-    sentences: list[str] = []
-    for who, score in zip(subjects, scores.values(), strict=True):
-        gain, price = (
-            f"{who} loses {score.mean_text} on average",
-            f"one run in a hundred loses more than {score.tail_text}",
-        )
-        if contest.four:
-            best = contest.four[0]
-            gain += f", {_less_or_more(score.mean, best.mean)} than `{best.policy}`, the best of the four"
-            price += f", {_place(score, contest)}"
-        sentences.append(f"{gain}; {price}; {share_text(score.lost)} of the runs lose a profitable category.")
-    return " ".join([*sentences, *_of_four(contest)])
+def reading(contest: Contest) -> list[str]:
+    """Gain and price of three forms in one experiment, and the worst runs of the four, in sentences."""
+    subjects = {TOLD: f"`{TOLD}`", CAREFUL: "With `risk=0.3` it", ANYTIME: f"Without a horizon, `{ANYTIME}`"}
+    return [*(_gain_and_price(contest, contest.score(each), who) for each, who in subjects.items()), *_of_four(contest)]
+
+
+def _gain_and_price(contest: Contest, score: Score, who: str) -> str:
+    gain, price = score.mean_text, score.tail_text
+    if contest.four:
+        best = contest.four[0]
+        gain += f", {_less_or_more(score.mean, best.mean)} than `{best.policy}`, the best of the four"
+        price += f", {_place(score, contest)}"
+    return (
+        f"{who} loses {gain}. One run in a hundred loses more than {price}. "
+        f"{share_text(score.lost)} of the runs lose a profitable category."
+    )
 
 
 def _of_four(contest: Contest) -> list[str]:
@@ -90,7 +90,7 @@ def _of_four(contest: Contest) -> list[str]:
     tails = " to ".join(number(float(f"{each.tail[0]:.3g}")) for each in (contest.tails[0], contest.tails[-1]))
     shares = [100.0 * each.lost[0] for each in contest.four]
     lost = f"{number(min(shares))} to {number(max(shares))} %" if max(shares) > 0.0 else "0 %"
-    return [f"(The four: one run in a hundred loses more than {tails}; {lost} of the runs lose a profitable category.)"]
+    return [f"The four: one run in a hundred loses more than {tails}. {lost} of the runs lose a profitable category."]
 
 
 def _less_or_more(mine: Estimate, other: Estimate) -> str:
@@ -231,7 +231,7 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
         values.append(value)
         before = curve
     headers = ["T", "regret", "of it from profitable categories", "slope (÷ bound)", "closed form (÷ bound)"]
-    headers += ["`optimal`", "its slope", "best of the four"]
+    headers += ["optimal", "its slope", "best of the four"]
     return {
         "headers": headers,
         "rows": rows,
