@@ -20,7 +20,7 @@ from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
-from profitable.kernels.agent_table import SNAPSHOT, Row
+from profitable.kernels.agent_table import Row
 from profitable.kernels.patience import LAST_ROUND
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
@@ -28,6 +28,7 @@ from profitable.policy.policies import Policy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+NO_DRAWS: FloatArray = np.empty(0)
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
@@ -74,11 +75,10 @@ class Agent:
         ledger.add(given)
         self._begin(ledger, ExponentialStream(seed))
 
-    def _begin(self, ledger: Ledger, stream: ExponentialStream, round: int = 0, paused: Iterable[int] = ()) -> None:
+    def _begin(self, ledger: Ledger, stream: ExponentialStream, round: int = 0) -> None:
         self._ledger = ledger
         self._stream = stream
         self._round = round
-        self._paused = frozenset(paused)
         self._lock = threading.RLock()
 
     # ------------------------------------------------------------------------------------------ looking
@@ -154,10 +154,11 @@ class Agent:
             "mean": ledger.categories.means(chosen, table[Row.CLIENTS], table[Row.TOTAL]),
             "evidence": table[Row.EVIDENCE].tolist(),
             "waiting": table[Row.WAITING].astype(np.int64).tolist(),
+            "rounds": table[Row.ROUNDS].astype(np.int64).tolist(),
             "revenue": revenue.tolist(),
             "cost": cost.tolist(),
             "profit": (revenue - cost).tolist(),
-            "paused": [k in self._paused for k in chosen.tolist()],
+            "paused": (table[Row.PAUSED] != 0.0).tolist(),
         }
 
     @alone
@@ -175,35 +176,25 @@ class Agent:
         """Decide the next round, about all categories or about the `available` ones only."""
         with self._lock:
             ledger, decided = self._ledger, self._round
-            policy = ledger.categories.policy
             positions = None if available is None else ledger.categories.select(available)
             if decided >= LAST_ROUND:
                 raise InputError("round", decided, "is the last that can be counted", "start a new agent")
-            if decided == 0:
-                limits: float | FloatArray = np.inf
-            elif policy.draws:
-                limits = self._stream.take(len(ledger) if positions is None else positions.size)
-            else:
-                limits = policy.patience(decided)
-            decision = self._decision(positions, limits)
+            draws = NO_DRAWS
+            if decided and ledger.categories.policy.draws:
+                draws = self._stream.take(len(ledger) if positions is None else positions.size)
+            decision = self._decision(ledger.decide(decided, draws, positions), positions)
             self._round = decided + 1
             return decision
 
-    def _decision(self, positions: IntArray | None, limits: float | FloatArray) -> Decision:
-        ledger = self._ledger
-        if positions is None:
-            table = ledger.snapshot()
-            values = None if ledger.values is None else ledger.values.copy()
-        else:
-            table = ledger.table[:SNAPSHOT, positions]
-            chosen: list[int] = positions.tolist()
-            values = None if ledger.values is None else [ledger.values[k] for k in chosen]
-        return Decision(self._round + 1, ledger.categories, table, limits, positions, self._paused, values)
+    def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
+        ledger, values = self._ledger, None
+        if ledger.values is not None:
+            values = [ledger.values[k] for k in (range(len(ledger)) if positions is None else positions.tolist())]
+        return Decision(self._round + 1, ledger.categories, table, positions, values)
 
     def _preview(self, positions: IntArray | None = None) -> Decision:
         """The next round's decision as far as it is known: a policy that draws has not drawn yet."""
-        unknown = self._round == 0 or self.policy.draws
-        return self._decision(positions, np.inf if unknown else self.policy.patience(self._round))
+        return self._decision(self._ledger.preview(self._round, positions), positions)
 
     @alone
     def explain(self, name: str) -> str:
@@ -212,7 +203,8 @@ class Agent:
         k = ledger.categories.position(name)
         verdict = self._preview(np.array([k]))[name]
         memory = 0 if ledger.values is None else ledger.values[k].nbytes
-        return explanation(self.category(name), self.policy, self[name], verdict, self._round + 1, memory)
+        per_round = ledger.per_round(k)
+        return explanation(self.category(name), self.policy, self[name], verdict, self._round + 1, memory, per_round)
 
     @alone
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
@@ -322,7 +314,6 @@ class Agent:
             raise InputError("category", name, "is the only one", "add another category before you remove it")
         standing = self._standing(k)
         self._ledger.drop(k)
-        self._paused = frozenset(paused - (paused > k) for paused in self._paused if paused != k)
         return standing
 
     @alone
@@ -352,12 +343,12 @@ class Agent:
     @alone
     def pause(self, name: str) -> None:
         """Do not accept a category until it is resumed; outcomes still count."""
-        self._paused |= {self._ledger.categories.position(name)}
+        self._ledger.table[Row.PAUSED, self._ledger.categories.position(name)] = 1.0
 
     @alone
     def resume(self, name: str) -> None:
         """Let a paused category be accepted again."""
-        self._paused -= {self._ledger.categories.position(name)}
+        self._ledger.table[Row.PAUSED, self._ledger.categories.position(name)] = 0.0
 
     # ------------------------------------------------------------------------------------------ keeping
 

@@ -55,6 +55,7 @@ class Categories:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        self.terms: FloatArray = np.array(policy.terms, dtype=np.float64)
         self.names: list[str] = []
         self.positions: dict[str, int] = {}
         self.kinds: dict[Kind, int] = {}
@@ -166,6 +167,10 @@ class Categories:
         numbers: list[int] = np.unique(which).tolist()
         for number in numbers:
             yield self.views[number], which == number
+
+    def imaginary(self, positions: IntArray) -> FloatArray:
+        """The imaginary clients of the priors of some categories, [M]."""
+        return np.array([view.prior_clients for view in self.views])[self.which()[positions]]
 
     def means(self, positions: IntArray, clients: FloatArray, totals: FloatArray) -> list[float | None]:
         """The mean rewards of some categories, as their views see them; None without clients, [M]."""

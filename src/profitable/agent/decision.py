@@ -21,7 +21,7 @@ from profitable.model.posterior import Posterior
 from profitable.policy.policies import Policy
 from profitable.policy.policy import ONE_BY_ONE
 
-EVIDENCE = int(Row.EVIDENCE)  # looked up in every decision
+EVIDENCE, PATIENCE, PAUSED = int(Row.EVIDENCE), int(Row.PATIENCE), int(Row.PAUSED)  # looked up in every decision
 
 
 class Decision:
@@ -32,30 +32,22 @@ class Decision:
     many categories.
     """
 
-    __slots__ = ("_categories", "_limits", "_mask", "_paused", "_positions", "_round", "_table", "_values")
+    __slots__ = ("_categories", "_mask", "_positions", "_round", "_table", "_values")
 
     def __init__(
         self,
         round: int,
         categories: Categories,
         table: FloatArray,
-        limits: float | FloatArray,
         positions: IntArray | None,
-        paused: frozenset[int],
         values: list[DistinctRewards] | None,
     ) -> None:
         self._round = round
         self._categories = categories
         self._table = table
-        self._limits = limits
         self._positions = positions
-        self._paused = paused
         self._values = values
         self._mask: BoolArray | None = None
-
-    def _paused_mask(self) -> BoolArray:
-        positions = np.arange(len(self)) if self._positions is None else self._positions
-        return np.isin(positions, list(self._paused))
 
     @property
     def round(self) -> int:
@@ -66,9 +58,12 @@ class Decision:
     def accepted_mask(self) -> BoolArray:
         """Whether each category is accepted, [M]."""
         if self._mask is None:
-            mask: BoolArray = np.less_equal(self._table[EVIDENCE], self._limits)
-            self._mask = mask & ~self._paused_mask() if self._paused else mask
-            self._mask.setflags(write=False)
+            mask: BoolArray = np.less_equal(self._table[EVIDENCE], self._table[PATIENCE])
+            paused = self._table[PAUSED]
+            if paused.any():
+                mask &= paused == 0.0
+            mask.setflags(write=False)
+            self._mask = mask
         return self._mask
 
     @property
@@ -106,15 +101,16 @@ class Decision:
 
     @property
     def patience(self) -> FloatArray:
-        """Patience with each category, in nats, [M]; infinite in round 1."""
-        return np.broadcast_to(np.asarray(self._limits, dtype=np.float64), (len(self),))
+        """Patience with each category, in nats, [M]; infinite where nothing is known, as in round 1."""
+        row = self._table[PATIENCE]
+        row.setflags(write=False)
+        return row
 
     @property
     def propensity(self) -> FloatArray:
         """Probability with which each category is accepted in this round, [M]: 0 or 1, except for Thompson sampling."""
         if self.policy.draws and self.round > 1:
-            probability = np.exp(-self._table[EVIDENCE])
-            return np.where(self._paused_mask(), 0.0, probability) if self._paused else probability
+            return np.where(self._table[PAUSED] == 0.0, np.exp(-self._table[EVIDENCE]), 0.0)
         return self.accepted_mask.astype(np.float64)
 
     def accepts(self, name: str) -> bool:
@@ -126,16 +122,9 @@ class Decision:
         True
         """
         k = self._categories.positions.get(name) if isinstance(name, str) else None
-        if k is None or self._positions is not None or self._paused or k >= len(self):
-            return self._accepts(self._require(name))
-        return bool(self._table[EVIDENCE, k] <= self._limit(k))
-
-    def _accepts(self, column: int) -> bool:
-        paused = self._paused and (column if self._positions is None else self._positions[column]) in self._paused
-        return bool(self._table[EVIDENCE, column] <= self._limit(column)) and not paused
-
-    def _limit(self, column: int) -> float:
-        return float(self._limits[column]) if isinstance(self._limits, np.ndarray) else self._limits
+        column = k if k is not None and self._positions is None and k < len(self) else self._require(name)
+        table = self._table
+        return bool(table[EVIDENCE, column] <= table[PATIENCE, column] and table[PAUSED, column] == 0.0)
 
     def __len__(self) -> int:
         return self._table.shape[1]
@@ -201,7 +190,7 @@ class Decision:
         positions = np.arange(len(self))[chosen] if self._positions is None else self._positions[chosen]
         evidence, patience = table[EVIDENCE], self.patience[chosen]
         tolerated = evidence <= patience
-        paused = np.isin(positions, list(self._paused)) if self._paused else np.zeros(positions.size, dtype=bool)
+        paused = table[PAUSED] != 0.0
         threshold = table[Row.THRESHOLD]
         shown = self._indices(chosen, positions)
         # Where rounding would make the index disagree with the decision, the decision is right.
@@ -210,8 +199,10 @@ class Decision:
         propensity = np.where(paused, 0.0, np.exp(-evidence) if draws else tolerated.astype(np.float64))
         waits = np.flatnonzero(~tolerated & ~paused)
         next_round: list[int | None] = [None] * positions.size
-        for place, found in zip(waits.tolist(), self.policy.next_rounds(evidence[waits], self.round), strict=True):
-            next_round[place] = found
+        known = table[Row.CLIENTS] + self._categories.imaginary(positions)
+        found = self.policy.next_rounds(evidence[waits], self.round, known[waits], table[Row.PER_ROUND, waits])
+        for place, each in zip(waits.tolist(), found, strict=True):
+            next_round[place] = each
         names = self._categories.names
         columns: dict[str, list[Any]] = {
             "name": [names[k] for k in positions.tolist()],
@@ -228,7 +219,8 @@ class Decision:
         }
         needed = ("accepted", "evidence", "patience", "clients", "propensity", "next_round")
         why = Reasons(self.policy, self.round).why
-        columns["reason"] = list(map(why, *(columns[key] for key in needed), paused.tolist()))
+        per_round = table[Row.PER_ROUND].tolist()
+        columns["reason"] = list(map(why, *(columns[key] for key in needed), per_round, paused.tolist()))
         return columns
 
     def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:

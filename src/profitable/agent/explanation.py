@@ -1,8 +1,9 @@
 """What the agent knows about one category: as numbers (`Standing`) and in words (`explanation`)."""
 
+import math
 from dataclasses import dataclass
 
-from profitable.agent.verdict import Verdict
+from profitable.agent.verdict import Verdict, prospect
 from profitable.common.text_tables import money, number
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
@@ -10,7 +11,10 @@ from profitable.policy.policies import Policy
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the agent knows about one category: `revenue`, `cost` and `profit` are in money."""
+    """What the agent knows about one category.
+
+    `rounds` is how many decisions accepted it; `revenue`, `cost` and `profit` are in money.
+    """
 
     name: str
     threshold: float
@@ -18,6 +22,7 @@ class Standing:
     mean: float | None
     evidence: float
     waiting: int
+    rounds: int
     revenue: float
     cost: float
     paused: bool
@@ -29,9 +34,18 @@ class Standing:
 
 
 def explanation(
-    category: Category, policy: Policy, standing: Standing, verdict: Verdict, round: int, memory: int
+    category: Category,
+    policy: Policy,
+    standing: Standing,
+    verdict: Verdict,
+    round: int,
+    memory: int,
+    per_round: float | None,
 ) -> str:
-    """A text: what was seen, how strongly it speaks against the category, what `round` would decide, and the money."""
+    """A text: what was seen, how strongly it speaks against the category, what `round` would decide, and the money.
+
+    `per_round` is how many clients a round brings, None if that is not known yet.
+    """
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {number(category.threshold)}."]
     if category.amount is not None:
         worth, price = money(category.worth), money(category.price)
@@ -47,6 +61,12 @@ def explanation(
     if memory:
         lines.append(f"Remembers {number(memory // 16)} distinct rewards ({number(memory)} bytes).")
     lines.append(f"Evidence against it: {number(standing.evidence)} nats.")
+    if policy.outlook(round - 1, 1.0):
+        known = "not known yet, 1 is assumed" if per_round is None else number(per_round)
+        lines.append(f"Clients in a round: {known}.")
+        if verdict.patience < math.inf:
+            facts = prospect(policy, round - 1, standing.evidence, verdict.patience, per_round or 1.0)
+            lines.append(f"{facts}.")
     lines.append(f"Round {number(round)}: {_outlook(policy, standing, verdict, round)}.")
     profit, received, paid = map(money, (standing.profit, standing.revenue, standing.cost))
     lines.append(f"Profit so far: {profit} (received {received}, paid {paid}).")
@@ -56,7 +76,7 @@ def explanation(
 def _outlook(policy: Policy, standing: Standing, verdict: Verdict, round: int) -> str:
     if standing.paused:
         return "paused, not accepted until it is resumed"
-    if round == 1:
+    if round == 1 and verdict.patience == math.inf:
         return "accepted, as every category is in the first round"
     if policy.draws:
         return f"accepted with probability {number(verdict.propensity)}"

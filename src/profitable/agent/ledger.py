@@ -30,6 +30,7 @@ class Ledger:
         self._table: FloatArray = np.zeros((len(Row), 0))
         self._size = 0
         self._snapshot: FloatArray | None = None
+        self._everyone: IntArray = np.empty(0, dtype=np.int64)
         self.values: list[DistinctRewards] | None = [] if categories.policy.rule.needs_values else None
         self._grow()
 
@@ -45,11 +46,30 @@ class Ledger:
         """The numbers of one category."""
         return self._table[:, k].tolist()
 
-    def snapshot(self) -> FloatArray:
-        """A copy of the part of the table that a decision keeps."""
+    def decide(self, t: int, draws: FloatArray, positions: IntArray | None) -> FloatArray:
+        """Decide round t + 1 about all categories or some: returns a copy of the part of the table that decisions keep.
+
+        Each category is accepted if its evidence is at most its patience and it is not paused.
+        """
         if self._snapshot is None:
             self._snapshot = self._table[:SNAPSHOT, : self._size]
-        return self._snapshot.copy()
+            self._everyone = np.arange(self._size)
+        chosen = self._everyone if positions is None else positions
+        agent_table.decide(self._table, chosen, self.categories.terms, float(t), draws, 1.0)
+        return self._snapshot.copy() if positions is None else self._snapshot[:, positions]
+
+    def preview(self, t: int, positions: IntArray | None) -> FloatArray:
+        """What `decide` would return as far as it is known: no draw is made, and nothing changes."""
+        table: FloatArray = self.table.copy() if positions is None else self.table[:, positions]
+        agent_table.decide(table, np.arange(len(table[0])), self.categories.terms, float(t), np.empty(0), 0.0)
+        return table[:SNAPSHOT]
+
+    def per_round(self, k: int) -> float | None:
+        """How many clients a round brings: as the policy says, or as counted so far; None if neither is known."""
+        clients, waiting, earlier, rounds = self._table[[Row.CLIENTS, Row.WAITING, Row.EARLIER, Row.ROUNDS], k].tolist()
+        given = self.categories.policy.terms.clients
+        came = clients + waiting - earlier
+        return given or (came / rounds if came > 0.0 and rounds > 0.0 else None)
 
     def __getstate__(self) -> dict[str, object]:
         """The state of a copy or a pickle.  `_snapshot` is left out, because it is a view of this ledger's table."""
@@ -216,6 +236,7 @@ class Ledger:
         for view, chosen in categories.by_view(positions):
             places = positions[chosen]
             table[Row.TARGET, places] = view.statistic.of_means(table[Row.THRESHOLD, places])
+            table[Row.IMAGINARY, places] = view.prior_clients
             known |= chosen & view.has_prior
         table[Row.EVIDENCE, positions[~known]] = 0.0
         seen = positions[known]

@@ -26,6 +26,7 @@ from profitable.agent.state_record import (
     AGENT_FORMAT,
     AGENT_FORMAT_VERSION,
     COUNT_ROWS,
+    ROUND_ROWS,
     SUM_ROWS,
     Columns,
     Header,
@@ -44,6 +45,7 @@ from profitable.model.family import Family
 from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 
+ROUNDS_COUNTED = 3  # the first format with the rounds that accepted a category
 BACKUP = "restore the file from a backup"
 
 
@@ -84,9 +86,10 @@ def record_of(agent: Agent) -> StateRecord:
         "threshold": table[Row.THRESHOLD].tolist(),
         "worth": table[Row.WORTH].tolist() if (table[Row.WORTH] != 1.0).any() else None,
         "amount": amounts if any(amount is not None for amount in amounts) else None,
-        "paused": [k in agent._paused for k in range(len(agent))] if agent._paused else None,
+        "paused": (table[Row.PAUSED] != 0.0).tolist() if table[Row.PAUSED].any() else None,
     }
-    columns |= {key: table[row].astype(np.int64).tolist() for key, row in COUNT_ROWS.items() if table[row].any()}
+    counts = {**COUNT_ROWS, **ROUND_ROWS}
+    columns |= {key: table[row].astype(np.int64).tolist() for key, row in counts.items() if table[row].any()}
     columns |= {key: table[row].tolist() for key, row in SUM_ROWS.items() if table[row].any()}
     if ledger.values is not None:
         columns["sample"] = [
@@ -202,8 +205,13 @@ def restore(record: StateRecord) -> Agent:
     table[Row.WORTH] = columns.column("worth", 1.0)
     amounts = np.array(columns.column("amount", None), dtype=np.float64)
     table[Row.PRICE] = np.where(np.isnan(amounts), table[Row.THRESHOLD] * table[Row.WORTH], amounts)
-    for name, row in {**COUNT_ROWS, **SUM_ROWS}.items():
+    table[Row.PAUSED] = columns.column("paused", False)
+    for name, row in {**COUNT_ROWS, **ROUND_ROWS, **SUM_ROWS}.items():
         table[row] = columns.column(name, 0)
+    if record.format_version < ROUNDS_COUNTED:
+        table[Row.EARLIER] = table[Row.CLIENTS] + table[Row.WAITING]
+    if (table[Row.ROUNDS] > record.round).any():
+        raise BrokenStateError("rounds", int(table[Row.ROUNDS].max()), f"are more than {record.round}", BACKUP)
     if ledger.values is not None:
         if columns.sample is None:
             raise BrokenStateError("sample", None, "is missing", BACKUP)
@@ -213,8 +221,7 @@ def restore(record: StateRecord) -> Agent:
     _check(ledger)
     ledger.renew(np.arange(len(ledger)))
     agent = Agent.__new__(Agent)
-    paused = np.flatnonzero(columns.column("paused", False)).tolist()
-    agent._begin(ledger, _stream(record), round=record.round, paused=paused)
+    agent._begin(ledger, _stream(record), round=record.round)
     return agent
 
 

@@ -1,7 +1,8 @@
 """The agent's file as pydantic models: what is read is checked strictly, and so is what is written.
 
-Format 2 has columns: one list for each quantity, in the order of the categories.  Categories that are alike share a
-kind.  A column that is left out has its default for everybody.
+The file has columns: one list for each quantity, in the order of the categories.  Categories that are alike share a
+kind.  A column that is left out has its default for everybody.  Format 2 did not count the rounds that accepted a
+category (`rounds`), so all its clients are from before they were counted (`earlier`).
 """
 
 from typing import Annotated, Any, Literal
@@ -13,7 +14,7 @@ from profitable.kernels.patience import LAST_ROUND
 from profitable.model.prior import Kind
 
 AGENT_FORMAT = "profitable-agent"
-AGENT_FORMAT_VERSION = 2
+AGENT_FORMAT_VERSION = 3
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -21,6 +22,7 @@ Count = Annotated[int, Field(ge=0, le=10**15)]
 Round = Annotated[int, Field(ge=0, le=LAST_ROUND)]
 
 COUNT_ROWS = {"clients": Row.CLIENTS, "waiting": Row.WAITING}
+ROUND_ROWS = {"rounds": Row.ROUNDS, "earlier": Row.EARLIER}  # not in the formats 1 and 2
 SUM_ROWS = {
     "total": Row.TOTAL,
     "carry": Row.CARRY,
@@ -90,6 +92,8 @@ class Columns(Record):
     paused: list[bool] | None = None
     clients: list[Count] | None = None
     waiting: list[Count] | None = None
+    rounds: list[Round] | None = None
+    earlier: list[Annotated[int, Field(ge=0, le=2 * 10**15)]] | None = None
     total: list[Finite] | None = None
     carry: list[Finite] | None = None
     squares: list[NotNegative] | None = None
@@ -108,7 +112,7 @@ class StateRecord(Record):
     """The whole file but for its checksum."""
 
     format: Literal["profitable-agent"]
-    format_version: Literal[2]
+    format_version: Literal[2, 3]
     package_version: str
     policy: str
     policy_prior: PriorRecord | None = None

@@ -21,7 +21,8 @@ from profitable.policy.policies import Policy
 
 TERM_ROWS = [Row.THRESHOLD, Row.WORTH, Row.PRICE]
 SQUARES = [Row.SQUARES, Row.SQUARES_CARRY]
-KEPT = [*TERM_ROWS, Row.CLIENTS, Row.TOTAL, Row.CARRY, Row.WAITING, Row.REVENUE, Row.COST]
+COUNTS = [Row.CLIENTS, Row.WAITING, Row.PAUSED, Row.ROUNDS, Row.EARLIER]
+KEPT = [*TERM_ROWS, *COUNTS, Row.TOTAL, Row.CARRY, Row.REVENUE, Row.COST]
 
 
 def transfer(old: Ledger, policy: Policy) -> Ledger:

@@ -76,7 +76,8 @@ class Reasons:
     """Says in words why categories were accepted or skipped in one round."""
 
     def __init__(self, policy: Policy, round: int) -> None:
-        self._first = round == 1
+        self._policy = policy
+        self._round = round
         self._draws = policy.draws
         self._posterior = policy.rule.is_posterior
         self._limit = "this round's draw" if policy.draws else "patience"
@@ -89,18 +90,20 @@ class Reasons:
         clients: int,
         propensity: float,
         next_round: int | None,
+        per_round: float,
         paused: bool,
     ) -> str:
         """The reason for one category."""
         if paused:
             return "paused: not offered until it is resumed"
-        if self._first:
+        if self._round == 1 and patience == math.inf:
             return "accepted: in round 1 every category is"
-        if accepted and evidence == 0.0:
+        if accepted and (evidence == 0.0 or patience == math.inf):
             if clients == 0:
                 return "accepted: no outcome is known yet, so nothing speaks against it"
             return f"accepted: the mean of its {number(clients)} clients is not below the threshold"
-        facts = f"evidence {number(evidence, 3)} nats against it, {self._limit} {number(patience, 3)}"
+        facts = prospect(self._policy, self._round - 1, evidence, patience, per_round)
+        facts = facts or f"evidence {number(evidence, 3)} nats against it, {self._limit} {number(patience, 3)}"
         if accepted:
             return f"accepted: {facts}"
         if next_round is None:
@@ -110,6 +113,15 @@ class Reasons:
         if self._draws:
             return f"skipped: {facts}; accepted with probability {number(propensity, 3)} in each round"
         return f"skipped: {facts}; it can be accepted again in round {number(next_round)}"
+
+
+def prospect(policy: Policy, t: int, evidence: float, patience: float, per_round: float) -> str:
+    """What a policy that looks ahead weighs up in round t + 1, in words; empty for the others."""
+    outlook = policy.outlook(t, per_round)
+    if not outlook:
+        return ""
+    chance, least = (number(100.0 * math.exp(-nats), 2) for nats in (evidence, patience))
+    return f"P(profitable) is {chance} %; {outlook} it is worth testing down to {least} %"
 
 
 def in_short(verdict: Verdict) -> str:

@@ -18,6 +18,7 @@ from profitable.kernels.compile import kernel, part
 from profitable.kernels.evidence import Seen, evidence, index
 from profitable.kernels.exact import exact_product, exact_sum
 from profitable.kernels.late import Matrix, late
+from profitable.kernels.patience import Patience, clients_per_round, patience_at
 from profitable.kernels.statistic import statistic_of
 from profitable.kernels.view import CodedView, is_legal, view_of
 
@@ -29,21 +30,27 @@ class Row(IntEnum):
     TOTAL = 1  # S: the sum of their statistics
     SPREAD = 2  # squared deviations of the statistics from their mean, for rules that need them
     THRESHOLD = 3  # in the units of the rewards
-    TARGET = 4  # the threshold in the units of the statistic
-    EVIDENCE = 5
-    WAITING = 6  # accepted clients whose outcome has not come yet
-    REVENUE = 7  # in money
-    COST = 8  # in money
-    WORTH = 9  # money per unit of reward
-    PRICE = 10  # money that accepting one client costs, unless the caller says otherwise
-    CARRY = 11  # of TOTAL
-    SQUARES = 12  # the sum of the squared statistics, for rules that need the spread
-    SQUARES_CARRY = 13
+    EVIDENCE = 4
+    PATIENCE = 5  # of the latest decision
+    PER_ROUND = 6  # clients in a round, as the latest decision expected them
+    WAITING = 7  # accepted clients whose outcome has not come yet
+    PAUSED = 8  # 1 if it is not accepted until it is resumed
+    TARGET = 9  # the threshold in the units of the statistic
+    IMAGINARY = 10  # the imaginary clients of its prior
+    ROUNDS = 11  # decisions that accepted it
+    EARLIER = 12  # clients from before these were counted
+    REVENUE = 13  # in money
+    COST = 14  # in money
+    WORTH = 15  # money per unit of reward
+    PRICE = 16  # money that accepting one client costs, unless the caller says otherwise
+    CARRY = 17  # of TOTAL
+    SQUARES = 18  # the sum of the squared statistics, for rules that need the spread
+    SQUARES_CARRY = 19
 
 
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
-SNAPSHOT = int(Row.REVENUE)  # a decision keeps a copy of the rows before this one
+SNAPSHOT = int(Row.TARGET)  # a decision keeps a copy of the rows before this one
 
 
 class Sums(NamedTuple):
@@ -200,6 +207,25 @@ def absorb_all(
         absorb(table, positions[i], view_rows[which[positions[i]]], rewards[start : ends[i]])
         start = ends[i]
     return NONE
+
+
+@kernel
+def decide(table: FloatArray, positions: IntArray, terms: FloatArray, t: float, draws: FloatArray, step: float) -> None:
+    """Set the patience of round t + 1 in some columns, [M], and add `step` to the accepted rounds where it accepts.
+
+    `terms` is `Patience` as an array, `draws` [M] is empty unless patience is drawn.
+    """
+    patience = Patience(int(terms[0]), terms[1], terms[2], terms[3], terms[4], terms[5], terms[6])
+    drawn = draws.size > 0 and t > 0.0
+    for i in range(positions.size):
+        k = positions[i]
+        came = table[Row.CLIENTS, k] + table[Row.WAITING, k] - table[Row.EARLIER, k]
+        per_round = clients_per_round(patience, came, table[Row.ROUNDS, k])
+        known = table[Row.CLIENTS, k] + table[Row.IMAGINARY, k]
+        limit = draws[i] if drawn else patience_at(patience, t, known, per_round)
+        table[Row.PATIENCE, k], table[Row.PER_ROUND, k] = limit, per_round
+        if table[Row.EVIDENCE, k] <= limit and table[Row.PAUSED, k] == 0.0:
+            table[Row.ROUNDS, k] += step
 
 
 @kernel

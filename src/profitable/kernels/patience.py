@@ -1,12 +1,24 @@
 """Patience: how many nats of evidence round t + 1 tolerates, and the first round that tolerates a given evidence.
 
-    patience(t) = log(inflate t) + c log log t,    where log log t means log(max(1, log t))
+There are three kinds:
 
-so that patience never falls.  A policy that draws (Thompson sampling) has an Exp(1) draw instead, one for each
-category and round.
+- `TIME`: log(inflate t) + c log log t, where log log t means log(max(1, log t)), so that it never falls;
+- `DRAWN` (Thompson sampling): an Exp(1) draw, one for each category and round;
+- `AHEAD` (the optimal policy): what finding out is worth while M clients are expected to come and N are known.  With
+  s = 1 + M/N it is max(log 2, log((s + 3 + 2.6 log s)/2) - log risk); docs/optimal.md says why.
+
+Patience is a function of the category's own numbers: t, the known clients N, and the clients per round.  `TIME` needs
+only the first of them.  In round 1 the first two kinds tolerate everything.
 
 Example: with c = 0 and inflate = 1, an evidence of 2 nats is tolerated from patience(8) = log 8 = 2.079 on.  The
-smallest such t is `first_time(patience, 2.0)` = 8, and round 9 accepts.
+smallest such t is `first_time(Patience(TIME), 2.0, ...)` = 8, and round 9 accepts.
+
+>>> first_time(Patience(TIME), 2.0, 1, 5.0, 1.0)
+8
+>>> ahead = Patience(AHEAD, rounds=1000.0, growth=-1.0)  # a horizon of 1000 rounds
+>>> known, t = 10.0, 10.0
+>>> round(math.exp(-patience_at(ahead, t, known, 1.0)), 4)  # 2/(100 + 3 + 2.6 log 100)
+0.0174
 """
 
 import math
@@ -16,55 +28,111 @@ from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.compile import kernel, part
 
 LAST_ROUND = 10**18  # rounds are 64-bit integers; what lies beyond counts as never
+TIME, DRAWN, AHEAD = 0, 1, 2
+EVEN_ODDS = math.log(2.0)  # the evidence of a category that is as likely profitable as not
+OFFSET, BEND = 3.0, 2.6  # fitted to the free boundary of the one-armed bandit (benchmarks/free_boundary.py)
 
 
 class Patience(NamedTuple):
-    """The constants of a policy's patience, or that it is drawn."""
+    """What a policy's patience is made of."""
 
-    c: float = 0.0
+    kind: int
+    c: float = 0.0  # TIME
     inflate: float = 1.0
-    draws: bool = False
+    rounds: float = 0.0  # AHEAD: rounds + growth t rounds are expected to come
+    growth: float = 0.0
+    risk: float = 1.0
+    clients: float = 0.0  # in a round; 0 means: as many as came so far
 
 
 @kernel
 def patience_of(c: float, inflate: float, t: float) -> float:
-    """Nats tolerated in round t + 1; plain numbers, for every decision asks for it."""
+    """Nats tolerated in round t + 1 by a policy that knows the time alone."""
     return math.log(inflate * t) + c * math.log(max(1.0, math.log(t)))
 
 
 @part
-def patience_at(patience: Patience, t: float) -> float:
-    """The same."""
+def clients_per_round(patience: Patience, came: float, rounds: float) -> float:
+    """The clients that a round brings: as given, else as many as came in the accepted rounds, else 1."""
+    if patience.clients > 0.0:
+        return patience.clients
+    return came / rounds if came > 0.0 and rounds > 0.0 else 1.0
+
+
+@part
+def rounds_ahead(patience: Patience, t: float) -> float:
+    """The rounds that are expected to come after round t."""
+    return max(0.0, patience.rounds + patience.growth * t)
+
+
+@part
+def worth_finding_out(ratio: float, risk: float) -> float:
+    """Nats tolerated if `ratio` times as many clients are to come as are known."""
+    s = 1.0 + ratio
+    return max(EVEN_ODDS, math.log(0.5 * (s + OFFSET + BEND * math.log(s))) - math.log(risk))
+
+
+@part
+def patience_at(patience: Patience, t: float, known: float, per_round: float) -> float:
+    """Nats tolerated in round t + 1 with a category of `known` clients, imaginary ones of a prior included."""
+    if patience.kind == AHEAD:
+        return (
+            worth_finding_out(per_round * rounds_ahead(patience, t) / known, patience.risk) if known > 0.0 else math.inf
+        )
+    if t <= 0.0 or patience.kind == DRAWN:
+        return math.inf
     return patience_of(patience.c, patience.inflate, t)
 
 
 @part
-def first_time(patience: Patience, nats: float) -> int:
-    """The smallest t >= 1 with patience(t) >= nats, or 0 if there is none up to `LAST_ROUND`."""
-    if patience_at(patience, 1.0) >= nats:
-        return 1
-    if not patience_at(patience, float(LAST_ROUND)) >= nats:
+def least_patience(
+    patience: Patience, t: float, known: float, came: float, accepted: float, rounds: float, clients: float
+) -> float:
+    """No decision is made with less patience while the next `rounds` rounds are accepted and bring up to `clients`.
+
+    `came` clients came in `accepted` rounds so far; before the first of them nothing is certain.  What is ahead is
+    linear in time, and clients per round and known client are monotone in the clients that come.  So the corners
+    decide.
+    """
+    if patience.kind != AHEAD:
+        return patience_at(patience, t, known, 1.0)
+    if known <= 0.0 or came <= 0.0:
+        return 0.0
+    ahead = min(rounds_ahead(patience, t), rounds_ahead(patience, t + rounds))
+    late = clients_per_round(patience, came + clients, accepted + rounds) / (known + clients)
+    early = clients_per_round(patience, came, accepted + rounds) / known
+    return worth_finding_out(ahead * min(early, late), patience.risk)
+
+
+@part
+def first_time(patience: Patience, nats: float, now: int, known: float, per_round: float) -> int:
+    """The smallest t >= now, and at least 1, with patience(t) >= nats while nothing else changes.
+
+    It is 0 if there is none up to `LAST_ROUND`.
+    """
+    now = max(now, 1)
+    if patience.kind == DRAWN:
+        return now if nats < math.inf else 0
+    if patience_at(patience, float(now), known, per_round) >= nats:
+        return now
+    if not patience_at(patience, float(LAST_ROUND), known, per_round) >= nats:
         return 0
-    guess = _guess(patience, nats)
-    # ceil(exp(nats)) is off by one too often, so patience itself decides: bracket the answer, then halve.
+    # exp(nats) rounded up is off by one too often, so patience itself decides: bracket the answer, then halve.
+    low, high = now, min(max(_guess(patience, nats, known, per_round), now + 1), LAST_ROUND)
     step = 1
-    if patience_at(patience, float(guess)) >= nats:
-        high = guess
-        low = guess - 1
-        while low > 1 and patience_at(patience, float(low)) >= nats:
-            high = low
+    if patience_at(patience, float(high), known, per_round) >= nats:
+        while high - step > low and patience_at(patience, float(high - step), known, per_round) >= nats:
+            high -= step
             step *= 2
-            low = max(low - step, 1)
+        low = max(low, high - step)
     else:
-        low = guess
-        high = min(guess + 1, LAST_ROUND)
-        while patience_at(patience, float(high)) < nats:
+        while not patience_at(patience, float(high), known, per_round) >= nats:
             low = high
-            step *= 2
             high = min(high + step, LAST_ROUND)
+            step *= 2
     while high - low > 1:  # patience(low) < nats <= patience(high)
         middle = (low + high) // 2
-        if patience_at(patience, float(middle)) >= nats:
+        if patience_at(patience, float(middle), known, per_round) >= nats:
             high = middle
         else:
             low = middle
@@ -72,16 +140,26 @@ def first_time(patience: Patience, nats: float) -> int:
 
 
 @kernel
-def first_times(patience: Patience, nats: FloatArray, out: IntArray) -> None:
-    """`first_time` for each of several numbers of nats, [M]."""
+def first_times(
+    patience: Patience, nats: FloatArray, now: int, known: FloatArray, per_round: FloatArray, out: IntArray
+) -> None:
+    """`first_time` for each of several categories, [M]."""
     for i in range(nats.size):
-        out[i] = first_time(patience, nats[i])
+        out[i] = first_time(patience, nats[i], now, known[i], per_round[i])
 
 
 @part
-def _guess(patience: Patience, nats: float) -> int:
-    """t = exp(nats - c log log t) / inflate, by a few steps towards its fixed point."""
-    logarithm = nats - math.log(patience.inflate)
-    for _ in range(6 if patience.c > 0.0 else 0):
-        logarithm = max(nats - math.log(patience.inflate) - patience.c * math.log(max(1.0, logarithm)), 0.0)
-    return int(min(max(math.exp(logarithm), 2.0), LAST_ROUND))
+def _guess(patience: Patience, nats: float, known: float, per_round: float) -> int:
+    """About the t with patience(t) = nats, by a few steps towards a fixed point."""
+    if patience.kind == AHEAD:
+        target = 2.0 * math.exp(min(nats, 100.0)) * patience.risk - OFFSET
+        s = max(target, 1.0)
+        for _ in range(6):
+            s = max(target - BEND * math.log(s), 1.0)
+        t = ((s - 1.0) * known / per_round - patience.rounds) / patience.growth
+    else:
+        logarithm = nats - math.log(patience.inflate)
+        for _ in range(6 if patience.c > 0.0 else 0):
+            logarithm = max(nats - math.log(patience.inflate) - patience.c * math.log(max(1.0, logarithm)), 0.0)
+        t = math.exp(logarithm)
+    return int(min(max(t, 2.0), LAST_ROUND))

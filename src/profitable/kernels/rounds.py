@@ -1,6 +1,6 @@
 """`run_rounds`: Algorithm 1 of the paper for one category, round by round.  This is the definition.
 
-    in round t + 1, accept while evidence(what was seen) <= patience(t); then see the clients of that round
+    in round t + 1, accept while evidence(what was seen) <= patience; then see the clients of that round
 
 The world (arrivals and rewards) and the policy (Thompson's draws) have a random generator each.  `run_events` in
 `kernels/skip_ahead.py` has the same law and is faster; the tests hold one against the other.
@@ -14,10 +14,10 @@ import numpy as np
 from profitable.common.types import BoolArray, IntArray, RecordArray
 from profitable.kernels.arrivals import clients_in, draw_extra
 from profitable.kernels.compile import kernel
-from profitable.kernels.patience import patience_at
+from profitable.kernels.patience import DRAWN
 from profitable.kernels.rewards import draw_batch
 from profitable.kernels.run_record import Problem, Signal, Tables, new_sample, of_run, pass_rounds
-from profitable.kernels.weigh import is_lazy, keeps_values, resolve, weigh
+from profitable.kernels.weigh import is_lazy, keeps_values, patience_now, resolve, weigh
 
 
 @kernel
@@ -31,7 +31,6 @@ def run_rounds(
 ) -> int:
     """Play all `runs`, which are new records.  Returns the number of finished ones: fewer if told to stop."""
     keeps, lazy = keeps_values(problem), is_lazy(problem)
-    patience = problem.patience
     for place in range(runs.size):
         run = runs[place]
         own_tables = of_run(tables, place)
@@ -39,12 +38,11 @@ def run_rounds(
         for t in range(problem.horizon):
             if signal[Signal.STOP] != 0:
                 return place
-            accepts = True  # round 1 accepts everybody
-            if t > 0:
-                tolerated = own.standard_exponential() if patience.draws else patience_at(patience, float(t))
-                if lazy:
-                    sample = resolve(world, signal, problem, run, sample)
-                accepts = weigh(problem, run, sample) <= tolerated
+            drawn = t > 0 and problem.patience.kind == DRAWN
+            tolerated = own.standard_exponential() if drawn else patience_now(problem, run)
+            if lazy:
+                sample = resolve(world, signal, problem, run, sample)
+            accepts = weigh(problem, run, sample) <= tolerated
             pass_rounds(run, t + 1, accepts, own_tables)
             if accepts:
                 arrived = clients_in(

@@ -27,7 +27,7 @@ from profitable.kernels.arrivals import (
     share_of_extra,
 )
 from profitable.kernels.compile import inlined, kernel, part
-from profitable.kernels.patience import first_time, patience_at
+from profitable.kernels.patience import AHEAD, DRAWN, clients_per_round, first_time, least_patience
 from profitable.kernels.rewards import draw_batch, draws_per_client
 from profitable.kernels.run_record import (
     PENDING,
@@ -38,8 +38,8 @@ from profitable.kernels.run_record import (
     of_run,
     pass_rounds,
 )
-from profitable.kernels.weigh import is_lazy, keeps_values, resolve, weigh
-from profitable.kernels.worst_case import MARGIN, certain_clients, safe_clients, worst_evidence
+from profitable.kernels.weigh import is_lazy, keeps_values, patience_now, resolve, weigh
+from profitable.kernels.worst_case import MARGIN, UNLIMITED, certain_clients, safe_clients, worst_evidence
 
 LOOK_UP_AFTER = 1e6  # draws before the next look at STOP
 PILE_HEIGHT = 128  # entries of the pile: halving 10^18 rounds needs 60
@@ -51,11 +51,17 @@ CANDIDATES = 3.0  # a block with more expected candidates for rejection is cut i
 
 @inlined
 def look_ahead(
-    world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RecordArray, room: float
+    world: np.random.Generator,
+    problem: Problem,
+    listed: IntArray,
+    run: Record,
+    pile: RecordArray,
+    room: float,
+    reach: int,
 ) -> int:
-    """The number of rounds on top of the pile; if it is empty, a block is put there for the room there is."""
+    """The number of rounds on top of the pile; if it is empty, a block that room and reach allow is put there."""
     if run.pending == 0:
-        length = rounds_for(problem.arrivals, listed, run.now, room, problem.horizon - run.now)
+        length = rounds_for(problem.arrivals, listed, run.now, room, min(reach, problem.horizon - run.now))
         pile[0].rounds = length
         pile[0].extra = draw_extra(world, problem.arrivals, length)
         run.pending = 1
@@ -114,30 +120,51 @@ def reject(world: np.random.Generator, tables: Tables, run: Record, pile: Record
 def play_patiently(
     world: np.random.Generator, signal: IntArray, problem: Problem, tables: Tables, run: Record, pile: RecordArray
 ) -> None:
-    """One run of a policy whose patience is a function of time."""
+    """One run of a policy whose patience is not drawn."""
     keeps, lazy = keeps_values(problem), is_lazy(problem)
     sample = new_sample(tables.cells, keeps)
     average = average_clients(problem.arrivals, tables.listed)
     most = LOOK_UP_AFTER / draws_per_client(problem.truth, keeps)
-    room = 0.0
     while True:
-        length = look_ahead(world, problem, tables.listed, run, pile, room)
+        if lazy:
+            sample = resolve(world, signal, problem, run, sample)
+        nats = weigh(problem, run, sample)
+        if not nats <= patience_now(problem, run):  # which rejects NaN, as `run_rounds` does
+            known = run.clients + problem.sight.prior_clients
+            per_round = clients_per_round(problem.patience, run.clients, float(run.rounds))
+            back = first_time(problem.patience, nats, run.now, known, per_round)
+            if back == 0 or back >= problem.horizon:
+                return
+            reject(world, tables, run, pile, back - run.now)
+        room, reach = certainty(problem, run, nats, average)
+        room = min(room, most)
+        length = look_ahead(world, problem, tables.listed, run, pile, room, reach)
+        length = cut(world, run, pile, min(length, reach))
         while length > 1 and most_on_top(problem, tables.listed, run, pile) > room:
             length = cut(world, run, pile, length // 2)
         sample = accept_top(world, problem, tables, run, pile, sample)
         if run.now == problem.horizon or signal[Signal.STOP] != 0:
             return
-        if lazy:
-            sample = resolve(world, signal, problem, run, sample)
-        nats = weigh(problem, run, sample)
-        limit = patience_at(problem.patience, float(run.now))
-        if not nats <= limit:  # which rejects NaN, as `run_rounds` does
-            back = first_time(problem.patience, nats)
-            if back == 0 or back >= problem.horizon:
-                return
-            reject(world, tables, run, pile, back - run.now)
-            limit = patience_at(problem.patience, float(back))
-        room = min(certain_clients(problem, run, nats, limit, average), most) if problem.blocks else 0.0
+
+
+@inlined
+def certainty(problem: Problem, run: Record, nats: float, average: float) -> tuple[float, int]:
+    """Clients that may come within so many rounds, whatever their rewards, without a rejection; `nats` is the evidence.
+
+    Where patience never falls, the rounds are all that are left.  Where it may fall, the end of the block decides, and
+    the block is no longer than half of the accepted rounds: so patience cannot fall far.
+    """
+    if not problem.blocks or run.rounds == 0:
+        return 0.0, 1
+    reach, crowd = problem.horizon, math.inf
+    if problem.patience.kind == AHEAD:
+        reach = 1 + run.rounds // 2
+        crowd = 2.0 * average * reach
+    came, known = run.clients, run.clients + problem.sight.prior_clients
+    limit = least_patience(
+        problem.patience, float(run.now), known, came, float(run.rounds), float(reach), min(crowd, UNLIMITED)
+    )
+    return min(certain_clients(problem, run, nats, limit, average), crowd), reach
 
 
 # ------------------------------------------------------------------------------------------------ patience drawn
@@ -165,7 +192,7 @@ def play_by_chance(
         if skipped > 0:
             reject(world, tables, run, pile, skipped)
         if taken > 0:
-            look_ahead(world, problem, tables.listed, run, pile, 0.0)
+            look_ahead(world, problem, tables.listed, run, pile, 0.0, 1)
             cut(world, run, pile, taken)
             sample = accept_top(world, problem, tables, run, pile, sample)
             nats = weigh(problem, run, sample)
@@ -203,7 +230,7 @@ def rare_rejections(
     length = 1
     ceiling = 1.0
     if room > average:
-        length = look_ahead(world, problem, listed, run, pile, room)
+        length = look_ahead(world, problem, listed, run, pile, room, problem.horizon)
         while length > 1:
             worst = worst_evidence(problem, run, most_on_top(problem, listed, run, pile))
             ceiling = min(1.0, -math.expm1(-worst) * (1.0 + MARGIN))
@@ -241,7 +268,7 @@ def run_events(
     for place in range(runs.size):
         run = runs[place]
         own_tables = of_run(tables, place)
-        if problem.patience.draws:
+        if problem.patience.kind == DRAWN:
             play_by_chance(world, own, signal, problem, own_tables, run, pile)
         else:
             play_patiently(world, signal, problem, own_tables, run, pile)

@@ -1,4 +1,4 @@
-"""The evidence of a run: from its sums, and from its sample where the rule needs more than sums.
+"""The evidence of a run and its patience: evidence from its sums, and from its sample where the rule needs more.
 
 For Exponential rewards that are seldom cut (feed `PIECES`) only sums are drawn.  The single rewards are drawn later,
 given their sums, and only if they matter: they do not while the mean is at or above the threshold and the rule is zero
@@ -21,6 +21,7 @@ from profitable.kernels.empirical import empirical_dual
 from profitable.kernels.evidence import EMPIRICAL, Seen, evidence, evidence_of_sums
 from profitable.kernels.exact import is_below
 from profitable.kernels.late import IntVector, Matrix, late
+from profitable.kernels.patience import clients_per_round, patience_at
 from profitable.kernels.record import Run
 from profitable.kernels.rewards import Feed, make_room
 from profitable.kernels.run_record import Problem, Signal
@@ -49,6 +50,14 @@ def weigh(problem: Problem, run: Run, sample: Matrix) -> float:
     if view.rule.is_zero_above and not is_below(clients, total, problem.threshold):
         return 0.0
     return weigh_rewards(problem, run, sample)
+
+
+@inlined
+def patience_now(problem: Problem, run: Run) -> float:
+    """The patience of the next round; infinite where it is drawn."""
+    known = run.clients + problem.sight.prior_clients
+    per_round = clients_per_round(problem.patience, run.clients, float(run.rounds))
+    return patience_at(problem.patience, float(run.now), known, per_round)
 
 
 @late

@@ -1,9 +1,17 @@
-"""The policies of the paper.  A new one is a class below and a row in `tests/matrix.py` (docs/design.md shows one)."""
+"""The policies of the paper, and the optimal one.
 
-from dataclasses import dataclass
+A new one is a class below and a row in `tests/matrix.py` (docs/design.md shows one).
+"""
 
+import math
+from dataclasses import dataclass, field, replace
+
+from profitable.common import check
 from profitable.common.looks import BLACK, BLUE, DASH_DOT, DASHED, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look
+from profitable.common.text_tables import number
+from profitable.errors import ParameterError
 from profitable.kernels import evidence
+from profitable.kernels.patience import AHEAD, LAST_ROUND, Patience, rounds_ahead
 from profitable.policy.policy import POLICIES as POLICIES
 from profitable.policy.policy import Bayesian, BoundedPolicy, Deterministic
 from profitable.policy.policy import Policy as Policy
@@ -52,9 +60,6 @@ class ThompsonSampling(Bayesian):
     rule = evidence.POSTERIOR
     look = Look(GREEN)
     draws = True
-
-    def next_round(self, evidence: float, now: int) -> int | None:
-        return None if evidence == float("inf") else now + 1
 
 
 @dataclass(frozen=True)
@@ -106,3 +111,82 @@ class UCBV(BoundedPolicy):
     name = "ucb-v"
     rule = evidence.VARIANCE
     look = Look(BLACK)
+
+
+RUN = "run"  # a horizon that is the simulation's own
+KAPPA = 3.0  # the future expected by an anytime policy, in multiples of the past
+
+
+@dataclass(frozen=True)
+class Optimal(Bayesian):
+    """Optimal: the evidence of Bayes-UCB-4P, and accept while finding out is worth it, given the clients still to come.
+
+    Say what is to come: `horizon` (the last round), `discount` (what a round later is worth now, below 1) or neither.
+    Without them it is an anytime policy, which expects `kappa` times as many rounds as have passed (3 unless given).
+    `risk` below 1 accepts longer: less danger of losing a profitable category, more spent on the others.  `clients` is
+    how many come in a round.  Unless given, it is estimated from the rounds that accepted the category.
+
+    A category that it rejects is lost for good, or for long: see docs/optimal.md for the price.
+
+    >>> print(Optimal(horizon=10_000, risk=0.3))
+    optimal:horizon=10000,risk=0.3
+    """
+
+    horizon: int | str | None = field(default=None, kw_only=True, metadata={"alone": RUN})
+    discount: float | None = field(default=None, kw_only=True)
+    kappa: float | None = field(default=None, kw_only=True, metadata={"usual": KAPPA})
+    risk: float = field(default=1.0, kw_only=True)
+    clients: float | None = field(default=None, kw_only=True)
+
+    name = "optimal"
+    rule = evidence.POSTERIOR
+    look = Look(BLACK, DASHED)
+    example = "horizon=10000"
+
+    def __post_init__(self) -> None:
+        Bayesian.__post_init__(self)
+        futures = {key: getattr(self, key) for key in ("horizon", "discount", "kappa")}
+        given = [key for key, value in futures.items() if value is not None]
+        if len(given) > 1:
+            problem = f"is given beside {given[0]}"
+            raise ParameterError(given[1], futures[given[1]], problem, f"give one of {', '.join(futures)}, or none")
+        if self.horizon is not None and self.horizon != RUN:
+            object.__setattr__(self, "horizon", check.whole("horizon", self.horizon, most=LAST_ROUND))
+        if self.discount is not None:
+            discount = check.number(self.discount)
+            if not check.fits(discount, 0.0, 1.0) or discount in (0.0, 1.0):
+                remedy = "give a number between 0 and 1, as 0.99"
+                raise ParameterError("discount", self.discount, "is not between 0 and 1", remedy)
+            object.__setattr__(self, "discount", float(discount))
+        if not given or self.kappa is not None:
+            object.__setattr__(self, "kappa", check.positive("kappa", KAPPA if self.kappa is None else self.kappa))
+        object.__setattr__(self, "risk", check.positive("risk", self.risk))
+        if self.clients is not None:
+            object.__setattr__(self, "clients", check.positive("clients", self.clients))
+
+    @property
+    def terms(self) -> Patience:
+        if isinstance(self.horizon, str):
+            remedy = "give the last round, as horizon=10000; only a simulation has a horizon of its own"
+            raise ParameterError("horizon", None, "is missing", remedy)
+        rounds, growth = 0.0, 0.0
+        if self.horizon is not None:
+            rounds, growth = float(self.horizon), -1.0
+        elif self.discount is not None:
+            rounds = -1.0 / math.log(self.discount)
+        elif self.kappa is not None:
+            growth = self.kappa
+        return Patience(AHEAD, 0.0, 1.0, rounds, growth, self.risk, self.clients or 0.0)
+
+    def within(self, horizon: int) -> "Optimal":
+        return replace(self, horizon=horizon) if self.horizon == RUN else self
+
+    def outlook(self, t: float, per_round: float) -> str:
+        ahead = rounds_ahead(self.terms, t)
+        clients = number(float(f"{per_round * ahead:.2g}"))
+        if self.horizon is not None:
+            passed = f"the horizon of {number(self.terms.rounds)} rounds has passed, and without clients to come"
+            return f"with about {clients} clients still to come" if ahead > 0.0 else passed
+        if self.discount is not None:
+            return f"with future clients worth about {clients} of today's"
+        return f"expecting about {clients} more clients"

@@ -1,16 +1,13 @@
 """Policy: a value that says which evidence to compute and how patient to be.  `policy/policies.py` has the nine.
 
 All of them decide in the same way: accept while evidence <= patience.  They differ in their rule
-(`kernels/evidence.py`), in what they see of a category (`model/view.py`) and in the constants of their patience,
-
-    patience(t) = log(inflate t) + c log log t,
-
-or, for Thompson sampling, one exponential draw per category and round.
+(`kernels/evidence.py`), in what they see of a category (`model/view.py`) and in the terms of their patience
+(`kernels/patience.py`): a function of time, a draw, or what finding out is still worth.
 """
 
 from abc import ABC
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +17,7 @@ from profitable.common.registry import register
 from profitable.common.types import FloatArray
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels.evidence import Rule
-from profitable.kernels.patience import LAST_ROUND, Patience, first_time, first_times, patience_of
+from profitable.kernels.patience import DRAWN, TIME, Patience, first_time, first_times, patience_at
 from profitable.model.category import Category
 from profitable.model.prior import Prior
 from profitable.model.view import View, bounded_view
@@ -45,10 +42,13 @@ class Policy(ABC):
     name: ClassVar[str]
     rule: ClassVar[Rule]  # which evidence; `kernels/evidence.py` says what each rule needs and is
     draws: ClassVar[bool] = False  # Thompson sampling: patience is drawn, not computed
+    example: ClassVar[str] = "c=3"  # of a parameter on the command line
     look: ClassVar[Look | None] = None  # of its curves; the next free colour unless given
 
     def __init_subclass__(cls, *, abstract: bool = False) -> None:
         super().__init_subclass__()
+        if cls.patience is not Policy.patience:
+            raise TypeError(f"{cls.__name__} has a patience of its own, which the kernels do not know: give it terms")
         if not abstract:
             register(POLICIES, cls, needed=("name", "rule"))
 
@@ -72,7 +72,7 @@ class Policy(ABC):
                 "prior",
                 category.prior,
                 f"is of no use to {self}",
-                "leave it out, or use BayesUCB or ThompsonSampling",
+                "leave it out, or use Optimal, BayesUCB or ThompsonSampling",
                 category.name,
             )
         return None
@@ -90,17 +90,50 @@ class Policy(ABC):
         """The names of its numeric parameters, which can be given on the command line."""
         return [each.name for each in fields(cls) if each.name != "prior"]
 
-    def patience(self, t: float) -> float:
-        """Nats of evidence tolerated in round t + 1."""
-        raise NotImplementedError
+    @property
+    def terms(self) -> Patience:
+        """What its patience is made of, as the kernels read it (`kernels/patience.py`)."""
+        return Patience(DRAWN)
 
-    def next_round(self, evidence: float, now: int) -> int | None:
+    def within(self, horizon: int) -> "Policy":
+        """The policy in a run of so many rounds; only `Optimal` can ask for it."""
+        del horizon
+        return self
+
+    def patience(self, t: float, *, known: float = 0.0, per_round: float = 1.0) -> float:
+        """Nats of evidence tolerated in round t + 1; infinite where it is drawn.
+
+        `known` is the number of clients with a known outcome, imaginary ones of a prior included.  `per_round` is how
+        many come in a round.  Only policies that look ahead need the two.
+
+        >>> from profitable import KLUCB, Optimal
+        >>> round(KLUCB().patience(100), 3), round(Optimal(horizon=1_000).patience(100, known=100), 3)
+        (4.605, 2.251)
+        """
+        numbers = (check.not_negative("known", known), check.positive("per_round", per_round))
+        terms = self.terms
+        return patience_at(terms, check.not_negative("t", t), numbers[0], terms.clients or numbers[1])
+
+    def outlook(self, t: float, per_round: float) -> str:
+        """What a policy that looks ahead expects after round t, in words; empty for the others."""
+        del t, per_round
+        return ""
+
+    def next_round(self, evidence: float, now: int, *, known: float = 0.0, per_round: float = 1.0) -> int | None:
         """The first round after `now` that tolerates this much evidence; None if that is never (or past 10^18)."""
-        raise NotImplementedError
+        return self.next_rounds(np.array([evidence]), now, np.array([known]), np.array([per_round]))[0]
 
-    def next_rounds(self, evidence: FloatArray, now: int) -> list[int | None]:
+    def next_rounds(self, evidence: FloatArray, now: int, known: FloatArray, per_round: FloatArray) -> list[int | None]:
         """`next_round` for several categories, [M]."""
-        return [self.next_round(nats, now) for nats in evidence.tolist()]
+        terms = self.terms
+        if evidence.size <= ONE_BY_ONE:
+            columns = zip(evidence.tolist(), known.tolist(), per_round.tolist(), strict=True)
+            times = [first_time(terms, nats, now, number, rate) for nats, number, rate in columns]
+        else:
+            found = np.empty(evidence.size, dtype=np.int64)
+            first_times(terms, evidence, now, known, per_round, found)
+            times = found.tolist()
+        return [None if time == 0 else time + 1 for time in times]
 
     @classmethod
     def of(cls, given: "Policy | str") -> "Policy":
@@ -122,13 +155,17 @@ class Policy(ABC):
             raise ParameterError("policy", text, "is unknown", f"choose from {', '.join(POLICIES)}")
         kind = POLICIES[name]
         known = kind.constants()
-        values: dict[str, float] = {}
+        values: dict[str, Any] = {}
+        remedy = f"{name} takes {', '.join(known)}, as {name}:{kind.example}" if known else f"{name} takes none"
+        alone = {each.name: each.metadata["alone"] for each in fields(kind) if "alone" in each.metadata}
         for part in filter(None, rest.split(",")):
-            key, _, value = part.partition("=")
-            remedy = f"{name} takes {' and '.join(known)}, as {name}:c=3" if known else f"{name} takes none"
+            key, equals, value = part.partition("=")
             if key not in known or key in values:
                 problem = "is given twice" if key in values else "is not a parameter of this policy"
                 raise ParameterError(f"{key} in policy {text!r}", value, problem, remedy)
+            if not equals and key in alone:
+                values[key] = alone[key]
+                continue
             try:
                 values[key] = float(value)
             except ValueError:
@@ -136,10 +173,14 @@ class Policy(ABC):
         return kind(**values)
 
     def __str__(self) -> str:
-        defaults = {each.name: each.default for each in fields(self)}
-        changed = [key for key in self.constants() if getattr(self, key) != defaults[key]]
-        text = ",".join(f"{key}={repr(getattr(self, key)).removesuffix('.0')}" for key in changed)
-        return f"{self.name}:{text}" if text else self.name
+        texts: list[str] = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "prior" or value is None or value == each.metadata.get("usual", each.default):
+                continue
+            alone = value == each.metadata.get("alone")
+            texts.append(each.name if alone else f"{each.name}={repr(value).removesuffix('.0')}")
+        return f"{self.name}:{','.join(texts)}" if texts else self.name
 
 
 @dataclass(frozen=True)
@@ -157,23 +198,9 @@ class Deterministic(Policy, abstract=True):
                 "inflate", self.inflate, "is below 1", "give 1 or more, so that patience is never negative"
             )
 
-    def patience(self, t: float) -> float:
-        # Every decision asks for it, so that the check of a plain round number has to be quick.
-        plain = type(t) is int and 0 < t <= LAST_ROUND
-        return patience_of(self.c, self.inflate, float(t) if plain else check.positive("t", t))
-
-    def next_round(self, evidence: float, now: int) -> int | None:
-        return self.next_rounds(np.array([evidence]), now)[0]
-
-    def next_rounds(self, evidence: FloatArray, now: int) -> list[int | None]:
-        patience = Patience(self.c, self.inflate)
-        if evidence.size <= ONE_BY_ONE:
-            times = [first_time(patience, nats) for nats in evidence.tolist()]
-        else:
-            found = np.empty(evidence.size, dtype=np.int64)
-            first_times(patience, evidence, found)
-            times = found.tolist()
-        return [None if time == 0 else max(time, now) + 1 for time in times]
+    @property
+    def terms(self) -> Patience:
+        return Patience(TIME, self.c, self.inflate)
 
 
 @dataclass(frozen=True)

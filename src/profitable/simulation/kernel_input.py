@@ -10,7 +10,7 @@ from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.kernels.evidence import DIVERGENCE, ON_ZERO_AND_ONE, Rule
 from profitable.kernels.law import BINOMIAL, GAMMA
-from profitable.kernels.patience import Patience
+from profitable.kernels.patience import DRAWN, Patience
 from profitable.kernels.rewards import Feed, draws_per_client
 from profitable.kernels.rewards import Truth as CodedTruth
 from profitable.kernels.run_record import Problem, Tables
@@ -19,7 +19,7 @@ from profitable.kernels.worst_case import WITH_CEILING
 from profitable.model.category import Category
 from profitable.model.family import Family
 from profitable.model.view import View
-from profitable.policy.policy import Bayesian, Deterministic, Policy
+from profitable.policy.policy import Bayesian, Policy
 from profitable.simulation.cut_rewards import never_cut, reward_cells
 from profitable.simulation.scenario import Truth
 
@@ -56,12 +56,11 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
     feed = _feed(rule, view, truth, horizon, every_reward or (policy.draws and rule.needs_rewards))
     if rule.needs_values and feed in (Feed.SINGLES, Feed.PIECES):
         _check_memory(policy, truth, horizon)
-    patience = Patience(policy.c, policy.inflate) if isinstance(policy, Deterministic) else Patience()
     smallest = view.statistic_range[0]
     cut = view.statistic if isinstance(view.statistic, Cut) else None
     problem = Problem(
         sight=view.coded(rule),
-        patience=patience._replace(draws=policy.draws),
+        patience=policy.within(horizon).terms,
         threshold=view.statistic.of_mean(category.threshold),
         smallest=smallest,
         blocks=smallest > -math.inf and (rule.is_monotone or rule.code in WITH_CEILING),
@@ -81,7 +80,7 @@ def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
     feed = Feed.SUM if truth.category.family.support.is_zero_or_one else Feed.SINGLES
     coded = _code_truth(truth, feed, Cut(-math.inf, math.inf))
     view = truth.category.family.view().coded(DIVERGENCE)  # not used
-    problem = Problem(view, Patience(), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon)
+    problem = Problem(view, Patience(DRAWN), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon)
     return KernelInput(problem, NO_CELLS, truth.clients.listed)
 
 
@@ -173,8 +172,6 @@ def _check_own(policy: Policy, view: View, category: Category) -> None:
     remedy = "simulate it as an object with evidence(category, seen) and patience(t)"
     if not isinstance(view.statistic, Cut) and view.statistic != category.family.view().statistic:
         raise InputError("policy", str(policy), "sees a statistic that the simulator does not draw", remedy)
-    if not policy.draws and type(policy).patience is not Deterministic.patience:
-        raise InputError("policy", str(policy), "has a patience that the simulator does not know", remedy)
 
 
 def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
