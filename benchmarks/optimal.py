@@ -1,6 +1,6 @@
 """How far each policy is from the best that is possible: Bayes regret divided by that of the exact optimum.
 
-python benchmarks/optimal.py [quick]     takes about an hour; quick: fewer thresholds, horizons up to 1 000
+python benchmarks/optimal.py [quick]     takes half an hour or more; quick: fewer thresholds, horizons up to 1 000
 
 The optimum of a category alone is computed by dynamic programming (`theory/one_armed.py`).  Policies that stop for good
 (`optimal:horizon`, `optimal:discount`) are computed in the same way, without chance.  Policies that come back are
@@ -46,6 +46,8 @@ COMING_BACK = ("optimal", "kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
 POINTS = 16  # of the quadrature, on either side of the threshold
 BARS = {"bernoulli": (1.05, 1.20), "others": (math.inf, 1.07), "discount": (math.inf, 1.20)}  # median, worst
 SHORT_BAR = 1.35  # Bernoulli at T = 100
+LONG = 100_000  # rounds; from here on every fourth threshold, and no simulation
+RUNS = 200
 
 
 class Problem(NamedTuple):
@@ -132,9 +134,8 @@ def simulated(problem: Problem, policies: Sequence[str]) -> dict[str, tuple[floa
             for i, mean in enumerate(means)
         ]
         rounds = problem.horizon or 0
-        runs = 200 if rounds < 100_000 else 60
         curve = pb.simulate(
-            pb.Scenario("prior", truths), [policy], horizon=rounds, runs=runs, seed=1, workers=1
+            pb.Scenario("prior", truths), [policy], horizon=rounds, runs=RUNS, seed=1, workers=1
         ).curves[0]
         accepted, error = curve.accepted_rounds[:, -1], curve.error("accepted")[:, -1]
         wrong = np.where(means >= problem.threshold, rounds - accepted, accepted)
@@ -190,7 +191,8 @@ def thresholds_of(family: pb.Family, chances: Sequence[float]) -> list[float]:
 
 def main(*, quick: bool) -> None:
     rows: list[list[str]] = []
-    taus = np.linspace(0.1, 0.8, 8 if quick else 29).tolist()
+    few = np.linspace(0.1, 0.8, 8).tolist()
+    taus = few if quick else np.linspace(0.1, 0.8, 29).tolist()
 
     def add(found: list[Ratios], bars: tuple[float, float]) -> None:
         rows.append(cells(found))
@@ -199,16 +201,18 @@ def main(*, quick: bool) -> None:
     for horizon in (100, 1_000) if quick else (100, 1_000, 10_000, 100_000):
         bars = (BARS["bernoulli"][0], SHORT_BAR if horizon == 100 else BARS["bernoulli"][1])
         for clients in (1, 5):
-            shown = (0.2, 0.5, 0.8) if horizon <= 1_000 else (0.5,)
-            add(group(BERNOULLI, taus, shown, clients=clients, horizon=horizon), bars)
+            shown = {100: (0.2, 0.5, 0.8), 1_000: (0.2, 0.5, 0.8), 10_000: (0.5,)}.get(horizon, ())
+            add(group(BERNOULLI, taus if horizon < LONG else few, shown, clients=clients, horizon=horizon), bars)
     for family in (POISSON, EXPONENTIAL, GAUSSIAN):
-        every, middle = thresholds_of(family, CHANCES), thresholds_of(family, (0.5,))
+        every, middle = thresholds_of(family, CHANCES), thresholds_of(family, (0.4,))
         for horizon in (100, 1_000) if quick else (100, 1_000, 10_000):
             for clients in (1, 5):
-                add(group(family, every, middle, clients=clients, horizon=horizon), BARS["others"])
+                chosen = every if horizon < 10_000 else every[1::2]
+                add(group(family, chosen, middle, clients=clients, horizon=horizon), BARS["others"])
     for discount in (0.99, 0.999):
         for clients in (1, 5):
-            add(group(BERNOULLI, taus, (), clients=clients, discount=discount), BARS["discount"])
+            chosen = taus if discount == 0.99 else few
+            add(group(BERNOULLI, chosen, (), clients=clients, discount=discount), BARS["discount"])
     print("\nbeyond the bars: 141 Bernoulli thresholds")
     for horizon in (100, 1_000):
         for clients in (1, 5):
