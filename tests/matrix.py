@@ -210,6 +210,9 @@ POLICY_ROWS = [
     PolicyRow((pb.KLUCBPlus(), pb.KLUCBPlus(inflate=10)), formulas.kl_plus),
     PolicyRow((pb.BayesUCB(), pb.BayesUCB(c=5)), formulas.posterior),
     PolicyRow((pb.ThompsonSampling(),), formulas.posterior),
+    PolicyRow(
+        (pb.Optimal(horizon=300), pb.Optimal(risk=0.3), pb.Optimal(discount=0.98, clients=2)), formulas.posterior
+    ),
     PolicyRow((pb.KLBernoulliUCB(),), formulas.kl_bernoulli),
     PolicyRow((pb.KLBernoulliUCBPlus(),), formulas.kl_bernoulli_plus),
     PolicyRow((pb.KLGaussianUCB(),), formulas.kl_gaussian),

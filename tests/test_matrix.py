@@ -131,6 +131,7 @@ def test_next_round_is_the_first_in_which_patience_suffices(row: FamilyRow, poli
     agent.observe("it", row.rewards(60, mean=row.mean))
     agent.decide()
     for _ in range(4):
+        per_round = 60 / agent["it"].rounds
         verdict = agent.decide()["it"]
         if verdict.accepted:
             assert verdict.next_round is None
@@ -138,8 +139,9 @@ def test_next_round_is_the_first_in_which_patience_suffices(row: FamilyRow, poli
             assert verdict.next_round == agent.round + 1
         elif verdict.next_round is not None:
             assert verdict.next_round > agent.round
-            assert policy.patience(verdict.next_round - 1) >= verdict.evidence
-            assert verdict.next_round == agent.round + 1 or policy.patience(verdict.next_round - 2) < verdict.evidence
+            late, early = (policy.patience(verdict.next_round - back, known=60, per_round=per_round) for back in (1, 2))
+            assert late >= verdict.evidence
+            assert verdict.next_round == agent.round + 1 or early < verdict.evidence
 
 
 @every_family
@@ -386,8 +388,10 @@ def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Pol
     agent = agent_of(row, policy)
     decisions: list[bool] = []
     for t in range(horizon):
-        limit = math.inf if t == 0 else own.standard_exponential() if policy.draws else policy.patience(t)
-        decisions.append(agent["it"].evidence <= limit)
+        if policy.draws and t > 0:
+            decisions.append(agent["it"].evidence <= own.standard_exponential())
+        else:
+            decisions.append(agent.decide().accepts("it"))
         if decisions[-1]:
             if isinstance(row.family, pb.Bernoulli):  # drawn as their sum
                 ones = int(row.family.draw_total(world, mean=row.mean, clients=clients)[0])

@@ -38,6 +38,7 @@ def test_frames(backend: str) -> None:
         "mean",
         "evidence",
         "waiting",
+        "rounds",
         "revenue",
         "cost",
         "profit",

@@ -61,7 +61,7 @@ def test_the_file_is_readable_json(tmp_path: Path) -> None:
     busy_agent().save(tmp_path / "agent.json")
     content = json.loads((tmp_path / "agent.json").read_text(encoding="utf-8"))
     assert content["format"] == "profitable-agent"
-    assert content["format_version"] == 2
+    assert content["format_version"] == 3
     assert content["package_version"] == pb.__version__
     assert content["policy"] == "ts"
     assert content["columns"]["clients"][0] == 7
@@ -172,9 +172,13 @@ def test_every_missing_line_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["busy", "kl_emp"])
-def test_format_1_is_read(tmp_path: Path, name: str) -> None:
-    """Two agents that were saved before the file had columns and a checksum."""
-    old = pb.Agent.load(Path(__file__).parent / "format_1" / f"{name}.json")
+@pytest.mark.parametrize("folder", ["format_1", "format_2"])
+def test_older_formats_are_read(tmp_path: Path, name: str, folder: str) -> None:
+    """Two agents that were saved before the rounds that accept a category were counted.
+
+    Format 1 is from before the file had columns and a checksum.
+    """
+    old = pb.Agent.load(Path(__file__).parent / folder / f"{name}.json")
     if name == "busy":
         twin = busy_agent()
     else:
@@ -183,7 +187,13 @@ def test_format_1_is_read(tmp_path: Path, name: str) -> None:
         twin.decide()
     old.save(tmp_path / "old.json")
     twin.save(tmp_path / "twin.json")
-    assert (tmp_path / "old.json").read_bytes() == (tmp_path / "twin.json").read_bytes()
+    read, kept = (json.loads((tmp_path / f"{which}.json").read_text(encoding="utf-8")) for which in ("old", "twin"))
+    columns = read["columns"]
+    waiting = columns.get("waiting", [0] * len(old))
+    assert columns.pop("earlier") == [sum(pair) for pair in zip(columns["clients"], waiting, strict=True)]
+    assert kept["columns"].pop("rounds")
+    del read["checksum"], kept["checksum"]
+    assert read == kept
     assert old.decide().to_dict() == twin.decide().to_dict()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from profitable.paper.experiment import load
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.runner import new_result
+from profitable.simulation.running_stats import Moments, new_histogram
 from profitable.simulation.settings import prepare
 
 Path = Callable[[np.ndarray], np.ndarray]
@@ -38,12 +39,33 @@ def trial(
     noise = np.exp(spread * np.random.default_rng(1).standard_normal((runs, 1)))
     for curve in result.curves:
         rows = np.zeros((runs, curve.layout.size))
-        values = paths[curve.policy.partition(":")[0]](curve.t.astype(float)) * noise
+        path = paths.get(curve.policy) or paths[curve.policy.partition(":")[0]]
+        values = path(curve.t.astype(float)) * noise
         for part in ("regret", "unprofitable"):
             rows[:, curve.layout.place(part)] = values
             rows[:, curve.layout.place(f"{part}_rise")] = values[:, -1:] - values
         curve.add(rows, 0.0)
     return Trial(experiment, result)
+
+
+def scored(name: str, scores: dict[str, tuple[float, float, float]], *, runs: int = 2_000) -> Trial:
+    """An experiment whose policies have these final means, 99 % quantiles and shares of lost runs.
+
+    Two runs in a hundred have the quantile as their regret, the others share what is left of the mean.  Nothing is
+    exact: the runs spread by 2 %.
+    """
+    made = trial(name, dict.fromkeys([*load(name).policies, *scores], linear(0.0)), runs=runs)
+    spread = np.exp(0.02 * np.random.default_rng(2).standard_normal(runs))
+    few, order = round(0.02 * runs), np.arange(runs)
+    for curve in made.result.curves:
+        mean, tail, lost = scores.get(curve.policy, (1_000.0, 1_000.0, 0.0))
+        values = np.where(order < few, tail, (mean - 0.02 * tail) / 0.98) * spread
+        rows = np.zeros((runs, curve.layout.size))
+        rows[:, curve.layout.place("regret")] = values[:, None]
+        rows[:, curve.layout.place("lost")] = (order < round(lost * runs))[:, None]
+        curve.moments, curve.counts = Moments.empty(curve.layout.size), new_histogram(curve.t.size)
+        curve.add(rows, 0.0)
+    return made
 
 
 def reproduction(*trials: Trial) -> Reproduction:

@@ -40,8 +40,9 @@ def test_expected_slope_tends_to_the_lower_bound() -> None:
     slopes = [expected_slope(scenario, "kl-ucb+", 10.0**k, 10.0 ** (2 * k)) for k in (2, 6, 60, 120)]
     assert slopes == sorted(slopes)
     assert slopes[-1] < constant < 1.02 * slopes[-1]
-    with pytest.raises(InputError, match="ucb-v"):
-        expected_slope(scenario, "ucb-v", 1e6, 1e12)
+    for policy in ("ucb-v", "optimal", "kl-ucb:c=3"):
+        with pytest.raises(InputError, match="has no closed form"):
+            expected_slope(scenario, policy, 1e6, 1e12)
 
 
 ONE = np.ones(2_000)

@@ -1,5 +1,6 @@
 """The report in a real browser: no network, no complaints, curves that hide and show, values to point at, a PDF."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from tests.waiting import LIMIT
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium; on Debian: apt-get install chromium")
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--disable-sync"]
-EXPERIMENTS = ("bernoulli", "poisson", "long-bernoulli", "arrivals", "unlucky")
+EXPERIMENTS = ("bernoulli", "poisson", "long-bernoulli", "arrivals", "unlucky", "optimal-bernoulli", "optimal-long")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,8 @@ def test_figures_come_first_and_claims_unfold(opened: Opened) -> None:
     """The first figure is on the first screen, the others before the claims, each with its reading."""
     page = opened.page
     tops = page.evaluate("[...document.querySelectorAll('[data-chart], #claims, #numbers')].map((each) => each.id)")
-    assert tops[:4] == ["chart-bernoulli", "chart-poisson", "claims", "numbers"]
+    assert tops[:3] == ["chart-bernoulli", "chart-poisson", "claims"]
+    assert tops[3:6] == ["chart-optimal", "chart-optimal-bernoulli", "numbers"]
     first = page.locator("#chart-bernoulli").bounding_box()
     assert first is not None
     assert first["y"] < 600
@@ -116,9 +118,16 @@ def test_legend_hides_and_shows_a_curve(opened: Opened) -> None:
     )
 
 
-def test_pointing_shows_values(opened: Opened) -> None:
+@pytest.mark.parametrize(
+    ("name", "policies"),
+    [
+        ("bernoulli", ("kl-ucb", "ts", "lower bound")),
+        ("optimal-bernoulli", ("optimal", "optimal:horizon", "optimal:horizon,risk=0.3")),
+    ],
+)
+def test_pointing_shows_values(opened: Opened, name: str, policies: tuple[str, ...]) -> None:
     page = opened.page
-    chart = page.locator("#chart-bernoulli svg.marks")
+    chart = page.locator(f"#chart-{name} svg.marks")
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     assert box is not None
@@ -128,7 +137,7 @@ def test_pointing_shows_values(opened: Opened) -> None:
     tip.wait_for()
     text = tip.inner_text()
     assert "round t" in text
-    for policy in ("kl-ucb", "ts", "lower bound"):
+    for policy in policies:
         found = re.search(rf"^{re.escape(policy)}\s+([\d.,]+)$", text, re.MULTILINE)
         assert found is not None, text
         assert 0.0 < float(found[1].replace(",", "")) < 300.0
@@ -140,8 +149,26 @@ def test_prints_to_pdf(browser: Browser, report: Path, tmp_path: Path) -> None:
     assert data.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", data)) >= 5
     claims = "[...document.querySelectorAll('details.claim')]"
-    assert opened.page.evaluate(f"{claims}.length === 9 && {claims}.every((each) => each.open)")
+    assert opened.page.evaluate(f"{claims}.length === 9 + 3 && {claims}.every((each) => each.open)")
     opened.page.close()
+
+
+def test_the_optimal_policy_in_the_words_of_the_summary(opened: Opened, report: Path) -> None:
+    """The page and the text say what the summary says."""
+    optimal = json.loads((report.parent / "summary.json").read_text())["optimal"]
+    shown = opened.page.locator("#optimal").inner_text()
+    text = (report.parent / "report.md").read_text(encoding="utf-8")
+    for check in optimal["checks"]:
+        assert f"| {check['statement']} | {check['verdict']} | {check['why']} |" in text
+        assert check["statement"].replace("`", "") in shown
+        assert check["why"] in shown
+    tables = [optimal[key] for key in ("numbers", "wrong_horizon", "long")]
+    for row in [row for table in tables for row in table["rows"]]:
+        assert f"| {' | '.join(row)} |" in text
+        assert "\t".join(row) in shown
+    for words in (optimal["contests"][0]["reading"], optimal["wrong_horizon"]["seen"]):
+        assert words in text
+        assert words.replace("`", "") in shown
 
 
 def test_legend_has_the_order_of_the_curves(browser: Browser, report: Path) -> None:

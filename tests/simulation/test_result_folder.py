@@ -154,6 +154,7 @@ def test_results_of_the_first_format_are_read_and_continued(tmp_path: Path) -> N
     assert [note for note in found.notes() if "is not known" in note]
     assert found["ts"].unlucky.rates[0] > 0.0
     assert found["kl-ucb:c=3"].unlucky.c == 3.0
+    assert_lost_is_unknown(found)
     options = {"horizon": 1000, "checkpoints": [10, 1000], "policies": ["ts", "kl-ucb:c=3"]}
     more = simulate(folder, scenario=found.scenario, runs=300, **options)
     new = simulate(None, scenario=found.scenario, runs=300, **options)
@@ -161,8 +162,44 @@ def test_results_of_the_first_format_are_read_and_continued(tmp_path: Path) -> N
         np.testing.assert_array_equal(more[policy].regret, new[policy].regret)
         np.testing.assert_array_equal(more[policy].stderr, new[policy].stderr)
     assert json.loads((folder / "result.json").read_text())["format"] == 2
+    assert_lost_is_unknown(more)  # of the runs that were taken over
     table = (OLD / "statistics.parquet").read_bytes()
     (folder / "statistics.parquet").write_bytes(table[:100] + b"?" + table[101:])
+    with pytest.raises(pb.errors.BrokenResultError):
+        pb.Result.load(folder)
+
+
+def assert_lost_is_unknown(result: pb.Result) -> None:
+    for curve, row in zip(result.to_dict()["policies"], result._regrets()[1], strict=False):
+        assert curve["at_horizon"]["lost_share"] is None
+        assert row[-2] == "-"
+
+
+def without(folder: Path, label: str) -> None:
+    """Remove a quantity and the last quantile from a table, as if written by a version that did not know them."""
+    from pyarrow import compute, parquet
+
+    path = folder / "statistics.parquet"
+    table = parquet.read_table(path)
+    rest = table.filter(compute.not_equal(table["quantity"], label)).drop_columns(["quantile_0.99"])
+    assert rest.num_rows == table.num_rows - 2
+    marks = table.schema.metadata | {b"checksum": result_folder._checksum(rest).encode()}
+    parquet.write_table(rest.replace_schema_metadata(marks), path)
+
+
+def test_results_from_before_a_quantity_was_added_are_read_and_continued(folder: Path) -> None:
+    without(folder, result_folder.QUANTITIES["lost"])
+    assert_lost_is_unknown(pb.Result.load(folder))
+    more, new = simulate(folder, runs=300), simulate(None, runs=300)
+    assert_lost_is_unknown(more)
+    for policy in new.policies:
+        np.testing.assert_array_equal(more[policy].regret, new[policy].regret)
+        np.testing.assert_array_equal(more[policy].mean("right_set"), new[policy].mean("right_set"))
+    assert_lost_is_unknown(pb.Result.load(folder))
+
+
+def test_a_quantity_that_was_always_there_is_not_unknown(folder: Path) -> None:
+    without(folder, result_folder.QUANTITIES["right_set"])
     with pytest.raises(pb.errors.BrokenResultError):
         pb.Result.load(folder)
 

@@ -12,7 +12,7 @@ from scipy import integrate, optimize, stats
 import profitable as pb
 from profitable.kernels.arrivals import clients_in, share_of_extra
 from profitable.simulation.scenario import unlucky_starts
-from tests.simulation.worlds import single
+from tests.simulation.worlds import play, single
 from tests.waiting import LIMIT, Kernels, comes_to_an_end, ctrl_c_when
 
 
@@ -272,7 +272,7 @@ def missing(truth: pb.Truth, policy: str | pb.Policy) -> float:
     """What 200 runs are too few to show of the regret at t = 10^6."""
     scenario, t = pb.Scenario("one", [truth]), np.array([10**6])
     policy = pb.Policy.parse(policy) if isinstance(policy, str) else policy
-    curve = pb.Curve.empty("it", "events", scenario, t, key="", unlucky=unlucky_starts(scenario, policy))
+    curve = pb.Curve.empty("it", "events", scenario, t, key="", unlucky=unlucky_starts(scenario, policy, 10**6))
     curve.moments.runs = 200
     return float(curve._missing[0])
 
@@ -329,10 +329,10 @@ def test_every_number_of_clients_counts() -> None:
         (700, z**700),
     ):
         truth = single(family, 1.0, ratio, clients)
-        (rate,) = unlucky_starts(pb.Scenario("one", [truth]), pb.ThompsonSampling()).rates
+        (rate,) = unlucky_starts(pb.Scenario("one", [truth]), pb.ThompsonSampling(), 10**6).rates
         assert rate == pytest.approx(phi / (1.0 - phi), rel=1e-3)
     listed = single(pb.Exponential(), 2.0, 1.0, [1, 3, 3])  # 1, 4 and 7 clients
-    (rate,) = unlucky_starts(pb.Scenario("one", [listed]), pb.ThompsonSampling()).rates
+    (rate,) = unlucky_starts(pb.Scenario("one", [listed]), pb.ThompsonSampling(), 10**6).rates
     assert rate == pytest.approx(0.5 + 0.5**4 + 0.5**7)
 
 
@@ -362,3 +362,36 @@ def test_memory_does_not_grow_with_runs() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT)
     assert int(done.stdout) < 50_000  # kilobytes
+
+
+@pytest.mark.parametrize(
+    ("policy", "clients"),
+    [
+        (pb.Optimal(horizon=1_000), 1),
+        (pb.Optimal(horizon=1_000, risk=2, clients=2), pb.UniformClients(low=1, high=3)),
+        (pb.Optimal(discount=math.exp(-1.0 / 1_000), clients=2), 2),
+    ],
+    ids=str,
+)
+def test_a_category_is_lost_for_good_as_often_as_theory_says(policy: pb.Policy, clients: object) -> None:
+    """Exponential rewards that start close to 0: the share of 100 000 runs that stop, against rate/ahead."""
+    truth = single(pb.Exponential(), 3.0, 1.0, clients)
+    found = unlucky_starts(pb.Scenario("one", [truth]), policy, 1_000)
+    (rate,) = found.rates
+    played = play("events", policy, truth, horizon=1_000, runs=100_000, seed=5)
+    lost = float((played.runs["accepted_last"] == 0).mean())
+    expected = rate / found.ahead
+    assert found.ahead == pytest.approx(1_000)
+    assert 100_000 * expected > 25
+    assert abs(lost - expected) < 0.1 * expected + 4.0 * math.sqrt(expected / 100_000)
+
+
+def test_an_anytime_policy_waits_as_often_as_theory_says() -> None:
+    """Fewer than 250 of 500 rounds accepted: a wait of more than 250 rounds."""
+    truth = single(pb.Exponential(), 3.0, 1.0, 1)
+    (rate,) = unlucky_starts(pb.Scenario("one", [truth]), pb.Optimal(), 10**6).rates
+    played = play("events", pb.Optimal(), truth, horizon=1_000, runs=40_000, seed=6, checkpoints=[500])
+    expected = rate / 250
+    waiting = float((played.accepted[:, 0] < 250).mean())
+    assert 40_000 * expected > 15
+    assert abs(waiting - expected) < 0.1 * expected + 4.0 * math.sqrt(expected / 40_000)

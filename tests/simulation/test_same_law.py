@@ -91,6 +91,9 @@ OTHERS = [
     pb.KLUCBPlus(c=3),
     pb.BayesUCB(),
     pb.ThompsonSampling(),
+    pb.Optimal(horizon=HORIZON),
+    pb.Optimal(kappa=10),
+    pb.Optimal(discount=0.99, risk=0.3),
     pb.KLBernoulliUCB(),
     pb.KLEmpUCB(),
     pb.UCBV(),
@@ -158,11 +161,32 @@ PRIORS = [
 ]
 
 
-@pytest.mark.parametrize("policy", [pb.BayesUCB(), pb.BayesUCB(c=3), pb.ThompsonSampling()], ids=str)
+AHEAD = [pb.Optimal(horizon=HORIZON), pb.Optimal(horizon=HORIZON, clients=3), pb.Optimal(), pb.Optimal(discount=0.99)]
+
+
+@pytest.mark.parametrize("policy", [pb.BayesUCB(), pb.BayesUCB(c=3), pb.ThompsonSampling(), *AHEAD], ids=str)
 @pytest.mark.parametrize("case", PRIORS, ids=str)
 def test_priors(policy: pb.Policy, case: Case) -> None:
     """Imaginary clients: fractional, and with totals below 0."""
     compare(*both(policy, case), case.horizon)
+
+
+DOUBTS = [
+    Case("doubted from the start", single(pb.Bernoulli(), 0.3, 0.27, 2, prior=pb.Prior.beta(2, 12))),
+    Case("doubted, Poisson", single(pb.Poisson(), 2.0, 1.8, RANDOM, prior=pb.Prior.gamma(shape=4, rate=3))),
+]
+
+
+@pytest.mark.parametrize("policy", AHEAD, ids=str)
+@pytest.mark.parametrize("case", [*DOUBTS, *PRIORS], ids=str)
+def test_a_prior_that_speaks_against_it_may_reject_round_1(policy: pb.Policy, case: Case) -> None:
+    """Without blocks the path is the same, also where round 1 is rejected; with blocks the law is."""
+    options = {"horizon": case.horizon, "runs": 8, "seed": 7, "checkpoints": tuple(range(1, case.horizon))}
+    events = play("events", policy, case.truth, blocks=False, **options)
+    rounds = play("rounds", policy, case.truth, **options)
+    np.testing.assert_array_equal(events.accepted, rounds.accepted)
+    if case in DOUBTS:
+        compare(*both(policy, case), case.horizon)
 
 
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if not policy.draws], ids=str)
@@ -208,16 +232,12 @@ def test_evidence_that_is_no_number_rejects() -> None:
 
 @pytest.mark.usefixtures("own_classes")
 def test_what_the_simulator_does_not_know_is_refused() -> None:
-    def patience(self: pb.Policy, t: float) -> float:
-        return 50.0
-
     def view(self: pb.Policy, category: pb.Category) -> View:
         return View(category.family.view().law, Power(0.5), category.family.support)
 
     truth = single(pb.Exponential(), 2.0, 2.5)
-    for what, method in (("patience", patience), ("view", view)):
-        policy = type("Own", (pb.KLUCB,), {"name": "own", what: method})()
-        with pytest.raises(pb.errors.InputError, match="does not"):
-            play("events", policy, truth, horizon=10, runs=1, seed=1)
+    policy = type("Own", (pb.KLUCB,), {"name": "own", "view": view})()
+    with pytest.raises(pb.errors.InputError, match="does not"):
+        play("events", policy, truth, horizon=10, runs=1, seed=1)
     with pytest.raises(TypeError, match="whole-number"):
         View(truth.category.family.view().law, support=Support(-1.0, 1.0, whole=True))

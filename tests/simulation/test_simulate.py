@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import special
 
 import profitable as pb
@@ -123,6 +125,47 @@ def test_quantiles_and_the_right_set() -> None:
     assert curve.mean("right_set")[0] == pytest.approx(2 - curve.accepted_rounds[0, -1])
     assert curve.quantile(0.05)[-1] == pytest.approx(0.1, rel=0.005)
     assert curve.quantile(0.95)[-1] == pytest.approx(0.2, rel=0.005)
+
+
+class Scheduled:
+    """Accepts as it is told: [categories, rounds, runs]; round 1 is accepted in any case."""
+
+    name = "scheduled"
+
+    def __init__(self, accepts: np.ndarray) -> None:
+        self.accepts = accepts
+
+    def index(self, category: pb.Category, seen: Any, t: int) -> np.ndarray:
+        return np.where(self.accepts[int(category.name), t], np.inf, -np.inf)
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.data())
+def test_lost_is_a_profitable_category_rejected_in_more_than_half_of_the_rounds(
+    horizon: int, runs: int, data: st.DataObject
+) -> None:
+    """Invented runs with two profitable categories, one that breaks even and one below its threshold."""
+    accepts = np.array(data.draw(st.lists(st.booleans(), min_size=4 * horizon * runs, max_size=4 * horizon * runs)))
+    accepts = accepts.reshape(4, horizon, runs)
+    accepts[:, 0] = True
+    categories = [pb.Category(str(k), pb.Bernoulli(), threshold=0.5) for k in range(4)]
+    truths = [pb.Truth(each, mean=mean) for each, mean in zip(categories, (0.6, 0.9, 0.5, 0.1), strict=True)]
+    early = [1] if horizon == 1 else [1, horizon - 1]  # the number is that of the horizon, whatever the checkpoints
+    result = simulate(
+        pb.Scenario("four", truths), Scheduled(accepts), horizon=horizon, runs=runs, checkpoints=early, workers=1
+    )
+    rejected = (~accepts[:2]).sum(axis=1)
+    lost = (2 * rejected > horizon).any(axis=0)
+    assert result["scheduled"].mean("lost")[0] == pytest.approx(lost.mean())
+    assert result.to_dict()["policies"][0]["at_horizon"]["lost_share"] == pytest.approx(lost.mean())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kernel", ["events", "rounds"])
+def test_lost_in_both_kernels(kernel: str) -> None:
+    """After a first client who brings nothing, kl-UCB waits until t = 1/(1 - 0.75) = 4: lost at T = 4 (alarm 1e-7)."""
+    scenario, runs = pb.Scenario("one client", [single(pb.Bernoulli(), 0.8, 0.75, 1)]), 20_000
+    curve = simulate(scenario, "kl-ucb", horizon=4, runs=runs, kernel=kernel)["kl-ucb"]
+    assert abs(curve.mean("lost")[0] - 0.2) < 5.4 * math.sqrt(0.2 * 0.8 / runs)
 
 
 def test_one_run_has_no_standard_error() -> None:

@@ -67,14 +67,17 @@ def _add_legend(figure: "Figure", draws: bool) -> None:
 
 
 def _draw_evidence(axes: "Axes", decision: Decision, shown: list[Verdict], colours: list[str]) -> None:
-    """Bars of evidence, and the patience as a line; a policy that draws has its median there, log 2."""
+    """Bars of evidence, and each one's patience as a line; a policy that draws has its median there, log 2."""
     evidence = np.array([verdict.evidence for verdict in shown])
-    patience = np.log(2.0) if decision.policy.draws else shown[0].patience
-    finite = np.append(evidence[np.isfinite(evidence)], [patience if np.isfinite(patience) else 0.0, 0.5])
-    edge = 1.15 * float(finite.max())
+    draws = decision.policy.draws
+    patience = np.array([np.log(2.0) if draws else verdict.patience for verdict in shown])
+    numbers = np.concatenate([evidence, patience, [0.5]])
+    edge = 1.15 * float(numbers[np.isfinite(numbers)].max())
     axes.barh(range(len(shown)), np.minimum(evidence, edge), height=0.55, color=colours)
-    axes.axvline(min(patience, edge), color="black", linewidth=1.5, linestyle=":" if decision.policy.draws else "-")
-    drawn = "half of the draws lie below the dotted line" if decision.policy.draws else "patience is the black line"
+    rows = np.arange(len(shown))
+    style = ":" if draws else "-"
+    axes.vlines(np.minimum(patience, edge), rows - 0.5, rows + 0.5, color="black", linewidth=1.5, linestyle=style)
+    drawn = "half of the draws lie below the dotted line" if draws else "patience is the black line"
     axes.set_title(f"Evidence against each category; {drawn}", fontsize=9)
     axes.set_xlim(0.0, edge)
     axes.set_xlabel("nats")

@@ -21,8 +21,8 @@ from profitable.policy.policies import Policy
 
 TERM_ROWS = [Row.THRESHOLD, Row.WORTH, Row.PRICE]
 SQUARES = [Row.SQUARES, Row.SQUARES_CARRY]
-COUNTS = [Row.CLIENTS, Row.WAITING, Row.PAUSED, Row.ROUNDS, Row.EARLIER]
-KEPT = [*TERM_ROWS, *COUNTS, Row.TOTAL, Row.CARRY, Row.REVENUE, Row.COST]
+COUNTERS = [Row.CLIENTS, Row.WAITING, Row.PAUSED, Row.ROUNDS, Row.EARLIER]
+KEPT = [*TERM_ROWS, *COUNTERS, Row.TOTAL, Row.CARRY, Row.REVENUE, Row.COST]
 
 
 def transfer(old: Ledger, policy: Policy) -> Ledger:

@@ -19,7 +19,8 @@ def paper(
         list[str] | None,
         typer.Option(
             help="An experiment to run; can be repeated. By default, all: bernoulli, poisson, sharp-poisson, "
-            "exponential, long-bernoulli, long-poisson, long-exponential, arrivals, unlucky, bounds."
+            "exponential, long-bernoulli, long-poisson, long-exponential, arrivals, unlucky, bounds, "
+            "optimal-bernoulli, optimal-poisson, optimal-sharp-poisson, optimal-exponential, optimal-long."
         ),
     ] = None,
     variant: Annotated[

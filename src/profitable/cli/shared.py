@@ -5,7 +5,7 @@ from decimal import Decimal, InvalidOperation
 import typer
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
-POLICY_HELP = "The name of a policy, such as ts or kl-ucb:c=3. `profitable policies` lists them."
+POLICY_HELP = "The name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon=10000. `profitable policies` lists them."
 SEED_HELP = "The same seed gives the same numbers."
 WORKERS_HELP = "Number of threads. By default, one for each core."
 JSON_HELP = "Print the numbers as one JSON object instead."

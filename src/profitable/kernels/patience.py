@@ -5,7 +5,7 @@ There are three kinds:
 - `TIME`: log(inflate t) + c log log t, where log log t means log(max(1, log t)), so that it never falls;
 - `DRAWN` (Thompson sampling): an Exp(1) draw, one for each category and round;
 - `AHEAD` (the optimal policy): what finding out is worth while M clients are expected to come and N are known.  With
-  s = 1 + M/N it is max(log 2, log((s + 3 + 2.6 log s)/2) - log risk); docs/optimal.md says why.
+  s = 1 + M/N it is max(log 2, log((s + 3 + 2 sqrt(log s (1 + log s)))/2) - log risk); docs/optimal.md says why.
 
 Patience is a function of the category's own numbers: t, the known clients N, and the clients per round.  `TIME` needs
 only the first of them.  In round 1 the first two kinds tolerate everything.
@@ -17,8 +17,8 @@ smallest such t is `first_time(Patience(TIME), 2.0, ...)` = 8, and round 9 accep
 8
 >>> ahead = Patience(AHEAD, rounds=1000.0, growth=-1.0)  # a horizon of 1000 rounds
 >>> known, t = 10.0, 10.0
->>> round(math.exp(-patience_at(ahead, t, known, 1.0)), 4)  # 2/(100 + 3 + 2.6 log 100)
-0.0174
+>>> round(math.exp(-patience_at(ahead, t, known, 1.0)), 4)  # s = 100: 2/(103 + 2 sqrt(4.605 * 5.605))
+0.0177
 """
 
 import math
@@ -30,7 +30,6 @@ from profitable.kernels.compile import kernel, part
 LAST_ROUND = 10**18  # rounds are 64-bit integers; what lies beyond counts as never
 TIME, DRAWN, AHEAD = 0, 1, 2
 EVEN_ODDS = math.log(2.0)  # the evidence of a category that is as likely profitable as not
-OFFSET, BEND = 3.0, 2.6  # fitted to the free boundary of the one-armed bandit (benchmarks/free_boundary.py)
 
 
 class Patience(NamedTuple):
@@ -66,10 +65,20 @@ def rounds_ahead(patience: Patience, t: float) -> float:
 
 
 @part
+def _added(s: float) -> float:
+    """2/P - s, where P is the posterior probability on the free boundary of the one-armed bandit.
+
+    P is at most 3.2 % off for s up to 10^6 (benchmarks/free_boundary.py).
+    """
+    log = math.log(s)
+    return 3.0 + 2.0 * math.sqrt(log * (1.0 + log))
+
+
+@part
 def worth_finding_out(ratio: float, risk: float) -> float:
     """Nats tolerated if `ratio` times as many clients are to come as are known."""
     s = 1.0 + ratio
-    return max(EVEN_ODDS, math.log(0.5 * (s + OFFSET + BEND * math.log(s))) - math.log(risk))
+    return max(EVEN_ODDS, math.log(0.5 * (s + _added(s))) - math.log(risk))
 
 
 @part
@@ -152,10 +161,10 @@ def first_times(
 def _guess(patience: Patience, nats: float, known: float, per_round: float) -> int:
     """About the t with patience(t) = nats, by a few steps towards a fixed point."""
     if patience.kind == AHEAD:
-        target = 2.0 * math.exp(min(nats, 100.0)) * patience.risk - OFFSET
+        target = 2.0 * math.exp(min(nats, 100.0)) * patience.risk
         s = max(target, 1.0)
         for _ in range(6):
-            s = max(target - BEND * math.log(s), 1.0)
+            s = max(target - _added(s), 1.0)
         t = ((s - 1.0) * known / per_round - patience.rounds) / patience.growth
     else:
         logarithm = nats - math.log(patience.inflate)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from profitable.errors import InputError
+from profitable.kernels.patience import LAST_ROUND
 from profitable.policy.policies import POLICIES
 from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
 from profitable.simulation.scenario import Scenario, unlucky_starts
@@ -12,9 +13,12 @@ from profitable.theory import bounds
 
 
 def has_closed_form(policy: str) -> bool:
-    """Whether evidence after N clients of mean mu is about N d + k log N (docs/mathematics.md, long horizons)."""
+    """Whether N d + k log N = log t for the N clients seen by t, with the k of the evidence alone.
+
+    So it is for patience log t, and for Thompson sampling (docs/mathematics.md, long horizons).
+    """
     chosen = Policy.parse(policy)
-    plain = not isinstance(chosen, Deterministic) or chosen.c == 0.0
+    plain = chosen.draws or (isinstance(chosen, Deterministic) and chosen.c == 0.0)
     return plain and not isinstance(chosen, BoundedPolicy) and chosen.rule.logarithms >= 0.0
 
 
@@ -41,12 +45,17 @@ def expected_slope(scenario: Scenario, policy: str, start: float, end: float) ->
         raise InputError("policy", policy, "has no closed form here", f"choose from {known}")
     chosen = Policy.parse(policy)
     inflate = chosen.inflate if isinstance(chosen, Deterministic) else 1.0
+    return slope_of_clients(scenario, chosen.rule.logarithms, inflate * start, inflate * end)
+
+
+def slope_of_clients(scenario: Scenario, logarithms: float, start: float, end: float) -> float:
+    """Regret of the unprofitable categories per log t between two times, if N d + k log N = log t at each."""
     slope = 0.0
     for truth in scenario.truths:
         if truth.profitable or truth.loss == 0.0:
             continue
         nats = bounds.information(truth.category.family, truth.mean, truth.category.threshold)
-        late, early = (clients_by(nats, chosen.rule.logarithms, math.log(inflate * t)) for t in (end, start))
+        late, early = (clients_by(nats, logarithms, math.log(t)) for t in (end, start))
         slope += truth.loss * (late - early) / (math.log(end) - math.log(start))
     return slope
 
@@ -58,7 +67,7 @@ def unlucky_slope(scenario: Scenario, policy: str) -> float:
     >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)  # tau/(mu - tau) rounds, and each costs mu - tau
     1.0
     """
-    rates = unlucky_starts(scenario, Policy.parse(policy)).per_log_t
+    rates = unlucky_starts(scenario, Policy.parse(policy), horizon=LAST_ROUND).per_log_t
     return math.fsum(
         truth.loss * truth.clients.average * rate for truth, rate in zip(scenario.truths, rates, strict=True)
     )

@@ -3,6 +3,7 @@
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -10,22 +11,27 @@ from typing import Any, cast
 import altair as alt
 import numpy as np
 
-from profitable.common.looks import BLACK, BLUE, DASHED, GREEN, GREY, SHORT, Look
+from profitable.common.looks import BLACK, BLUE, DASHED, GREEN, GREY, ORANGE, PURPLE, SHORT, SKY, Look
 from profitable.common.text_tables import SUPERSCRIPTS, horizon_text, number
+from profitable.paper.contest import ANYTIME, CAREFUL, PATIENT, TOLD
 from profitable.paper.credit import LENDERS, CreditResult
 from profitable.policy.looks import looks_of
 from profitable.simulation.curve import Curve
 from profitable.simulation.result import Result
 
 THEORY = Look(BLACK, (1, 3))
+OPTIMAL_LOOKS = {TOLD: Look(BLACK), CAREFUL: Look(PURPLE), ANYTIME: Look(ORANGE), PATIENT: Look(SKY)}
 LOWER_BOUND = "lower bound"
 LIMIT_OF = "limit of "
 BEST = "-best"  # ends the name of a close-up
 FAR_APART = 20.0  # if the largest regret is more than so many times the smallest, the axis is logarithmic
 CLOSE_UP = 4.0  # the close-up shows policies with up to so many times the smallest regret
 PICTURE_WIDTH, HEIGHT = 640, 380
+RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
+AROUND = 1.08  # of an axis of ratios
 SHOWN_DIGITS = 6
 DATA = "curves"
+NOT_IN_FIELDS = "[:.]"  # a colon would begin a type, a dot the field of a field
 POINTED_AT = "near"  # the selection of the time that the reader points at
 POWER_LABEL = f"'10' + {[str(power).translate(SUPERSCRIPTS) for power in range(16)]}[round(log(datum.value) / LN10)]"
 MANY_POWERS = 6  # with more of them on an axis, only every other power of ten has a label
@@ -44,9 +50,15 @@ class Figure:
     @property
     def picture(self) -> dict[str, Any]:
         """The specification for a picture, with a fixed width and without what only shows when pointed at."""
-        seen = [layer for layer in self.chart["layer"] if layer["mark"]["type"] not in ("rule", "point")]
+        seen = [layer for layer in self.chart["layer"] if not _is_for_pointing(layer)]
         params = [param for param in self.chart["params"] if param["name"] != POINTED_AT]
         return self.chart | {"width": PICTURE_WIDTH, "layer": seen, "params": params}
+
+
+def _is_for_pointing(layer: dict[str, Any]) -> bool:
+    """Whether a layer of a chart only shows when it is pointed at."""
+    found: list[dict[str, Any]] | dict[str, Any] = layer["encoding"].get("opacity", {}).get("condition", [])
+    return any(each["param"] == POINTED_AT for each in (found if isinstance(found, list) else [found]))
 
 
 def figures(name: str, result: Result) -> list[Figure]:
@@ -92,6 +104,73 @@ def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyo
     size = f"{number(result.finished)} runs to T = {horizon_text(result.horizon)}"
     caption = f"The tail of the rejected rounds: {size}, bands of two standard errors."
     return [Figure(name, caption, chart)]
+
+
+def contest_figure(name: str, result: Result, curves: Sequence[Curve]) -> Figure:
+    """The regret curves of the optimal policy and of the best of the paper's."""
+    band = f"mean of {number(result.finished)} runs, with bands that cover the true mean in about 95 % of samples"
+    return Figure(name, f"Regret over time: {band}.", _regret_chart(result, curves, log=False))
+
+
+def gain_and_price_figure(contests: Sequence[dict[str, Any]]) -> list[Figure]:
+    """Mean regret and 99 % quantile, divided by the best of the four: a point for each form and experiment.
+
+    `contests` is that of the summary.  The list is empty if nothing can be compared.
+    """
+    rows: Rows = [
+        {
+            "x": _digits(each["regret_ratio"]),
+            "y": _digits(each["quantile_ratio"]),
+            "policy": each["policy"],
+            "experiment": contest["title"],
+        }
+        for contest in contests
+        for each in contest["policies"]
+        if each["regret_ratio"] is not None and each["policy"] in OPTIMAL_LOOKS
+    ]
+    if not rows:
+        return []
+    names, titles = list(OPTIMAL_LOOKS), list(dict.fromkeys(row["experiment"] for row in rows))
+    toggled = _toggle("policy", names)
+    across, up = (_ratio_axis(alt_class, rows, key) for alt_class, key in ((alt.X, "x"), (alt.Y, "y")))
+    lowest = {key: min(row[key] for row in rows) / AROUND for key in "xy"}
+    corner = alt.InlineData(values=[lowest | {"right": 1.0, "top": 1.0, "word": "better in both"}])
+    better = alt.Chart(corner).encode(x=across, y=up)
+    area = better.mark_rect(color=GREEN, opacity=0.1).encode(x2="right", y2="top")
+    word = better.mark_text(align="left", baseline="bottom", dx=6, dy=-6, color=GREEN, fontSize=12)
+    legend = alt.Legend(title=None, symbolType="circle", symbolSize=120, symbolStrokeWidth=0.0, columns=2)
+    kinds = alt.Legend(title=None, symbolSize=120, columns=2)
+    colours = alt.Scale(domain=names, range=[look.colour for look in OPTIMAL_LOOKS.values()])
+    shapes = alt.Scale(domain=titles, range=["circle", "square", "triangle-up", "diamond"][: len(titles)])
+    points = (
+        alt.Chart(alt.NamedData(DATA))
+        .mark_point(filled=True, size=130)
+        .encode(
+            x=across,
+            y=up,
+            color=alt.Color("policy:N", scale=colours, sort=names, legend=legend),
+            shape=alt.Shape("experiment:N", scale=shapes, sort=titles, legend=kinds),
+            opacity=alt.when(toggled).then(alt.value(0.9)).otherwise(alt.value(0.07)),
+            tooltip=["policy:N", "experiment:N", alt.Tooltip("x:Q", title="mean", format=".3"),
+                     alt.Tooltip("y:Q", title="99 % quantile", format=".3")],
+        )
+        .add_params(toggled)
+    )  # fmt: skip
+    chart = _plain(alt.layer(area, word.encode(text="word:N"), points), "Gain and price of the optimal policy", rows)
+    caption = (
+        "Left is better on average, down is better in the worst runs. Each mean is divided by the smallest mean of "
+        "kl-UCB, kl-UCB⁺, Bayes-UCB and TS, each 99 % quantile by their smallest quantile."
+    )
+    return [Figure("optimal", caption, chart)]
+
+
+def _ratio_axis(channel: Any, rows: Rows, key: str) -> Any:
+    """A logarithmic axis around 1."""
+    what = "mean regret" if key == "x" else "99 % quantile"
+    domain = [min(row[key] for row in rows) / AROUND, max(1.0, *(row[key] for row in rows)) * AROUND]
+    axis = alt.Axis(format=".2~f", values=[each for each in RATIOS if domain[0] <= each <= domain[1]])
+    scale = alt.Scale(type="log", domain=domain, nice=False)
+    return channel(f"{key}:Q", title=f"{what} ÷ the best of the four", axis=axis, scale=scale)
 
 
 def credit_figure(credit: CreditResult) -> Figure:
@@ -158,7 +237,7 @@ def _plain(chart: Any, title: str, rows: Rows) -> dict[str, Any]:
         )
     )  # fmt: skip
     spec = cast(dict[str, Any], chart.to_dict(validate=False))
-    return spec | {"datasets": {DATA: rows}}
+    return spec | {"datasets": spec.get("datasets", {}) | {DATA: rows}}
 
 
 def _regret_chart(result: Result, curves: Sequence[Curve], *, log: bool) -> dict[str, Any]:
@@ -219,7 +298,7 @@ def _draw(rows: Rows, order: Sequence[str], *, title: str, x: str, y: str, log_y
 
 def _looks(names: Sequence[str]) -> list[Look]:
     """The looks of curves.  A limit is dotted in the colour of its policy; the lower bound is dotted in black."""
-    looks = looks_of([name for name in names if name != LOWER_BOUND and not name.startswith(LIMIT_OF)])
+    looks = looks_of([name for name in names if name != LOWER_BOUND and not name.startswith(LIMIT_OF)]) | OPTIMAL_LOOKS
     limits = {LIMIT_OF + name: Look(look.colour, THEORY.dash) for name, look in looks.items()}
     return [(looks | limits | {LOWER_BOUND: THEORY})[name] for name in names]
 
@@ -246,9 +325,9 @@ def _hover(base: Any, order: Sequence[str], up: Any, colour: Any, x: str) -> lis
         name=POINTED_AT, fields=["x"], nearest=True, on="pointerover", clear="pointerout", empty=False
     )
     tooltip = [alt.Tooltip("x:Q", title=x, format=",.6~g")]
-    tooltip += [alt.Tooltip(f"{name.replace(':', '_')}:Q", title=name, format=",.5~g") for name in order]
+    tooltip += [alt.Tooltip(f"{re.sub(NOT_IN_FIELDS, '_', name)}:Q", title=name, format=",.5~g") for name in order]
     rule = (
-        base.transform_calculate(column="replace(datum.policy, ':', '_')")
+        base.transform_calculate(column=f"replace(datum.policy, /{NOT_IN_FIELDS}/g, '_')")
         .transform_pivot("column", value="y", groupby=["x"])
         .mark_rule(color="#888888")
         .encode(opacity=alt.when(near).then(alt.value(0.6)).otherwise(alt.value(0.0)), tooltip=tooltip)

@@ -69,7 +69,7 @@ def _write(
         seed = reproduction.seed
         example = credit.run(ThompsonSampling(), rounds=CREDIT_ROUNDS, plays=plays, seed=seed, advance=advance)
         summary = summarise(reproduction, example)
-        tables = "\n\n".join([*_regret_tables(reproduction), _claims_table(summary)])
+        tables = "\n\n".join([*_regret_tables(reproduction), _claims_table(summary), *_optimal_tables(summary)])
         scale = 1.0 if quick else 1.25
         try:
             return tables, report.write_report(
@@ -110,6 +110,18 @@ def _claims_table(summary: dict[str, Any]) -> str:
     rows = [[each["statement"], *(_verdict(each[variant]) for variant in ("paper", "authors"))] for each in claims]
     headers = ("claim", "as in the paper", "as the authors ran it")
     return f"The paper's claims:\n{text_table(headers, rows, words=(0, 1, 2))}"
+
+
+def _optimal_tables(summary: dict[str, Any]) -> list[str]:
+    """Gain and price of the optimal policy, and what must hold."""
+    optimal = summary["optimal"]
+    if not optimal["contests"]:
+        return []
+    checks = [[each["statement"].replace("`", ""), _verdict(each)] for each in optimal["checks"]]
+    return [
+        f"The optimal policy:\n{text_table(optimal['numbers']['headers'], optimal['numbers']['rows'], words=(0, 1))}",
+        text_table(("what is checked", "verdict"), checks, words=(0, 1)),
+    ]
 
 
 def _verdict(finding: dict[str, str]) -> str:

@@ -148,7 +148,7 @@ def play(policy: Policy, rounds: int, seed: np.random.SeedSequence, segments: tu
     applicants: IntArray = np.array([1 + rng.poisson(s.applicants - 1.0, rounds) for s in segments])
     loans = [_loans(rng, segment, int(count.sum())) for segment, count in zip(segments, applicants, strict=True)]
     ends = applicants.cumsum(axis=1)
-    agent = Agent([s.category() for s in segments], policy=policy, seed=int(own.generate_state(1)[0]))
+    agent = Agent([s.category() for s in segments], policy=policy.within(rounds), seed=int(own.generate_state(1)[0]))
     accepted = np.zeros((len(segments), rounds))
     gains = np.zeros((len(segments), rounds))
     for t in range(rounds):

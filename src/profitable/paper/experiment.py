@@ -15,7 +15,9 @@ from profitable.simulation.scenario_file import read_table
 FOLDER = Path(__file__).parent / "experiments"
 PAPER = ("bernoulli", "poisson", "sharp-poisson", "exponential")
 BEYOND = ("long-bernoulli", "long-poisson", "long-exponential", "arrivals", "unlucky", "bounds")
-NAMES = (*PAPER, *BEYOND)
+BESIDE = tuple(f"optimal-{name}" for name in PAPER)  # the optimal policy in the paper's experiments
+OPTIMAL_LONG = "optimal-long"
+NAMES = (*PAPER, *BEYOND, *BESIDE, OPTIMAL_LONG)
 AUTHORS = "-authors"  # ends the name of an experiment as the authors ran it
 INFLATE = 10.0  # log(10 t/N) in their ⁺ policies
 QUICK = 50  # a quick look divides the number of runs by this

@@ -61,17 +61,18 @@ class Claim:
     decide: Callable[[Reproduction, bool], Finding]
 
     def finding(self, reproduction: Reproduction, *, by_authors: bool) -> Finding:
-        """What the test says; `UNDECIDED` if a trial that it uses has fewer than `FEWEST_RUNS` runs.
+        """What the test says, unless it uses too few runs: with so few, standard errors mean little."""
+        return unless_too_few(self.decide(reproduction, by_authors))
 
-        With so few runs, standard errors mean little.
-        """
-        found = self.decide(reproduction, by_authors)
-        few = [each for each in found.trials if each.result.finished < FEWEST_RUNS]
-        if not few:
-            return found
-        runs = ", ".join(f"{number(each.result.finished)} of {each.experiment.name}" for each in few)
-        why = f"Too few runs: {runs}."
-        return replace(found, verdict=UNDECIDED, seen=f"{why} {found.seen}", why=why)
+
+def unless_too_few(found: Finding) -> Finding:
+    """The same finding; `UNDECIDED` if a trial that decided it has fewer than `FEWEST_RUNS` runs."""
+    few = [each for each in found.trials if each.result.finished < FEWEST_RUNS]
+    if not few:
+        return found
+    runs = ", ".join(f"{number(each.result.finished)} of {each.experiment.name}" for each in few)
+    why = f"Too few runs: {runs}."
+    return replace(found, verdict=UNDECIDED, seen=f"{why} {found.seen}", why=why)
 
 
 def not_run(*names: str) -> Finding:

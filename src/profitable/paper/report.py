@@ -17,15 +17,24 @@ from markupsafe import Markup, escape
 from profitable.common.files import replace_file, replace_json, replace_text
 from profitable.common.text_tables import horizon_text, number
 from profitable.paper.asymptotics import unlucky_slope
-from profitable.paper.charts import BEST, Figure, credit_figure, figures, tail_figure
+from profitable.paper.charts import (
+    BEST,
+    Figure,
+    contest_figure,
+    credit_figure,
+    figures,
+    gain_and_price_figure,
+    tail_figure,
+)
+from profitable.paper.contest import ANYTIME, CAREFUL, TOLD, Contest, contests
 from profitable.paper.credit import CreditResult
-from profitable.paper.experiment import AUTHORS, NAMES
+from profitable.paper.experiment import AUTHORS, BESIDE, NAMES, OPTIMAL_LONG
 from profitable.paper.finding import FEWEST_BEYOND
 from profitable.paper.reproduction import Reproduction, Trial
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE, TEXT, NUMBERS = "report.html", "report.md", "summary.json"
-WITHOUT_PICTURE = ("arrivals", "bounds")  # their tables say it all
+WITHOUT_PICTURE = ("arrivals", "bounds", OPTIMAL_LONG)  # their tables say it all
 
 
 def write_report(
@@ -43,7 +52,9 @@ def write_report(
     `scale` is that of the PNG pictures, which take the longest.  `advance` is called after each figure.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {name: _figures(trial) for name, trial in reproduction.trials.items()}
+    drawn = {name: _figures(trial) for name, trial in reproduction.trials.items() if name not in BESIDE}
+    drawn |= {each.trial.experiment.name: [_contest_figure(each)] for each in contests(reproduction)}
+    drawn["optimal"] = gain_and_price_figure(summary["optimal"]["contests"])
     drawn["credit"] = [credit_figure(credit)]
     pictures: list[Path] = []
     for figure in (figure for group in drawn.values() for figure in group):
@@ -68,6 +79,13 @@ def _figures(trial: Trial) -> list[Figure]:
     return tail_figure(name, result, limits, FEWEST_BEYOND)
 
 
+def _contest_figure(contest: Contest) -> Figure:
+    result = contest.trial.result
+    best = [contest.paper.result[contest.four[0].policy]] if contest.paper else []
+    curves = [*best, *(result[policy] for policy in (TOLD, CAREFUL, ANYTIME))]
+    return contest_figure(contest.trial.experiment.name, result, curves)
+
+
 def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
     """Write a figure as SVG and PNG; returns the paths."""
     svg = _renumber(vl_convert.vegalite_to_svg(figure.picture))
@@ -80,7 +98,7 @@ def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
 
 def _remove_others(folder: Path, drawn: set[str]) -> None:
     """Delete pictures of an earlier report that are not in this one."""
-    for name in NAMES:
+    for name in (*NAMES, "optimal"):
         for figure in {name + variant + view for variant in ("", AUTHORS) for view in ("", BEST)} - drawn:
             for ending in (".svg", ".png"):
                 (folder / f"{figure}{ending}").unlink(missing_ok=True)

@@ -77,7 +77,7 @@ def slopes(trial: Trial) -> list[Slope]:
                 with_factor,
                 expected_slope(scenario, curve.policy, start, float(curve.t[-1])),
                 unlucky_slope(scenario, curve.policy),
-                _slope_between(curve, start / BEFORE, start),
+                slope_between(curve, start / BEFORE, start),
                 curve.slope(start),
                 curve.slope(start, "profitable"),
                 curve.slope(start, "unprofitable"),
@@ -92,12 +92,17 @@ def start_of(curve: Curve) -> int:
     return int(curve.t[checkpoint(curve, curve.t[-1] / LAST)])
 
 
-def _slope_between(curve: Curve, start: float, end: float) -> tuple[float, float]:
+def slope_between(curve: Curve, start: float, end: float) -> tuple[float, float]:
     """Regret per log t between two times.  Both errors are added as if independent, so the sum is rather too large."""
-    first, last = checkpoint(curve, start), checkpoint(curve, end)
-    width = float(np.log(curve.t[last] / curve.t[first]))
-    error = float(np.hypot(curve.stderr[first], curve.stderr[last]))
-    return float(curve.regret[last] - curve.regret[first]) / width, error / width
+    return slope_from((curve, start), (curve, end))
+
+
+def slope_from(early: tuple[Curve, float], late: tuple[Curve, float], part: str = "regret") -> tuple[float, float]:
+    """Regret, or a part of it, per log t from one curve at one time to another curve at another time."""
+    (first, start), (last, end) = ((curve, checkpoint(curve, t)) for curve, t in (early, late))
+    width = float(np.log(last.t[end] / first.t[start]))
+    error = float(np.hypot(first.error(part)[start], last.error(part)[end]))
+    return float(last.mean(part)[end] - first.mean(part)[start]) / width, error / width
 
 
 def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:

@@ -8,8 +8,9 @@ import numpy as np
 from profitable.common.text_tables import money, number
 from profitable.paper.claims import claims
 from profitable.paper.credit import CreditResult
-from profitable.paper.experiment import AUTHORS, PAPER, Experiment
+from profitable.paper.experiment import AUTHORS, BEYOND, PAPER, Experiment
 from profitable.paper.finding import DAGGER, checkpoint, final, plus_minus
+from profitable.paper.optimal import optimal_summary
 from profitable.paper.questions import answers
 from profitable.paper.reading import reading
 from profitable.paper.reproduction import Reproduction, Trial
@@ -38,6 +39,7 @@ def summarise(reproduction: Reproduction, credit: CreditResult) -> dict[str, Any
         "experiments": [experiment_summary(trial) for trial in reproduction.trials.values()],
         "claims": checklist,
         "slopes": slopes_table(reproduction),
+        "optimal": optimal_summary(reproduction),
         "answers": [answer.to_dict() for answer in answers(reproduction)],
         "credit": credit_summary(credit),
     }
@@ -64,6 +66,8 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
                 "slope_stderr": _or_none(slope_error),
                 "accepted_rounds": dict(zip(result.scenario.names, accepted, strict=True)),
                 "right_set_share": right,
+                "lost_share": _or_none(float(curve.mean("lost")[0])),
+                "quantile_0.99": float(curve.quantile(0.99)[-1]),
                 "warning": curve.warning(),
             }
         )
@@ -84,7 +88,7 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
         "source": experiment.source,
         "settings": settings(experiment),
         "reading": reading(trial),
-        "part": "paper" if experiment.name.partition(AUTHORS)[0] in PAPER else "beyond",
+        "part": part_of(experiment.name.partition(AUTHORS)[0]),
         "by_authors": experiment.by_authors,
         "horizon": result.horizon,
         "runs": result.finished,
@@ -96,6 +100,11 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
         "notes": result.notes(),
         "scenario_file": result.scenario.to_toml(),
     }
+
+
+def part_of(name: str) -> str:
+    """The part of the report that shows an experiment."""
+    return "paper" if name in PAPER else "beyond" if name in BEYOND else "optimal"
 
 
 def slopes_table(reproduction: Reproduction) -> dict[str, Any]:

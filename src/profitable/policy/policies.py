@@ -113,7 +113,7 @@ class UCBV(BoundedPolicy):
     look = Look(BLACK)
 
 
-RUN = "run"  # a horizon that is the simulation's own
+OWN = "run"  # a horizon that is the simulation's own
 KAPPA = 3.0  # the future expected by an anytime policy, in multiples of the past
 
 
@@ -132,7 +132,7 @@ class Optimal(Bayesian):
     optimal:horizon=10000,risk=0.3
     """
 
-    horizon: int | str | None = field(default=None, kw_only=True, metadata={"alone": RUN})
+    horizon: int | str | None = field(default=None, kw_only=True, metadata={"alone": OWN})
     discount: float | None = field(default=None, kw_only=True)
     kappa: float | None = field(default=None, kw_only=True, metadata={"usual": KAPPA})
     risk: float = field(default=1.0, kw_only=True)
@@ -150,7 +150,7 @@ class Optimal(Bayesian):
         if len(given) > 1:
             problem = f"is given beside {given[0]}"
             raise ParameterError(given[1], futures[given[1]], problem, f"give one of {', '.join(futures)}, or none")
-        if self.horizon is not None and self.horizon != RUN:
+        if self.horizon is not None and self.horizon != OWN:
             object.__setattr__(self, "horizon", check.whole("horizon", self.horizon, most=LAST_ROUND))
         if self.discount is not None:
             discount = check.number(self.discount)
@@ -168,7 +168,7 @@ class Optimal(Bayesian):
     def terms(self) -> Patience:
         if isinstance(self.horizon, str):
             remedy = "give the last round, as horizon=10000; only a simulation has a horizon of its own"
-            raise ParameterError("horizon", None, "is missing", remedy)
+            raise ParameterError("horizon", self.horizon, "has no number", remedy)
         rounds, growth = 0.0, 0.0
         if self.horizon is not None:
             rounds, growth = float(self.horizon), -1.0
@@ -179,7 +179,7 @@ class Optimal(Bayesian):
         return Patience(AHEAD, 0.0, 1.0, rounds, growth, self.risk, self.clients or 0.0)
 
     def within(self, horizon: int) -> "Optimal":
-        return replace(self, horizon=horizon) if self.horizon == RUN else self
+        return replace(self, horizon=horizon) if self.horizon == OWN else self
 
     def outlook(self, t: float, per_round: float) -> str:
         ahead = rounds_ahead(self.terms, t)

@@ -5,6 +5,7 @@ All of them decide in the same way: accept while evidence <= patience.  They dif
 (`kernels/patience.py`): a function of time, a draw, or what finding out is still worth.
 """
 
+import math
 from abc import ABC
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from profitable.common.registry import register
 from profitable.common.types import FloatArray
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels.evidence import Rule
-from profitable.kernels.patience import DRAWN, TIME, Patience, first_time, first_times, patience_at
+from profitable.kernels.patience import DRAWN, LAST_ROUND, TIME, Patience, first_time, first_times, patience_at
 from profitable.model.category import Category
 from profitable.model.prior import Prior
 from profitable.model.view import View, bounded_view
@@ -108,11 +109,13 @@ class Policy(ABC):
 
         >>> from profitable import KLUCB, Optimal
         >>> round(KLUCB().patience(100), 3), round(Optimal(horizon=1_000).patience(100, known=100), 3)
-        (4.605, 2.251)
+        (4.605, 2.225)
         """
-        numbers = (check.not_negative("known", known), check.positive("per_round", per_round))
-        terms = self.terms
-        return patience_at(terms, check.not_negative("t", t), numbers[0], terms.clients or numbers[1])
+        return patience_at(self.terms, check.not_negative("t", t), *self._numbers(known, per_round))
+
+    def _numbers(self, known: float, per_round: float) -> tuple[float, float]:
+        """Known clients, and clients per round: if the policy has a number of its own, that one."""
+        return check.not_negative("known", known), self.terms.clients or check.positive("per_round", per_round)
 
     def outlook(self, t: float, per_round: float) -> str:
         """What a policy that looks ahead expects after round t, in words; empty for the others."""
@@ -121,7 +124,11 @@ class Policy(ABC):
 
     def next_round(self, evidence: float, now: int, *, known: float = 0.0, per_round: float = 1.0) -> int | None:
         """The first round after `now` that tolerates this much evidence; None if that is never (or past 10^18)."""
-        return self.next_rounds(np.array([evidence]), now, np.array([known]), np.array([per_round]))[0]
+        nats = check.number(evidence)
+        if nats != math.inf and not check.fits(nats, 0.0):
+            raise ParameterError("evidence", evidence, "is not a number of nats", "give a number, 0 or more")
+        now, (number, rate) = check.whole("now", now, least=0, most=LAST_ROUND), self._numbers(known, per_round)
+        return self.next_rounds(np.array([nats], dtype=np.float64), now, np.array([number]), np.array([rate]))[0]
 
     def next_rounds(self, evidence: FloatArray, now: int, known: FloatArray, per_round: FloatArray) -> list[int | None]:
         """`next_round` for several categories, [M]."""
@@ -200,7 +207,7 @@ class Deterministic(Policy, abstract=True):
 
     @property
     def terms(self) -> Patience:
-        return Patience(TIME, self.c, self.inflate)
+        return super().terms if self.draws else Patience(TIME, self.c, self.inflate)
 
 
 @dataclass(frozen=True)

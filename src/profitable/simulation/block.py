@@ -48,7 +48,7 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
     number = settings.runs_in(block)
     layout = Layout(settings.checkpoints.size, len(settings.scenario.truths))
     rows = np.zeros((number, layout.size))
-    right = np.ones(number, dtype=np.bool_)
+    right, lost = np.ones(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_)
     accepted_columns: list[FloatArray] = []
     for k, (truth, given) in enumerate(zip(settings.scenario.truths, settings.inputs[which], strict=True)):
         played = _play(settings, which, block, truth, given, flags, number)
@@ -59,6 +59,8 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
         rows[:, layout.place("profitable" if truth.profitable else "unprofitable")] += _regret(truth, tables)
         if truth.loss > 0.0:
             right &= (runs["accepted_last"] != 0) == truth.profitable
+        if truth.profitable:
+            lost |= runs["rounds"] < settings.horizon - runs["rounds"]
         rows[:, layout.place("clients")][:, k] = runs["arrived"]
         profit = _profit(settings, which, block, truth, given.problem, runs)
         rows[:, layout.place("profit")][:, k] = profit
@@ -69,6 +71,7 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
         rows[:, layout.place(f"{part}_rise")] = values[:, -1:] - values
     rows[:, layout.place("accepted")] = np.concatenate(accepted_columns, axis=1)
     rows[:, layout.place("right_set")] = right[:, None]
+    rows[:, layout.place("lost")] = lost[:, None]
     return rows
 
 

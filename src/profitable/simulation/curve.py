@@ -17,7 +17,7 @@ FEW_RUNS = 50  # fewer say nothing about rare runs
 HEAVY = 9.0  # the kurtosis of exponential numbers; a larger one means rare large runs
 RELIABLE = 0.01  # an error that is itself known to 1 % is not worth a warning
 BELOW, ABOVE, FAR_ABOVE = 2.0, 2.0, 3.0  # standard errors around the mean that cover the truth in about 95 % of samples
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PARTS = ("regret", "profitable", "unprofitable")
 NO_UNLUCKY_STARTS = UnluckyStarts()
 NOT_JUDGED = (
@@ -38,11 +38,13 @@ class Layout:
         - `regret`, `profitable`, `unprofitable` [n]: the regret at each checkpoint, and its two parts.
         - `regret_rise`, `profitable_rise`, `unprofitable_rise` [n]: their rise from each checkpoint to the last one.
         - `accepted` [K n]: accepted rounds of each category at each checkpoint.
-        - `clients`, `profit` [K], `total_profit`, `right_set` [1]: at the horizon.
+        - `clients`, `profit` [K], `total_profit` [1]: at the horizon.
+        - `right_set` [1]: whether the last round accepts exactly the profitable categories.
+        - `lost` [1]: whether a profitable category is rejected in more than half of all rounds.
         """
         n, k = self.points, self.categories
         sizes = {part + suffix: n for suffix in ("", "_rise") for part in PARTS}
-        sizes |= {"accepted": k * n, "clients": k, "profit": k, "total_profit": 1, "right_set": 1}
+        sizes |= {"accepted": k * n, "clients": k, "profit": k, "total_profit": 1, "right_set": 1, "lost": 1}
         start = 0
         for key, size in sizes.items():
             if key == name:
@@ -53,7 +55,7 @@ class Layout:
     @property
     def size(self) -> int:
         """The number of columns."""
-        return self.place("right_set").stop
+        return self.place("lost").stop
 
 
 @dataclass
@@ -255,6 +257,7 @@ class Curve:
                 "total_profit": _plain(self.mean("total_profit"))[0],
                 "total_profit_stderr": _plain(self.error("total_profit"))[0],
                 "right_set_share": _plain(self.mean("right_set"))[0],
+                "lost_share": _plain(self.mean("lost"))[0],
             },
             "warning": self.warning(),
         }

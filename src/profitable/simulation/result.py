@@ -101,7 +101,8 @@ class Result:
             f"{self._title()}\n\n"
             f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable "
             f"categories, quantiles over runs,\n"
-            f"share of runs that accept exactly the profitable set in the last round, realised profit by then:\n"
+            f"share of runs that accept exactly the profitable set in the last round, share that reject a profitable\n"
+            f"category in more than half of all rounds (lost), realised profit by then:\n"
             f"{text_table(*self._regrets())}\n{dagger}\n"
             f"{ACCEPTED}:\n"
             f"{text_table(*self._accepted())}"
@@ -112,7 +113,8 @@ class Result:
 
     def _regrets(self) -> tuple[list[str], list[list[str]]]:
         """Headers and rows of the table of regrets."""
-        headers = ["policy", "regret", "± error", "profitable", "unprofitable", "median", "95 %", "right set", "profit"]
+        headers = ["policy", "regret", "± error", "profitable", "unprofitable", "median", "95 %"]
+        headers += ["right set", "lost", "profit"]
         rows: list[list[str]] = []
         for curve in self.curves:
             profit, spread = float(curve.mean("total_profit")[0]), float(curve.error("total_profit")[0])
@@ -125,11 +127,12 @@ class Result:
                     _short(float(curve.mean("unprofitable")[-1])),
                     _short(float(curve.quantile(0.5)[-1])),
                     _short(float(curve.quantile(0.95)[-1])),
-                    f"{float(curve.mean('right_set')[0]):.1%}",
+                    _share(float(curve.mean("right_set")[0]), 1),
+                    _share(float(curve.mean("lost")[0]), 2),
                     "-" if np.isnan(profit) else money(profit) + ("" if np.isnan(spread) else f" ± {money(spread)}"),
                 ]
             )
-        rows.append(["(lower bound)", _short(float(self.lower_bound[-1])), *[""] * 7])
+        rows.append(["(lower bound)", _short(float(self.lower_bound[-1])), *[""] * 8])
         return headers, rows
 
     def _accepted(self) -> tuple[list[str], list[list[str]]]:
@@ -199,6 +202,10 @@ class Result:
 
 def _short(value: float) -> str:
     return "-" if np.isnan(value) else number(float(f"{value:.4g}"))
+
+
+def _share(value: float, digits: int) -> str:
+    return "-" if np.isnan(value) else f"{value:.{digits}%}"
 
 
 def paired(rows: Sequence[FloatArray]) -> Moments:

@@ -42,7 +42,9 @@ QUANTITIES = {  # name in the layout: name in the table
     "profit": "profit",
     "total_profit": "total profit",
     "right_set": "profitable set accepted",
+    "lost": "profitable category rejected in more than half of the rounds",
 }
+ADDED = ("lost",)  # unknown in results that were saved before it was added
 DIFFERENCE = "regret less that of the other policy"
 POWERS = ("mean", "squares", "low", "high", "cubes", "fourths")  # columns of the table, and fields of Moments
 NOT_SETTINGS = ("finished", "warnings", "runs", "version", "unlucky_starts", "checksum")  # not part of the fingerprint
@@ -127,7 +129,7 @@ def _add_rows(columns: dict[str, list[Any]], curve: Curve, quantity: str, label:
             category = names[i // curve.t.size]
         elif quantity in ("clients", "profit"):
             category, point = names[i], -1
-        elif quantity in ("total_profit", "right_set"):
+        elif quantity in ("total_profit", "right_set", "lost"):
             point = -1
         extra: list[Any] = [None] * (len(QUANTILES) + 2)
         if quantity == "regret":
@@ -211,6 +213,10 @@ def _restore(settings: dict[str, Any], rows: dict[str, list[Any]], timing: dict[
         for quantity, label in QUANTITIES.items():
             found = np.flatnonzero((policies == entry["policy"]) & (labels == label))
             place = layout.place(quantity)
+            if not found.size and quantity in ADDED:
+                for power in POWERS:
+                    getattr(moments, power)[place] = np.nan
+                continue
             moments.runs = rows["runs"][found[0]]
             for power in POWERS:
                 getattr(moments, power)[place] = _numbers(rows, power, found)
@@ -242,9 +248,9 @@ def _unlucky_starts(settings: dict[str, Any], entry: dict[str, Any], scenario: S
     """`Curve.unlucky`: format 2 keeps it, format 1 does not."""
     if settings["format"] > 1:
         kept = settings["unlucky_starts"][entry["policy"]]
-        return UnluckyStarts(tuple(kept["rates"]), kept["c"])
+        return UnluckyStarts(tuple(kept["rates"]), kept["c"], kept.get("ahead", 0.0))
     try:
-        return unlucky_starts(scenario, Policy.parse(entry["key"]))
+        return unlucky_starts(scenario, Policy.parse(entry["key"]), settings["horizon"])
     except InputError:  # a policy of the user's own, or one with a prior of its own
         return UnluckyStarts()
 

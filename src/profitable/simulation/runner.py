@@ -150,15 +150,22 @@ def new_result(settings: Settings) -> Result:
     """The result before the first run."""
     scenario, points = settings.scenario, settings.checkpoints
     curves = [
-        Curve.empty(name, kernel, scenario, points, key=stream_name(policy), unlucky=_unlucky(scenario, policy))
+        Curve.empty(
+            name,
+            kernel,
+            scenario,
+            points,
+            key=stream_name(policy),
+            unlucky=_unlucky(scenario, policy, settings.horizon),
+        )
         for name, kernel, policy in zip(settings.names, settings.kernels, settings.policies, strict=True)
     ]
     pairs = Moments.empty(len(curves) ** 2 * points.size) if settings.common else None
     return Result(scenario, settings.horizon, settings.runs, settings.seed, points, curves, pairs)
 
 
-def _unlucky(scenario: Scenario, policy: Any) -> UnluckyStarts:
-    return unlucky_starts(scenario, policy) if isinstance(policy, Policy) else UnluckyStarts()
+def _unlucky(scenario: Scenario, policy: Any, horizon: int) -> UnluckyStarts:
+    return unlucky_starts(scenario, policy, horizon) if isinstance(policy, Policy) else UnluckyStarts()
 
 
 class Interruption:

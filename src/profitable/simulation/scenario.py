@@ -9,7 +9,7 @@ from profitable.common import check
 from profitable.common.files import as_path, replace_text
 from profitable.errors import DuplicateNameError, InputError, ParameterError, ProfitableError
 from profitable.model.category import Category, is_text
-from profitable.policy.policy import Deterministic, Policy
+from profitable.policy.policy import Policy
 from profitable.simulation.arrivals import Clients
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.theory import bounds
@@ -170,7 +170,9 @@ class Scenario:
             raise InputError("path", str(path), problem, "choose another file") from None
 
 
-def unlucky_starts(scenario: Scenario, policy: Policy) -> UnluckyStarts:
+def unlucky_starts(scenario: Scenario, policy: Policy, horizon: int) -> UnluckyStarts:
     """How often a policy rejects profitable categories for a long time after an unlucky start."""
+    policy = policy.within(horizon)
+    terms = policy.terms
     rates = [unlucky_rate(policy, truth.category, truth.mean, truth.clients.seen) for truth in scenario.truths]
-    return UnluckyStarts(tuple(rates), policy.c if isinstance(policy, Deterministic) else 0.0)
+    return UnluckyStarts(tuple(rates), terms.c, 0.0 if terms.growth > 0.0 else terms.rounds)

@@ -8,6 +8,11 @@ grows like log t times the sum of the weights.  Few runs cause this growth: abou
 Patience log(inflate t) + c log log t makes it rate/(w (log w)^c), where the rate is the sum of the weights divided by
 inflate.  For any c > 0 the mean then grows more slowly than log t.  A prior counts as clients who were seen already:
 then the sum is never small, and there are no such waits.
+
+A policy that looks ahead rejects after N clients while e^(-evidence) is below about 2 risk N/M, where M are to come.
+N/M is taken as if every round had brought the average number of clients.  If the policy expects kappa times the past,
+the wait is as above, with 2 risk times the accepted rounds as a factor, and divided by kappa.  With a horizon or a
+discount, the category is lost for good with that probability.
 """
 
 import math
@@ -18,24 +23,30 @@ import numpy as np
 
 from profitable.common.types import FloatArray
 from profitable.kernels.law import GAMMA
+from profitable.kernels.patience import AHEAD
 from profitable.model.category import Category
-from profitable.policy.policy import Bayesian, BoundedPolicy, Deterministic, Policy
+from profitable.policy.policy import Bayesian, BoundedPolicy, Policy
 
 TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = "posterior", "divergence", "divergence+"
+TAIL_AHEAD = "posterior, looking ahead"
 MOST_SEEN = 2_000  # clients; the weights fall geometrically
 
 
 @dataclass(frozen=True)
 class UnluckyStarts:
-    """A policy's waits in a scenario: longer than w rounds with probability rate/(w (log w)^c); a rate per category."""
+    """A policy's waits in a scenario: longer than w rounds with probability rate/(w (log w)^c); a rate per category.
+
+    If `ahead` is given, a category is lost for good instead, with probability rate/ahead.
+    """
 
     rates: tuple[float, ...] = ()
     c: float = 0.0
+    ahead: float = 0.0
 
     @property
     def per_log_t(self) -> tuple[float, ...]:
         """Rejected rounds of each category per log t, in the limit."""
-        return self.rates if self.c == 0.0 else (0.0,) * len(self.rates)
+        return self.rates if self.c == 0.0 and self.ahead == 0.0 else (0.0,) * len(self.rates)
 
     def unseen(self, t: float, runs: int) -> tuple[float, ...]:
         """The mean number of rounds up to t, for each category, in waits so long that `runs` runs may show none.
@@ -44,7 +55,11 @@ class UnluckyStarts:
         (6.907...,)
         >>> UnluckyStarts((0.5,), c=3.0).unseen(1e9, 2_000)
         (0.0221...,)
+        >>> UnluckyStarts((4.0,), ahead=1e9).unseen(1e9, 2_000)  # once in 2.5e8 runs, all rounds
+        (4.0,)
         """
+        if self.ahead > 0.0:
+            return tuple(rate / self.ahead * t if runs * rate < self.ahead else 0.0 for rate in self.rates)
         return tuple(_unseen(rate, self.c, t, runs) for rate in self.rates)
 
 
@@ -77,8 +92,12 @@ def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable
     if isinstance(policy, Bayesian) and policy.prior_of(category) is not None:
         return 0.0
     ratio = view.statistic.of_mean(category.threshold) / view.statistic.of_mean(mean)
-    inflate = policy.inflate if isinstance(policy, Deterministic) else 1.0
-    return sum_of_weights(tail_of(policy), ratio, view.law.size, seen(MOST_SEEN)) / inflate
+    chances, terms = seen(MOST_SEEN), policy.terms
+    weights = sum_of_weights(tail_of(policy), ratio, view.law.size, chances)
+    if terms.kind == AHEAD:
+        per_round = terms.clients or 1.0 / float(chances[1:].mean())
+        return weights * 2.0 * terms.risk / per_round / (terms.growth if terms.growth > 0.0 else 1.0)
+    return weights / terms.inflate
 
 
 def tail_of(policy: Policy) -> str:
@@ -86,15 +105,15 @@ def tail_of(policy: Policy) -> str:
     if isinstance(policy, BoundedPolicy):
         return ""
     if policy.rule.is_posterior:
-        return TAIL_OF_POSTERIOR
+        return TAIL_AHEAD if policy.terms.kind == AHEAD else TAIL_OF_POSTERIOR
     return {0.0: TAIL_OF_DIVERGENCE, 1.0: TAIL_OF_DIVERGENCE_PLUS}.get(policy.rule.logarithms, "")
 
 
 def sum_of_weights(tail: str, ratio: float, shape: float, seen: FloatArray) -> float:
     """The sum over n of weight(n) times `seen[n]`; `ratio` is r = tau/mu of the statistic, below 1.
 
-    The weight is r^(kn) for a posterior policy and r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for a divergence; it is n times the
-    latter if the evidence has log N added.
+    The weight is r^(kn) for a posterior policy and r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for a divergence.  It is n times
+    as large if the evidence has log N added, or if the policy looks ahead.
 
     >>> always = np.ones(100)  # one client in every round
     >>> round(sum_of_weights(TAIL_OF_POSTERIOR, 0.5, 1.0, always), 6)  # r/(1 - r)
@@ -107,8 +126,8 @@ def sum_of_weights(tail: str, ratio: float, shape: float, seen: FloatArray) -> f
     n = np.arange(1.0, seen.size)
     power = shape * n
     log_weights = power * math.log(ratio)
-    if tail != TAIL_OF_POSTERIOR:
+    if tail in (TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS):
         log_weights += power * np.log(power) - power - np.array([math.lgamma(each + 1.0) for each in power])
-    if tail == TAIL_OF_DIVERGENCE_PLUS:
+    if tail in (TAIL_OF_DIVERGENCE_PLUS, TAIL_AHEAD):
         log_weights += np.log(n)
     return math.fsum(seen[1:] * np.exp(log_weights))

@@ -1,0 +1,253 @@
+"""The optimal policy in the report: what it gains and what that costs, what a wrong horizon costs, long horizons.
+
+The gain is in the mean.  The price is in the worst runs: a policy that stops for good can lose a profitable category.
+So every table and sentence has both.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from profitable.common.text_tables import horizon_text, number
+from profitable.paper.asymptotics import slope_of_clients
+from profitable.paper.claims import KNOWING
+from profitable.paper.contest import (
+    ANYTIME,
+    CAREFUL,
+    FORMS,
+    TOLD,
+    Contest,
+    Estimate,
+    Score,
+    against,
+    below,
+    contests,
+    share_text,
+)
+from profitable.paper.experiment import OPTIMAL_LONG, load
+from profitable.paper.finding import SURE, checkpoint, plus_minus, ratio_of
+from profitable.paper.optimal_checks import checks
+from profitable.paper.reproduction import Reproduction, Trial
+from profitable.paper.slopes import LONG, slope_from
+from profitable.simulation.curve import Curve
+
+GIVEN = "horizon="  # in the name of a policy that was given a number for its horizon
+LOGARITHMS = 1.5  # N d + k log N = log T: half a log N is in the evidence, a whole one in the patience log(M/2N)
+
+
+def optimal_summary(reproduction: Reproduction) -> dict[str, Any]:
+    """Everything the report says about the optimal policy, as plain values."""
+    found = contests(reproduction)
+    long = reproduction.find(OPTIMAL_LONG)
+    return {
+        "contests": [
+            {
+                "name": each.trial.experiment.name,
+                "title": load(each.name).title,
+                "reading": reading(each),
+                "runs": each.trial.result.finished,
+                "best_of_four": each.four[0].policy if each.four else None,
+                "policies": [score.to_dict() | _ratios(score, each) for score in (*each.four, *map(each.score, FORMS))],
+            }
+            for each in found
+        ],
+        "numbers": _table_of_scores(found),
+        "checks": checks(found),
+        "wrong_horizon": _table_of_horizons(found),
+        "long": _long_table(long[0], reproduction) if long else None,
+    }
+
+
+def _ratios(score: Score, contest: Contest) -> dict[str, float | None]:
+    """Mean and quantile over the smallest of the four; None if these were not run."""
+    if not contest.four:
+        return {"regret_ratio": None, "quantile_ratio": None}
+    best, safest = contest.four[0], contest.tails[0]
+    return {"regret_ratio": score.mean[0] / best.mean[0], "quantile_ratio": score.tail[0] / safest.tail[0]}
+
+
+def reading(contest: Contest) -> str:
+    """Gain and price of three forms in one experiment, in sentences made from the numbers."""
+    scores = {policy: contest.score(policy) for policy in (TOLD, CAREFUL, ANYTIME)}
+    subjects = (f"`{TOLD}`", "With `risk=0.3` it", f"Without a horizon, `{ANYTIME}`")
+    sentences: list[str] = []
+    for who, score in zip(subjects, scores.values(), strict=True):
+        gain, price = (
+            f"{who} loses {score.mean_text} on average",
+            f"one run in a hundred loses more than {score.tail_text}",
+        )
+        if contest.four:
+            best = contest.four[0]
+            gain += f", {_less_or_more(score.mean, best.mean)} than `{best.policy}`, the best of the four"
+            price += f", {_place(score, contest)}"
+        sentences.append(f"{gain}; {price}; {share_text(score.lost)} of the runs lose a profitable category.")
+    return " ".join([*sentences, *_of_four(contest)])
+
+
+def _of_four(contest: Contest) -> list[str]:
+    """The worst runs of the four, to compare with."""
+    if not contest.four:
+        return []
+    tails = " to ".join(number(float(f"{each.tail[0]:.3g}")) for each in (contest.tails[0], contest.tails[-1]))
+    shares = [100.0 * each.lost[0] for each in contest.four]
+    lost = f"{number(min(shares))} to {number(max(shares))} %" if max(shares) > 0.0 else "0 %"
+    return [f"(The four: one run in a hundred loses more than {tails}; {lost} of the runs lose a profitable category.)"]
+
+
+def _less_or_more(mine: Estimate, other: Estimate) -> str:
+    """As in "25.7 ± 1.5 % less"; with a doubt if it may be chance."""
+    ratio, error = ratio_of(mine, other)
+    doubt = "" if abs(below(mine, other)) > SURE else " (which may be chance)"
+    return f"{plus_minus(100.0 * abs(1.0 - ratio), 100.0 * error)} % {'less' if ratio < 1.0 else 'more'}{doubt}"
+
+
+def _place(score: Score, contest: Contest) -> str:
+    """How the quantile compares with those of all four."""
+    safest, riskiest = contest.tails[0], contest.tails[-1]
+    if safest.tail[0] <= score.tail[0] <= riskiest.tail[0]:
+        return "as with some of the four"
+    less = score.tail[0] < safest.tail[0]
+    lead = below(score.tail, safest.tail) if less else below(riskiest.tail, score.tail)
+    return f"{'less' if less else 'more'} than with each of the four{'' if lead > SURE else ' (which may be chance)'}"
+
+
+def _table_of_scores(found: Sequence[Contest]) -> dict[str, Any]:
+    """Mean, 99 % quantile and lost runs of the four and of the new ones."""
+    rows = [
+        [
+            each.name,
+            score.policy,
+            score.mean_text,
+            against(score.mean, each.four[0].mean if each.four else None),
+            score.tail_text,
+            against(score.tail, each.tails[0].tail if each.four else None),
+            share_text(score.lost),
+        ]
+        for each in found
+        for score in (*each.four, *map(each.score, FORMS))
+    ]
+    best = "against the best of the four"
+    headers = ["experiment", "policy", "mean regret", best, "99 % quantile", best, "lost"]
+    return {"headers": headers, "rows": rows}
+
+
+def given_horizon(policy: str) -> int:
+    """The horizon in a policy's name; 0 if there is none.
+
+    >>> given_horizon("optimal:horizon=1000,risk=0.3"), given_horizon("optimal:horizon")
+    (1000, 0)
+    """
+    return int(float(policy.partition(GIVEN)[2].partition(",")[0] or 0))
+
+
+def _table_of_horizons(found: Sequence[Contest]) -> dict[str, Any]:
+    """What a wrong horizon costs."""
+    rows: list[list[str]] = []
+    for each in found:
+        result = each.trial.result
+        right = each.score(TOLD)
+        wrong = sorted((name for name in result.policies if given_horizon(name)), key=given_horizon, reverse=True)
+        for score in (right, *map(each.score, wrong), each.score(ANYTIME)):
+            rows.append(
+                [
+                    each.name,
+                    "none" if score.policy == ANYTIME else _given(score.policy, result.horizon),
+                    score.mean_text,
+                    against(score.mean, right.mean),
+                    against(score.mean, each.four[0].mean if each.four else None),
+                    score.tail_text,
+                    share_text(score.lost),
+                ]
+            )
+    headers = ["experiment", "horizon given", "mean regret", "against the right horizon"]
+    headers += ["against the best of the four", "99 % quantile", "lost"]
+    return {"headers": headers, "rows": rows, "seen": " ".join(_cost_of_horizons(found))}
+
+
+def _cost_of_horizons(found: Sequence[Contest]) -> list[str]:
+    """For each wrong horizon, and for none, what it costs on average."""
+    if not found:
+        return []
+    horizon = found[0].trial.result.horizon
+    policies = sorted(filter(given_horizon, found[0].trial.result.policies), key=given_horizon, reverse=True)
+    told = {
+        policy: f"A horizon of {_given(policy, horizon).replace(' (', ', ').removesuffix(')')}," for policy in policies
+    }
+    said: list[str] = []
+    for policy, subject in (told | {ANYTIME: "Being told none (`optimal`)"}).items():
+        changes = [each.score(policy).mean[0] / each.score(TOLD).mean[0] - 1.0 for each in found]
+        beside = [each for each in found if each.four]
+        ahead = [each.name for each in beside if below(each.score(policy).mean, each.four[0].mean) > SURE]
+        behind = [each.name for each in beside if below(each.four[0].mean, each.score(policy).mean) > SURE]
+        text = f"{subject} changes the mean regret by {_span(changes)}"
+        if beside:
+            text += f"; it is still below that of the best of the four in {len(ahead)} of {len(beside)} experiments"
+            text += f", and above it in {', '.join(behind)}" if behind else ""
+        said.append(f"{text}.")
+    return said
+
+
+def _span(shares: Sequence[float]) -> str:
+    """From the smallest to the largest: "-3 % to +9 %"."""
+    texts = [f"{100.0 * share:+.0f} %" for share in (min(shares), max(shares))]
+    return " to ".join(dict.fromkeys(texts))
+
+
+def _given(policy: str, horizon: int) -> str:
+    given = given_horizon(policy)
+    if not given:
+        return f"{horizon_text(horizon)} (right)"
+    word, times = ("long", given / horizon) if given > horizon else ("short", horizon / given)
+    return f"{horizon_text(given)} ({number(times)} times too {word})"
+
+
+def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
+    """Regret at the horizon that was given, and its slope from one such horizon to the next."""
+    result = trial.result
+    scenario, anytime = result.scenario, result[ANYTIME]
+    constant = scenario.lower_bound().total
+    told = sorted((curve for curve in result.curves if given_horizon(curve.policy)), key=_horizon_of)
+    beside = reproduction.find(LONG[0])
+    rows: list[list[str]] = []
+    values: list[dict[str, Any]] = []
+    before: Curve | None = None
+    for curve in told:
+        horizon = _horizon_of(curve)
+        four = [_at(beside[0].curve(policy), horizon) for policy in KNOWING] if beside else []
+        row = [horizon_text(horizon), plus_minus(*_at(curve, horizon)), plus_minus(*_at(curve, horizon, "profitable"))]
+        value: dict[str, Any] = {"horizon": horizon, "regret": _at(curve, horizon), "anytime": _at(anytime, horizon)}
+        if before is None:
+            row += ["", ""]
+        else:
+            early = _horizon_of(before)
+            slope = slope_from((before, early), (curve, horizon), "unprofitable")
+            free = slope_from((anytime, early), (anytime, horizon), "unprofitable")
+            form = slope_of_clients(scenario, LOGARITHMS, early, horizon)
+            row += [f"{plus_minus(*slope)} ({slope[0] / constant:.2f})", f"{form:.4g} ({form / constant:.2f})"]
+            value |= {"slope": slope, "anytime_slope": free, "closed_form": form}
+        row.append(plus_minus(*_at(anytime, horizon)))
+        row.append("" if before is None else f"{plus_minus(*value['anytime_slope'])}")
+        row.append(plus_minus(*min(four)) if four else "-")
+        rows.append(row)
+        values.append(value)
+        before = curve
+    headers = ["T", "regret", "of it from profitable categories", "slope (÷ bound)", "closed form (÷ bound)"]
+    headers += ["`optimal`", "its slope", "best of the four"]
+    return {
+        "headers": headers,
+        "rows": rows,
+        "numbers": {"runs": number(result.finished), "constant": f"{constant:.2f}"},
+        "values": values,
+        "constant": constant,
+        "runs": result.finished,
+        "horizon": result.horizon,
+        "scenario": scenario.name,
+    }
+
+
+def _horizon_of(curve: Curve) -> int:
+    return given_horizon(curve.policy)
+
+
+def _at(curve: Curve, t: float, part: str = "regret") -> Estimate:
+    place = checkpoint(curve, t)
+    return float(curve.mean(part)[place]), float(curve.error(part)[place])

@@ -1,0 +1,106 @@
+"""What must hold of the optimal policy, and its price.
+
+`optimal_checks.toml` has the statements and the tests in words; `DECIDED_BY` has the functions that carry them out.
+"""
+
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from profitable.paper.contest import CAREFUL, TOLD, Contest, against, below, share_text
+from profitable.paper.experiment import BESIDE, PAPER
+from profitable.paper.finding import SURE, Finding, judge, not_run, only, ratio_of, unless_too_few
+from profitable.paper.reproduction import Trial
+
+GAIN = 0.15  # the mean is to be lower by at least this share
+
+
+def _decidable(found: Sequence[Contest]) -> list[Contest]:
+    return [each for each in found if each.paper is not None]
+
+
+def _trials(found: Sequence[Contest]) -> list[Trial]:
+    return [trial for each in found for trial in each.trials]
+
+
+def _listed(found: Sequence[Contest], texts: Sequence[str]) -> str:
+    return ", ".join(f"{text} ({each.name})" for each, text in zip(found, texts, strict=True))
+
+
+def decide_gain(found: Sequence[Contest]) -> Finding:
+    """The mean of the form that knows the horizon is lower by at least `GAIN`."""
+    found = _decidable(found)
+    if not found:
+        return not_run(*PAPER, *BESIDE)
+    ratios = [ratio_of(each.score(TOLD).mean, each.four[0].mean) for each in found]
+    verdict = judge(
+        shown=all(ratio + SURE * error <= 1.0 - GAIN for ratio, error in ratios),
+        refuted=any(ratio - SURE * error > 1.0 - GAIN for ratio, error in ratios),
+        restriction=all(ratio + SURE * error < 1.0 for ratio, error in ratios),
+    )
+    gains = _listed(found, [against(each.score(TOLD).mean, each.four[0].mean) for each in found])
+    seen = f"{only([each.trial for each in found], BESIDE)}Mean regret against the best of the four: {gains}."
+    return Finding(verdict, seen, seen, trials=_trials(found))
+
+
+def decide_price(found: Sequence[Contest]) -> Finding:
+    """The form that knows the horizon loses profitable categories more often."""
+    found = _decidable(found)
+    if not found:
+        return not_run(*PAPER, *BESIDE)
+    scores = [each.score(TOLD) for each in found]
+    leads = [below(each.four[0].lost, mine.lost) for mine, each in zip(scores, found, strict=True)]
+    verdict = judge(
+        shown=any(lead > SURE for lead in leads), refuted=all(lead < -SURE for lead in leads), restriction=False
+    )
+    lost = [
+        f"{share_text(mine.lost)} beside {share_text(each.four[0].lost)} of {each.four[0].policy}"
+        for mine, each in zip(scores, found, strict=True)
+    ]
+    tails = [f"{mine.tail_text} beside {each.tails[-1].tail_text}" for mine, each in zip(scores, found, strict=True)]
+    seen = (
+        f"{only([each.trial for each in found], BESIDE)}Runs that lose a profitable category: {_listed(found, lost)}. "
+    )
+    seen += f"99 % quantile beside the largest of the four: {_listed(found, tails)}."
+    return Finding(verdict, seen, seen, trials=_trials(found))
+
+
+def decide_careful(found: Sequence[Contest]) -> Finding:
+    """With a small risk, both the mean and the worst runs are better than those of all four."""
+    found = _decidable(found)
+    if not found:
+        return not_run(*PAPER, *BESIDE)
+    scores = [each.score(CAREFUL) for each in found]
+    means = [below(mine.mean, each.four[0].mean) for mine, each in zip(scores, found, strict=True)]
+    tails = [below(mine.tail, each.tails[0].tail) for mine, each in zip(scores, found, strict=True)]
+    of_best = [below(mine.tail, each.four[0].tail) for mine, each in zip(scores, found, strict=True)]
+    everything = [*means, *tails]
+    verdict = judge(
+        shown=all(lead > SURE for lead in everything),
+        refuted=any(lead < -SURE for lead in everything),
+        restriction=all(lead > SURE for lead in (*means, *of_best)),
+    )
+    gains = _listed(found, [against(mine.mean, each.four[0].mean) for mine, each in zip(scores, found, strict=True)])
+    quantiles = _listed(
+        found, [against(mine.tail, each.tails[0].tail) for mine, each in zip(scores, found, strict=True)]
+    )
+    seen = f"{only([each.trial for each in found], BESIDE)}Mean regret against the best of the four: {gains}; "
+    seen += f"99 % quantile against the smallest of the four: {quantiles}."
+    unclear = [each.name for each, lead in zip(found, tails, strict=True) if not lead > SURE]
+    if unclear and all(lead > SURE for lead in of_best):
+        seen += f" In {', '.join(unclear)} the quantile is shown to be smaller only than that of the best mean."
+    return Finding(verdict, seen, seen, trials=_trials(found))
+
+
+DECIDED_BY: dict[str, Callable[[Sequence[Contest]], Finding]] = {
+    "gain": decide_gain,
+    "price": decide_price,
+    "careful": decide_careful,
+}
+
+
+def checks(found: Sequence[Contest]) -> list[dict[str, Any]]:
+    """The checks of `optimal_checks.toml`, with what was found."""
+    table = tomllib.loads(Path(__file__).with_name("optimal_checks.toml").read_text(encoding="utf-8"))
+    return [{"key": key, **entry, **unless_too_few(DECIDED_BY[key](found)).to_dict()} for key, entry in table.items()]
