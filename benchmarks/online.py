@@ -95,11 +95,10 @@ def million() -> None:
     rng = np.random.default_rng(1)
     print(f"\n{'one decision over 1 000 000':32}{'ms':>12}{'exponentials, ms':>20}{'ratio':>8}   bar")
     categories = [pb.Category(f"category {i}", pb.Bernoulli(), threshold=0.45) for i in range(size)]
-    for policy in (pb.KLUCB(), pb.BayesUCB(), pb.ThompsonSampling()):
+    for policy in (pb.KLUCB(), pb.BayesUCB(), pb.ThompsonSampling(), pb.Optimal(horizon=10_000), pb.Optimal()):
         agent = pb.Agent(categories, policy=policy, seed=1)
         agent.decide()
-        for i in range(0, size, 997):
-            agent.observe(f"category {i}", [i % 2])
+        agent.observe({category.name: [i % 2] for i, category in enumerate(categories)})
         mine, draws = side_by_side([partial(partial, mask, agent), partial(partial, rng.standard_exponential, size)], 9)
         ratio = mine / draws
         print(

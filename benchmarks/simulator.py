@@ -15,7 +15,8 @@ from common import seconds, verdict
 from profitable.common.text_tables import text_table
 
 POLICIES = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
-AT_LEAST = {"kl-ucb": 30.0, "kl-ucb+": 30.0, "bayes-ucb": 50.0, "ts": 50.0}
+AHEAD = ("optimal:horizon", "optimal", "optimal:discount=0.9999")
+AT_LEAST = {"kl-ucb": 30.0, "kl-ucb+": 30.0, "bayes-ucb": 50.0, "ts": 50.0} | dict.fromkeys(AHEAD, 30.0)
 T = 10_000
 
 
@@ -47,7 +48,7 @@ def speed() -> None:
     """Seconds per trajectory, one worker: events and rounds at T = 10^4, events at 10^9; three turns, medians."""
     rows: list[list[str]] = []
     for scenario, counts in ((BERNOULLI, (2_000, 60)), (POISSON, (2_000, 60)), (SHARP, (300, 60))):
-        for policy in POLICIES:
+        for policy in (*POLICIES, *AHEAD):
             run(scenario, policy, 10)
             run(scenario, policy, 2, kernel="rounds")
             turns: list[tuple[float, float, float]] = []

@@ -78,6 +78,47 @@ def test_the_readme_has_the_numbers_of_the_page() -> None:
         assert f"| {mine[0][1]}: {' | '.join(cells)} |" in readme
 
 
+def test_the_how_to_has_the_numbers_of_the_page() -> None:
+    """Rows `mean (quantile, lost %)` per experiment, and `mean (lost %)` per horizon; rounded, so to within 1 %."""
+    page = _numbers_of(PAGE.partition("### The optimal policy in numbers\n")[2], policy=1, tail=4)
+    page |= _numbers_of(PAGE.partition("### What a wrong horizon costs\n")[2].partition("\n\n")[2], policy=1, tail=5)
+    how_to = (DOCS / "how-to.md").read_text(encoding="utf-8").replace("*", "")
+    checked = 0
+    for line in how_to.splitlines():
+        label, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != len(PAPER) or not re.search(r"\d \(", cells[0]):
+            continue
+        for name, cell in zip(PAPER, cells, strict=True):
+            found = [float(text) for text in re.findall(r"[\d.]+", cell.replace(" ", ""))]
+            expected = _expected(page, name, label)
+            expected = expected if len(found) == 3 else (expected[0], expected[2])
+            assert found == pytest.approx(expected, rel=0.01, abs=0.005), (label, name)
+            checked += 1
+    assert checked == 9 * len(PAPER)
+
+
+def _expected(page: dict[tuple[str, str], tuple[float, ...]], name: str, label: str) -> tuple[float, ...]:
+    if label == "the best of four":
+        four = [page[name, policy] for policy in ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")]
+        return tuple(min(column) for column in zip(*four, strict=True))
+    horizon = re.match(r"[\d ]+", label)
+    if horizon is None:
+        return page[name, label.strip("`")]
+    return next(
+        value for (where, key), value in page.items() if where == name and key.startswith(f"{horizon[0].strip()} (")
+    )
+
+
+def _numbers_of(text: str, *, policy: int, tail: int) -> dict[tuple[str, str], tuple[float, ...]]:
+    """(mean, 99 % quantile, lost) by experiment and policy, from the first table of a text."""
+    numbers: dict[tuple[str, str], tuple[float, ...]] = {}
+    for line in text.strip().partition("\n\n")[0].splitlines()[2:]:
+        row = [cell.strip() for cell in line.strip("|").split("|")]
+        cells = (row[2], row[tail], row[6])
+        numbers[row[0], row[policy]] = tuple(float(short(cell).replace(" ", "").rstrip("%")) for cell in cells)
+    return numbers
+
+
 def test_no_picture_is_left_over() -> None:
     shown = set(re.findall(r"\]\(paper/([\w-]+\.svg)\)", PAGE))
     assert shown == {path.name for path in (DOCS / "paper").iterdir()}
