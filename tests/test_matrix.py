@@ -128,8 +128,8 @@ def test_nothing_speaks_against_a_category_without_outcomes(row: FamilyRow, poli
 @every_policy
 def test_next_round_is_the_first_in_which_patience_suffices(row: FamilyRow, policy: pb.Policy) -> None:
     agent = agent_of(row, policy)
-    agent.observe("it", row.rewards(60, mean=row.mean))
     agent.decide()
+    agent.observe("it", row.rewards(60, mean=row.mean))
     for _ in range(4):
         per_round = 60 / agent["it"].rounds
         verdict = agent.decide()["it"]

@@ -51,6 +51,29 @@ def test_rounds_that_do_not_offer_it_are_not_counted() -> None:
     assert agent.decide()["a"].patience == pytest.approx(least(4, 4 * 46))
 
 
+def test_clients_from_before_the_first_round_are_known_but_do_not_count_as_one_round(tmp_path: Path) -> None:
+    """A history of 1 000 clients, and then two in each round: two a round, not 1 002 in the first."""
+    agent = agent_of("optimal:horizon=100")
+    agent.observe("a", count=1_000, total=500)
+    agent.explain("a")
+    agent.decide()
+    agent.observe("a", [1, 0])
+    agent.save(tmp_path / "agent.json")
+    for each in (agent, pb.Agent.load(tmp_path / "agent.json")):
+        assert "Clients in a round: 2." in each.explain("a")
+        assert each.decide()["a"].patience == pytest.approx(least(1_002, 2 * 99))
+
+
+def test_a_history_that_is_taken_back_is_not_missed_later() -> None:
+    """Half of the 1 000 clients were a mistake.  The rounds that follow bring two clients each all the same."""
+    agent = agent_of("optimal:horizon=100")
+    agent.observe("a", [1, 0] * 500)
+    agent.decide()
+    agent.correct("a", was=[1, 0] * 250)
+    agent.observe("a", [1, 0])
+    assert "Clients in a round: 2." in agent.explain("a")
+
+
 def test_looking_does_not_count() -> None:
     agent = agent_of("optimal")
     agent.decide()

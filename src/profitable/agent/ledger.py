@@ -191,6 +191,8 @@ class Ledger:
             self.renew(np.array([k]))
         else:
             self._add(k, new, 1.0)
+        column = self._table[:, k]
+        column[Row.EARLIER] = min(column[Row.EARLIER], column[Row.CLIENTS] + column[Row.WAITING])
 
     # ------------------------------------------------------------------------------------------ changing
 

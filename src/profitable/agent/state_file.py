@@ -45,7 +45,6 @@ from profitable.model.family import Family
 from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 
-ROUNDS_COUNTED = 3  # the first format with the rounds that accepted a category
 BACKUP = "restore the file from a backup"
 
 
@@ -208,8 +207,6 @@ def restore(record: StateRecord) -> Agent:
     table[Row.PAUSED] = columns.column("paused", False)
     for name, row in {**COUNT_ROWS, **ROUND_ROWS, **SUM_ROWS}.items():
         table[row] = columns.column(name, 0)
-    if record.format_version < ROUNDS_COUNTED:
-        table[Row.EARLIER] = table[Row.CLIENTS] + table[Row.WAITING]
     if (table[Row.ROUNDS] > record.round).any():
         raise BrokenStateError("rounds", int(table[Row.ROUNDS].max()), f"are more than {record.round}", BACKUP)
     if ledger.values is not None:

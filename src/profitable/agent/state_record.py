@@ -2,7 +2,7 @@
 
 The file has columns: one list for each quantity, in the order of the categories.  Categories that are alike share a
 kind.  A column that is left out has its default for everybody.  Format 2 did not count the rounds that accepted a
-category (`rounds`), so all its clients are from before they were counted (`earlier`).
+category (`rounds`), nor the clients from before the first of them (`earlier`).
 """
 
 from typing import Annotated, Any, Literal

@@ -38,7 +38,7 @@ class Row(IntEnum):
     TARGET = 9  # the threshold in the units of the statistic
     IMAGINARY = 10  # the imaginary clients of its prior
     ROUNDS = 11  # decisions that accepted it
-    EARLIER = 12  # clients from before these were counted
+    EARLIER = 12  # clients from before the first of them
     REVENUE = 13  # in money
     COST = 14  # in money
     WORTH = 15  # money per unit of reward
@@ -225,6 +225,8 @@ def decide(table: FloatArray, positions: IntArray, terms: FloatArray, t: float, 
         limit = draws[i] if drawn else patience_at(patience, t, known, per_round)
         table[Row.PATIENCE, k], table[Row.PER_ROUND, k] = limit, per_round
         if table[Row.EVIDENCE, k] <= limit and table[Row.PAUSED, k] == 0.0:
+            if table[Row.ROUNDS, k] == 0.0:
+                table[Row.EARLIER, k] = table[Row.CLIENTS, k] + table[Row.WAITING, k]
             table[Row.ROUNDS, k] += step
 
 
