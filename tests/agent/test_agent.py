@@ -228,9 +228,13 @@ def test_your_own_policy_is_known_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("base", "contents", "problem"),
     [
-        (pb.Policy, {"name": "kl-ucb", "rule": pb.KLUCB.rule}, "'kl-ucb', which belongs to KLUCB"),
+        (pb.Policy, {"name": "kl-ucb", "rule": pb.KLUCB.rule, "terms": None}, "'kl-ucb', which belongs to KLUCB"),
         (pb.Policy, {"rule": pb.KLUCB.rule}, "has no name"),
         (pb.Policy, {"name": "ruleless"}, "has no rule"),
+        (pb.Policy, {"name": "impatient", "rule": pb.KLUCB.rule}, "has no terms"),
+        (pb.KLUCB, {"name": "old", "patience": lambda self, t: 1.0}, "its own patience, .*: give it terms"),
+        (pb.KLUCB, {"name": "old", "next_round": lambda self, nats, now: None}, "its own next_round, "),
+        (pb.KLUCB, {"name": "old", "next_rounds": lambda self, nats, now: None}, "its own next_rounds, "),
         (pb.Family, {"name": "lawless"}, "has no make_view"),
         (pb.Family, {"name": "poisson", "make_view": pb.Poisson.make_view}, "'poisson', which belongs to Poisson"),
     ],

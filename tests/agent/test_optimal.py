@@ -142,6 +142,30 @@ def _reason(policy: str, rewards: list[int]) -> str:
     return agent.decide()["a"].reason
 
 
+def test_its_probabilities_can_be_read() -> None:
+    """No 1e+02 %, no 6.6e-07 %, no 0 % for what is possible, and never the same number for chance and limit."""
+    horizon = "optimal:horizon=1000"
+    assert "P(profitable) is more than 99 %; with about 50 000 clients" in _reason(horizon, [1] * 50)
+    assert "P(profitable) is 1 in 150 000 000; with about 24 000 clients" in _reason(horizon, [0] * 24)
+    assert "P(profitable) is 1 in 10^1507; with about 5 000 000 clients" in _reason(horizon, [0] * 5_000)
+    close = _reason("optimal:risk=100", [1, 0] * 40_000 + [0, 0])
+    assert "P(profitable) is 49.7 %; expecting about 240 000 more clients it is worth testing down to 50 %" in close
+
+
+def test_what_it_says_in_round_1() -> None:
+    """Not every category is accepted then: a prior may speak against one."""
+    for category, reason in (
+        (pb.Category("a", pb.Bernoulli(), threshold=0.5), "no outcome is known yet, so nothing speaks against it"),
+        (
+            pb.Category("a", pb.Bernoulli(), threshold=0.5, prior=pb.Prior.beta(0.01, 0.3)),
+            "no outcome is known yet, and its prior says too little",
+        ),
+    ):
+        agent = pb.Agent([category], policy="optimal")
+        assert "every category" not in agent.explain("a")
+        assert agent.decide()["a"].reason == f"accepted: {reason}"
+
+
 def test_a_horizon_that_has_passed_decides_by_even_odds_and_says_so() -> None:
     agent = agent_of("optimal:horizon=2", "good", "bad", "unknown")
     agent.decide()

@@ -1,5 +1,8 @@
 """The optimal policy as a value: what can be said about the future, how it is written, what is refused."""
 
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
 import profitable as pb
@@ -14,6 +17,7 @@ from profitable.policy.policies import OWN
         (pb.Optimal(kappa=10), "optimal:kappa=10"),
         (pb.Optimal(horizon=10_000), "optimal:horizon=10000"),
         (pb.Optimal(horizon=1e6), "optimal:horizon=1000000"),  # type: ignore[arg-type]
+        (pb.Optimal(horizon=2**53 + 1), "optimal:horizon=9007199254740993"),
         (pb.Optimal(horizon=OWN), "optimal:horizon"),
         (pb.Optimal(horizon=OWN, risk=0.3), "optimal:horizon,risk=0.3"),
         (pb.Optimal(discount=0.99, clients=5), "optimal:discount=0.99,clients=5"),
@@ -23,6 +27,10 @@ from profitable.policy.policies import OWN
 def test_its_name_is_read_back(policy: pb.Policy, text: str) -> None:
     assert str(policy) == text
     assert pb.Policy.parse(text) == policy
+
+
+def test_spaces_do_not_matter() -> None:
+    assert pb.Policy.parse("optimal: horizon = 500, risk = 0.3") == pb.Optimal(horizon=500, risk=0.3)
 
 
 def test_a_run_s_own_horizon() -> None:
@@ -44,6 +52,8 @@ def test_a_run_s_own_horizon() -> None:
         ({"horizon": 0}, r"horizon = 0 is less than 1"),
         ({"horizon": 1.5}, r"horizon = 1.5 is not a whole number"),
         ({"horizon": "soon"}, r"horizon = 'soon' is not a whole number"),
+        ({"horizon": np.array([1, 2])}, r"horizon = array\(\[1, 2\]\) is not a whole number"),
+        ({"discount": Fraction(10**30 - 1, 10**30)}, r"is not between 0 and 1"),
         ({"horizon": 10**19}, r"horizon = 10000000000000000000 is more than"),
         ({"kappa": 0}, r"kappa = 0 is not positive"),
         ({"risk": 0}, r"risk = 0 is not positive"),
@@ -96,3 +106,11 @@ def test_a_simulation_has_one() -> None:
     assert own.key == "optimal:horizon"
     assert abs(own.regret[-1] - given.regret[-1]) < 4.0 * (own.stderr[-1] + given.stderr[-1])
     assert longer.regret[-1] > given.regret[-1] + 4.0 * (longer.stderr[-1] + given.stderr[-1])
+
+
+@pytest.mark.usefixtures("own_classes")
+def test_a_class_of_your_own_looks_ahead_under_its_own_name() -> None:
+    type("Mine", (pb.Optimal,), {"name": "mine"})
+    mine = pb.Policy.parse("mine:horizon=100,risk=0.5")
+    assert str(mine) == "mine:horizon=100,risk=0.5"
+    assert mine.patience(10, known=20) == pb.Optimal(horizon=100, risk=0.5).patience(10, known=20)

@@ -76,7 +76,7 @@ def explanation(
 def _outlook(policy: Policy, standing: Standing, verdict: Verdict, round: int) -> str:
     if standing.paused:
         return "paused, not accepted until it is resumed"
-    if round == 1 and verdict.patience == math.inf:
+    if round == 1 and verdict.patience == math.inf and not policy.outlook(0.0, 1.0):
         return "accepted, as every category is in the first round"
     if policy.draws:
         return f"accepted with probability {number(verdict.propensity)}"

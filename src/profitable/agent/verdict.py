@@ -7,6 +7,8 @@ from typing import Any
 from profitable.common.text_tables import number
 from profitable.policy.policies import Policy
 
+SMALL, FAR_BELOW = math.log(1e4), math.log(1e12)  # nats from which a percentage, or a number written out, is unreadable
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -81,6 +83,7 @@ class Reasons:
         self._draws = policy.draws
         self._posterior = policy.rule.is_posterior
         self._limit = "this round's draw" if policy.draws else "patience"
+        self._all_in_first = not policy.outlook(0.0, 1.0)
 
     def why(
         self,
@@ -96,11 +99,13 @@ class Reasons:
         """The reason for one category."""
         if paused:
             return "paused: not offered until it is resumed"
-        if self._round == 1 and patience == math.inf:
+        if self._round == 1 and patience == math.inf and self._all_in_first:
             return "accepted: in round 1 every category is"
-        if accepted and (evidence == 0.0 or patience == math.inf):
-            if clients == 0:
-                return "accepted: no outcome is known yet, so nothing speaks against it"
+        if accepted and clients == 0 and evidence == 0.0:
+            return "accepted: no outcome is known yet, so nothing speaks against it"
+        if accepted and clients == 0 and patience == math.inf:
+            return "accepted: no outcome is known yet, and its prior says too little"
+        if accepted and evidence == 0.0:
             return f"accepted: the mean of its {number(clients)} clients is not below the threshold"
         facts = prospect(self._policy, self._round - 1, evidence, patience, per_round)
         facts = facts or f"evidence {number(evidence, 3)} nats against it, {self._limit} {number(patience, 3)}"
@@ -120,8 +125,25 @@ def prospect(policy: Policy, t: int, evidence: float, patience: float, per_round
     outlook = policy.outlook(t, per_round)
     if not outlook:
         return ""
-    chance, least = (number(100.0 * math.exp(-nats), 2) for nats in (evidence, patience))
-    return f"P(profitable) is {chance} %; {outlook} it is worth testing down to {least} %"
+    for digits in (2, 3, 4, 5, 6):  # as many as it takes to tell the two apart
+        chance, least = _probability(evidence, digits), _probability(patience, digits)
+        if chance != least:
+            break
+    return f"P(profitable) is {chance}; {outlook} it is worth testing down to {least}"
+
+
+def _probability(nats: float, digits: int) -> str:
+    """The probability exp(-nats) as people say it.
+
+    >>> [_probability(nats, 2) for nats in (0.001, 0.7, 5.0, 12.0, 3471.0, math.inf)]
+    ['more than 99 %', '50 %', '0.67 %', '1 in 160 000', '1 in 10^1507', '0 %']
+    """
+    if nats >= FAR_BELOW and nats < math.inf:
+        return f"1 in 10^{round(nats / math.log(10.0))}"
+    if nats > SMALL and nats < math.inf:
+        return f"1 in {number(float(f'{math.exp(nats):.{digits}g}'))}"
+    percent = float(f"{100.0 * math.exp(-nats):.{digits}g}")
+    return "more than 99 %" if percent > 99.0 and nats > 0.0 else f"{number(percent, digits)} %"
 
 
 def in_short(verdict: Verdict) -> str:

@@ -11,7 +11,7 @@ from profitable.common.looks import BLACK, BLUE, DASH_DOT, DASHED, GREEN, ORANGE
 from profitable.common.text_tables import number
 from profitable.errors import ParameterError
 from profitable.kernels import evidence
-from profitable.kernels.patience import AHEAD, LAST_ROUND, Patience, rounds_ahead
+from profitable.kernels.patience import AHEAD, DRAWN, LAST_ROUND, Patience, rounds_ahead
 from profitable.policy.policy import POLICIES as POLICIES
 from profitable.policy.policy import Bayesian, BoundedPolicy, Deterministic
 from profitable.policy.policy import Policy as Policy
@@ -60,6 +60,10 @@ class ThompsonSampling(Bayesian):
     rule = evidence.POSTERIOR
     look = Look(GREEN)
     draws = True
+
+    @property
+    def terms(self) -> Patience:
+        return Patience(DRAWN)
 
 
 @dataclass(frozen=True)
@@ -150,11 +154,11 @@ class Optimal(Bayesian):
         if len(given) > 1:
             problem = f"is given beside {given[0]}"
             raise ParameterError(given[1], futures[given[1]], problem, f"give one of {', '.join(futures)}, or none")
-        if self.horizon is not None and self.horizon != OWN:
+        if self.horizon is not None and not (isinstance(self.horizon, str) and self.horizon == OWN):
             object.__setattr__(self, "horizon", check.whole("horizon", self.horizon, most=LAST_ROUND))
         if self.discount is not None:
             discount = check.number(self.discount)
-            if not check.fits(discount, 0.0, 1.0) or discount in (0.0, 1.0):
+            if not check.fits(discount, 0.0, 1.0) or float(discount) in (0.0, 1.0):
                 remedy = "give a number between 0 and 1, as 0.99"
                 raise ParameterError("discount", self.discount, "is not between 0 and 1", remedy)
             object.__setattr__(self, "discount", float(discount))

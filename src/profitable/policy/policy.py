@@ -6,7 +6,7 @@ All of them decide in the same way: accept while evidence <= patience.  They dif
 """
 
 import math
-from abc import ABC
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ POLICIES: dict[str, type["Policy"]] = {}  # by name; filled by the classes thems
 class Policy(ABC):
     """Base class; `str(policy)` is its name on the command line, parameters included.
 
-    A subclass has a `name` and a `rule`, and registers itself under its name.
+    A subclass has a `name`, a `rule` and the `terms` of its patience, and registers itself under its name.
 
     >>> from profitable import KLUCB
     >>> print(KLUCB(c=3))
@@ -48,10 +48,11 @@ class Policy(ABC):
 
     def __init_subclass__(cls, *, abstract: bool = False) -> None:
         super().__init_subclass__()
-        if cls.patience is not Policy.patience:
-            raise TypeError(f"{cls.__name__} has a patience of its own, which the kernels do not know: give it terms")
+        for method in ("patience", "next_round", "next_rounds"):
+            if getattr(cls, method) is not getattr(Policy, method):
+                raise TypeError(f"{cls.__name__} has its own {method}, which the kernels do not know: give it terms")
         if not abstract:
-            register(POLICIES, cls, needed=("name", "rule"))
+            register(POLICIES, cls, needed=("name", "rule", "terms"))
 
     @property
     def stream_name(self) -> str:
@@ -92,9 +93,9 @@ class Policy(ABC):
         return [each.name for each in fields(cls) if each.name != "prior"]
 
     @property
+    @abstractmethod
     def terms(self) -> Patience:
         """What its patience is made of, as the kernels read it (`kernels/patience.py`)."""
-        return Patience(DRAWN)
 
     def within(self, horizon: int) -> "Policy":
         """The policy in a run of so many rounds; only `Optimal` can ask for it."""
@@ -165,8 +166,8 @@ class Policy(ABC):
         values: dict[str, Any] = {}
         remedy = f"{name} takes {', '.join(known)}, as {name}:{kind.example}" if known else f"{name} takes none"
         alone = {each.name: each.metadata["alone"] for each in fields(kind) if "alone" in each.metadata}
-        for part in filter(None, rest.split(",")):
-            key, equals, value = part.partition("=")
+        for part in filter(None, map(str.strip, rest.split(","))):
+            key, equals, value = map(str.strip, part.partition("="))
             if key not in known or key in values:
                 problem = "is given twice" if key in values else "is not a parameter of this policy"
                 raise ParameterError(f"{key} in policy {text!r}", value, problem, remedy)
@@ -174,7 +175,7 @@ class Policy(ABC):
                 values[key] = alone[key]
                 continue
             try:
-                values[key] = float(value)
+                values[key] = int(value) if value.isdecimal() else float(value)
             except ValueError:
                 raise ParameterError(f"{key} in policy {text!r}", value, "is not a number", remedy) from None
         return kind(**values)
@@ -207,7 +208,7 @@ class Deterministic(Policy, abstract=True):
 
     @property
     def terms(self) -> Patience:
-        return super().terms if self.draws else Patience(TIME, self.c, self.inflate)
+        return Patience(DRAWN) if self.draws else Patience(TIME, self.c, self.inflate)
 
 
 @dataclass(frozen=True)
