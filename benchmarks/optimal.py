@@ -7,7 +7,7 @@ The optimum of a category alone is computed by dynamic programming (`theory/one_
 simulated: one scenario whose means are the points of a quadrature over the prior.  Bernoulli rewards have Jeffreys'
 prior, the others Jeffreys' after one client, and thresholds that the prior exceeds with a probability of 1/4 or more.
 
-Unless quick, it writes the table docs/optimal-table.md and the picture docs/optimal-boundary.svg.
+Unless quick, it renews the table in docs/optimal.md and the picture docs/optimal-boundary.svg.
 """
 
 import math
@@ -31,6 +31,7 @@ from profitable.kernels.agent_table import Row, renew
 from profitable.kernels.view import row
 from profitable.theory.one_armed import Accepts, OneArmed, one_armed
 
+TABLE_BEGINS, TABLE_ENDS = "<!-- table: benchmarks/optimal.py writes it -->\n", "<!-- end -->"
 DOCS = Path(__file__).parent.parent / "docs"
 BERNOULLI, POISSON, EXPONENTIAL, GAUSSIAN = pb.Bernoulli(), pb.Poisson(), pb.Exponential(), pb.Gaussian(sigma=1.0)
 PRIORS = {"poisson": 1.0, "exponential": 1.0, "gaussian": 0.0}  # the mean of the imaginary client
@@ -229,13 +230,20 @@ def main(*, quick: bool) -> None:
     headers = ("rewards", "length", "clients", "optimal", "risk=0.3", "anytime", *COMING_BACK[1:])
     print("\n" + text_table(headers, rows, words=(0, 1)))
     if not quick:
-        (DOCS / "optimal-table.md").write_text(markdown(headers, rows))
+        renew_table(DOCS / "optimal.md", markdown(headers, rows))
         draw(DOCS / "optimal-boundary.svg")
 
 
 def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in (headers, ["---"] * len(headers), *rows)]
     return "\n".join(lines) + "\n"
+
+
+def renew_table(page: Path, table: str) -> None:
+    """Put a table between its two marks on a page."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
+    _, end, after = rest.partition(TABLE_ENDS)
+    page.write_text(before + begin + table + end + after, encoding="utf-8")
 
 
 def draw(path: Path) -> None:
