@@ -46,7 +46,7 @@ def least_chance(known: float, to_come: float, risk: float) -> float:
         (pb.Optimal(), lambda t: 3.0 * t),
         (pb.Optimal(kappa=10, risk=2.0), lambda t: 10.0 * t),
     ],
-    ids=str,
+    ids=["horizon", "discount", "anytime", "kappa"],
 )
 def test_the_formula(policy: pb.Policy, rounds) -> None:  # type: ignore[no-untyped-def]
     for t in (0, 1, 10, 999, 1_000, 5_000):
