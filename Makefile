@@ -45,13 +45,14 @@ docs: run
 # errors must cover the truth as often as they claim; the guide with every part of it left out.
 soak: $(READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/simulation/test_same_law.py \
-	  tests/simulation/test_coverage.py tests/test_guide.py
+	  tests/simulation/test_coverage.py tests/theory tests/test_guide.py
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/simulator.py
 	$(BIN)/python benchmarks/paper.py
+	$(BIN)/python benchmarks/optimal.py quick
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

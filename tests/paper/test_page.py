@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from profitable import simulate
-from profitable.paper.experiment import NAMES, load
+from profitable.common.text_tables import number
+from profitable.paper.experiment import NAMES, PAPER, load
 from profitable.paper.finding import final
 from profitable.version import VERSION
 
@@ -57,6 +58,65 @@ def test_what_is_around_the_report_stays(tmp_path: Path, monkeypatch: pytest.Mon
         renew_paper.renew(results)
         assert page.read_text() == f"head\n{renew_paper.BEGIN}\nnew\n![A.](paper/a.svg)\n\n{renew_paper.END}tail\n"
     assert (tmp_path / "paper" / "a.svg").exists()
+
+
+def short(cell: str) -> str:
+    """A cell of the page's table without its error, with three digits: "42.04 ± 0.31 †" is 42."""
+    value = re.split(r" [±(%†]", cell)[0].replace(" ", "")
+    return number(float(f"{float(value):.3g}"))
+
+
+def test_the_readme_has_the_numbers_of_the_page() -> None:
+    """Mean, 99 % quantile and lost runs of the best of the four and of the three forms."""
+    table = PAGE.partition("### The optimal policy in numbers\n")[2].strip().partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    for name in PAPER:
+        mine = [row for row in rows if row[0] == name]
+        cells = [f"{short(row[2])}; {short(row[4])}; {short(row[6])} %" for row in (mine[0], *mine[4:7])]
+        assert [row[1] for row in mine[4:7]] == ["optimal:horizon", "optimal:horizon,risk=0.3", "optimal"]
+        assert f"| {mine[0][1]}: {' | '.join(cells)} |" in readme
+
+
+def test_the_how_to_has_the_numbers_of_the_page() -> None:
+    """Rows `mean (quantile, lost %)` per experiment, and `mean (lost %)` per horizon; rounded, so to within 1 %."""
+    page = _numbers_of(PAGE.partition("### The optimal policy in numbers\n")[2], policy=1, tail=4)
+    page |= _numbers_of(PAGE.partition("### What a wrong horizon costs\n")[2].partition("\n\n")[2], policy=1, tail=5)
+    how_to = (DOCS / "how-to.md").read_text(encoding="utf-8").replace("*", "")
+    checked = 0
+    for line in how_to.splitlines():
+        label, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != len(PAPER) or not re.search(r"\d \(", cells[0]):
+            continue
+        for name, cell in zip(PAPER, cells, strict=True):
+            found = [float(text) for text in re.findall(r"[\d.]+", cell.replace(" ", ""))]
+            expected = _expected(page, name, label)
+            expected = expected if len(found) == 3 else (expected[0], expected[2])
+            assert found == pytest.approx(expected, rel=0.01, abs=0.005), (label, name)
+            checked += 1
+    assert checked == 9 * len(PAPER)
+
+
+def _expected(page: dict[tuple[str, str], tuple[float, ...]], name: str, label: str) -> tuple[float, ...]:
+    if label == "the best of four":
+        four = [page[name, policy] for policy in ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")]
+        return tuple(min(column) for column in zip(*four, strict=True))
+    horizon = re.match(r"[\d ]+", label)
+    if horizon is None:
+        return page[name, label.strip("`")]
+    return next(
+        value for (where, key), value in page.items() if where == name and key.startswith(f"{horizon[0].strip()} (")
+    )
+
+
+def _numbers_of(text: str, *, policy: int, tail: int) -> dict[tuple[str, str], tuple[float, ...]]:
+    """(mean, 99 % quantile, lost) by experiment and policy, from the first table of a text."""
+    numbers: dict[tuple[str, str], tuple[float, ...]] = {}
+    for line in text.strip().partition("\n\n")[0].splitlines()[2:]:
+        row = [cell.strip() for cell in line.strip("|").split("|")]
+        cells = (row[2], row[tail], row[6])
+        numbers[row[0], row[policy]] = tuple(float(short(cell).replace(" ", "").rstrip("%")) for cell in cells)
+    return numbers
 
 
 def test_no_picture_is_left_over() -> None:

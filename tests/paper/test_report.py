@@ -166,7 +166,7 @@ def test_the_optimal_policy_in_the_words_of_the_summary(opened: Opened, report: 
     for row in [row for table in tables for row in table["rows"]]:
         assert f"| {' | '.join(row)} |" in text
         assert "\t".join(row) in shown
-    for words in (optimal["contests"][0]["reading"], optimal["wrong_horizon"]["seen"]):
+    for words in (*optimal["contests"][0]["reading"], optimal["wrong_horizon"]["seen"]):
         assert words in text
         assert words.replace("`", "") in shown
 

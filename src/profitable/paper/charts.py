@@ -109,7 +109,9 @@ def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyo
 def contest_figure(name: str, result: Result, curves: Sequence[Curve]) -> Figure:
     """The regret curves of the optimal policy and of the best of the paper's."""
     band = f"mean of {number(result.finished)} runs, with bands that cover the true mean in about 95 % of samples"
-    return Figure(name, f"Regret over time: {band}.", _regret_chart(result, curves, log=False))
+    chart = _regret_chart(result, curves, log=False)
+    chart["config"]["legend"]["columns"] = 2  # the names are long
+    return Figure(name, f"Regret over time: {band}.", chart)
 
 
 def gain_and_price_figure(contests: Sequence[dict[str, Any]]) -> list[Figure]:
@@ -133,13 +135,13 @@ def gain_and_price_figure(contests: Sequence[dict[str, Any]]) -> list[Figure]:
     names, titles = list(OPTIMAL_LOOKS), list(dict.fromkeys(row["experiment"] for row in rows))
     toggled = _toggle("policy", names)
     across, up = (_ratio_axis(alt_class, rows, key) for alt_class, key in ((alt.X, "x"), (alt.Y, "y")))
-    lowest = {key: min(row[key] for row in rows) / AROUND for key in "xy"}
-    corner = alt.InlineData(values=[lowest | {"right": 1.0, "top": 1.0, "word": "better in both"}])
+    left, bottom = (min(row[key] for row in rows) / AROUND for key in "xy")
+    corner = alt.InlineData(values=[{"x": left, "y": 1.0, "right": 1.0, "bottom": bottom, "word": "better in both"}])
     better = alt.Chart(corner).encode(x=across, y=up)
-    area = better.mark_rect(color=GREEN, opacity=0.1).encode(x2="right", y2="top")
-    word = better.mark_text(align="left", baseline="bottom", dx=6, dy=-6, color=GREEN, fontSize=12)
-    legend = alt.Legend(title=None, symbolType="circle", symbolSize=120, symbolStrokeWidth=0.0, columns=2)
-    kinds = alt.Legend(title=None, symbolSize=120, columns=2)
+    area = better.mark_rect(color=GREEN, opacity=0.1).encode(x2="right", y2="bottom")
+    word = better.mark_text(align="left", baseline="top", dx=6, dy=6, color=GREEN, fontSize=12)
+    legend = alt.Legend(title=None, symbolType="circle", symbolSize=120, symbolStrokeWidth=0.0, columns=1)
+    kinds = alt.Legend(title=None, symbolSize=120, columns=1)
     colours = alt.Scale(domain=names, range=[look.colour for look in OPTIMAL_LOOKS.values()])
     shapes = alt.Scale(domain=titles, range=["circle", "square", "triangle-up", "diamond"][: len(titles)])
     points = (

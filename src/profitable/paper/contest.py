@@ -55,8 +55,16 @@ class Score:
     def to_dict(self) -> dict[str, Any]:
         """The numbers as JSON-ready values; each is a pair with its error."""
         pairs = {"regret": self.mean, "quantile_0.99": self.tail, "lost_share": self.lost}
-        plain = {key: [each if np.isfinite(each) else None for each in pair] for key, pair in pairs.items()}
-        return {"policy": self.policy, **plain, "carried_by_few_runs": self.carried_by_few}
+        return {
+            "policy": self.policy,
+            **{key: plain(pair) for key, pair in pairs.items()},
+            "carried_by_few_runs": self.carried_by_few,
+        }
+
+
+def plain(estimate: Estimate) -> list[float | None]:
+    """An estimate for JSON, which has no NaN."""
+    return [each if np.isfinite(each) else None for each in estimate]
 
 
 def quantile_of(curve: Curve, share: float) -> tuple[float, float, float]:

@@ -21,6 +21,7 @@ from profitable.paper.contest import (
     against,
     below,
     contests,
+    plain,
     share_text,
 )
 from profitable.paper.experiment import OPTIMAL_LONG, load
@@ -65,22 +66,22 @@ def _ratios(score: Score, contest: Contest) -> dict[str, float | None]:
     return {"regret_ratio": score.mean[0] / best.mean[0], "quantile_ratio": score.tail[0] / safest.tail[0]}
 
 
-def reading(contest: Contest) -> str:
-    """Gain and price of three forms in one experiment, in sentences made from the numbers."""
-    scores = {policy: contest.score(policy) for policy in (TOLD, CAREFUL, ANYTIME)}
-    subjects = (f"`{TOLD}`", "With `risk=0.3` it", f"Without a horizon, `{ANYTIME}`")
-    sentences: list[str] = []
-    for who, score in zip(subjects, scores.values(), strict=True):
-        gain, price = (
-            f"{who} loses {score.mean_text} on average",
-            f"one run in a hundred loses more than {score.tail_text}",
-        )
-        if contest.four:
-            best = contest.four[0]
-            gain += f", {_less_or_more(score.mean, best.mean)} than `{best.policy}`, the best of the four"
-            price += f", {_place(score, contest)}"
-        sentences.append(f"{gain}; {price}; {share_text(score.lost)} of the runs lose a profitable category.")
-    return " ".join([*sentences, *_of_four(contest)])
+def reading(contest: Contest) -> list[str]:
+    """Gain and price of three forms in one experiment, and the worst runs of the four, in sentences."""
+    subjects = {TOLD: f"`{TOLD}`", CAREFUL: "With `risk=0.3` it", ANYTIME: f"Without a horizon, `{ANYTIME}`"}
+    return [*(_gain_and_price(contest, contest.score(each), who) for each, who in subjects.items()), *_of_four(contest)]
+
+
+def _gain_and_price(contest: Contest, score: Score, who: str) -> str:
+    gain, price = score.mean_text, score.tail_text
+    if contest.four:
+        best = contest.four[0]
+        gain += f", {_less_or_more(score.mean, best.mean)} than `{best.policy}`, the best of the four"
+        price += f", {_place(score, contest)}"
+    return (
+        f"{who} loses {gain}. One run in a hundred loses more than {price}. "
+        f"{share_text(score.lost)} of the runs lose a profitable category."
+    )
 
 
 def _of_four(contest: Contest) -> list[str]:
@@ -90,7 +91,7 @@ def _of_four(contest: Contest) -> list[str]:
     tails = " to ".join(number(float(f"{each.tail[0]:.3g}")) for each in (contest.tails[0], contest.tails[-1]))
     shares = [100.0 * each.lost[0] for each in contest.four]
     lost = f"{number(min(shares))} to {number(max(shares))} %" if max(shares) > 0.0 else "0 %"
-    return [f"(The four: one run in a hundred loses more than {tails}; {lost} of the runs lose a profitable category.)"]
+    return [f"The four: one run in a hundred loses more than {tails}. {lost} of the runs lose a profitable category."]
 
 
 def _less_or_more(mine: Estimate, other: Estimate) -> str:
@@ -180,7 +181,9 @@ def _cost_of_horizons(found: Sequence[Contest]) -> list[str]:
         behind = [each.name for each in beside if below(each.four[0].mean, each.score(policy).mean) > SURE]
         text = f"{subject} changes the mean regret by {_span(changes)}"
         if beside:
-            text += f"; it is still below that of the best of the four in {len(ahead)} of {len(beside)} experiments"
+            text += (
+                f"; by 4 standard errors it is below the best of the four in {len(ahead)} of {len(beside)} experiments"
+            )
             text += f", and above it in {', '.join(behind)}" if behind else ""
         said.append(f"{text}.")
     return said
@@ -213,25 +216,24 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
     for curve in told:
         horizon = _horizon_of(curve)
         four = [_at(beside[0].curve(policy), horizon) for policy in KNOWING] if beside else []
-        row = [horizon_text(horizon), plus_minus(*_at(curve, horizon)), plus_minus(*_at(curve, horizon, "profitable"))]
-        value: dict[str, Any] = {"horizon": horizon, "regret": _at(curve, horizon), "anytime": _at(anytime, horizon)}
-        if before is None:
-            row += ["", ""]
-        else:
+        regret, lost, free = _at(curve, horizon), _at(curve, horizon, "profitable"), _at(anytime, horizon)
+        value: dict[str, Any] = {"horizon": horizon, "regret": plain(regret), "anytime": plain(free)}
+        slopes = ["", "", ""]
+        if before is not None:
             early = _horizon_of(before)
             slope = slope_from((before, early), (curve, horizon), "unprofitable")
-            free = slope_from((anytime, early), (anytime, horizon), "unprofitable")
+            free_slope = slope_from((anytime, early), (anytime, horizon), "unprofitable")
             form = slope_of_clients(scenario, LOGARITHMS, early, horizon)
-            row += [f"{plus_minus(*slope)} ({slope[0] / constant:.2f})", f"{form:.4g} ({form / constant:.2f})"]
-            value |= {"slope": slope, "anytime_slope": free, "closed_form": form}
-        row.append(plus_minus(*_at(anytime, horizon)))
-        row.append("" if before is None else f"{plus_minus(*value['anytime_slope'])}")
-        row.append(plus_minus(*min(four)) if four else "-")
-        rows.append(row)
+            value |= {"slope": plain(slope), "anytime_slope": plain(free_slope), "closed_form": form}
+            over = [f"{plus_minus(*each)} ({each[0] / constant:.2f})" for each in (slope, free_slope)]
+            slopes = [over[0], f"{form:.4g} ({form / constant:.2f})", over[1]]
+        best = plus_minus(*min(four)) if four else "-"
+        texts = [plus_minus(*each) for each in (regret, lost, free)]
+        rows.append([horizon_text(horizon), *texts[:2], *slopes[:2], texts[2], slopes[2], best])
         values.append(value)
         before = curve
     headers = ["T", "regret", "of it from profitable categories", "slope (÷ bound)", "closed form (÷ bound)"]
-    headers += ["`optimal`", "its slope", "best of the four"]
+    headers += ["optimal", "its slope (÷ bound)", "best of the four"]
     return {
         "headers": headers,
         "rows": rows,

@@ -41,7 +41,8 @@ def decide_gain(found: Sequence[Contest]) -> Finding:
     )
     gains = _listed(found, [against(each.score(TOLD).mean, each.four[0].mean) for each in found])
     seen = f"{only([each.trial for each in found], BESIDE)}Mean regret against the best of the four: {gains}."
-    return Finding(verdict, seen, seen, trials=_trials(found))
+    short = _listed(found, [f"{ratio - 1.0:+.0%}" for ratio, _ in ratios])
+    return Finding(verdict, seen, f"Mean regret against the best of the four: {short}.", trials=_trials(found))
 
 
 def decide_price(found: Sequence[Contest]) -> Finding:
@@ -63,7 +64,11 @@ def decide_price(found: Sequence[Contest]) -> Finding:
         f"{only([each.trial for each in found], BESIDE)}Runs that lose a profitable category: {_listed(found, lost)}. "
     )
     seen += f"99 % quantile beside the largest of the four: {_listed(found, tails)}."
-    return Finding(verdict, seen, seen, trials=_trials(found))
+    short = _listed(
+        found, [f"{mine.lost[0]:.2%} and {each.four[0].lost[0]:.2%}" for mine, each in zip(scores, found, strict=True)]
+    )
+    why = f"Runs that lose a profitable category, and those of the best of the four: {short}."
+    return Finding(verdict, seen, why, trials=_trials(found))
 
 
 def decide_careful(found: Sequence[Contest]) -> Finding:
@@ -90,7 +95,12 @@ def decide_careful(found: Sequence[Contest]) -> Finding:
     unclear = [each.name for each, lead in zip(found, tails, strict=True) if not lead > SURE]
     if unclear and all(lead > SURE for lead in of_best):
         seen += f" In {', '.join(unclear)} the quantile is shown to be smaller only than that of the best mean."
-    return Finding(verdict, seen, seen, trials=_trials(found))
+    short = [
+        f"{mine.mean[0] / each.four[0].mean[0] - 1.0:+.0%} and {mine.tail[0] / each.tails[0].tail[0] - 1.0:+.0%}"
+        for mine, each in zip(scores, found, strict=True)
+    ]
+    why = f"Mean and 99 % quantile against the smallest of the four: {_listed(found, short)}."
+    return Finding(verdict, seen, why, trials=_trials(found))
 
 
 DECIDED_BY: dict[str, Callable[[Sequence[Contest]], Finding]] = {

@@ -120,7 +120,7 @@ def _columns(result: Result) -> dict[str, list[Any]]:
 def _add_rows(columns: dict[str, list[Any]], curve: Curve, quantity: str, label: str, horizon: int) -> None:
     place = curve.layout.place(quantity)
     moments, error = curve.moments, curve.moments.stderr()
-    quantiles = [curve.quantile(share) for share in QUANTILES]
+    quantiles = [curve.quantile(share) for share in QUANTILES] if quantity == "regret" else []
     names = curve.scenario.names
     for i, column in enumerate(range(place.start, place.stop)):
         point = i % curve.t.size if quantity == "accepted" or place.stop - place.start == curve.t.size else -1

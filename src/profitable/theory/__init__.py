@@ -1,1 +1,1 @@
-"""Theory: the paper's bounds as functions (`profitable.bounds`), the price of an unlucky start, the sum of waits."""
+"""Theory: the paper's bounds (`profitable.bounds`), the exact optimum, the price of an unlucky start, waits."""

@@ -1,0 +1,294 @@
+"""How far each policy is from the best that is possible: Bayes regret divided by that of the exact optimum.
+
+python benchmarks/optimal.py [quick]     takes half an hour or more; quick: fewer thresholds, horizons up to 1 000
+
+The optimum of a category alone is computed by dynamic programming (`theory/one_armed.py`).  Policies that stop for good
+(`optimal:horizon`, `optimal:discount`) are computed in the same way, without chance.  Policies that come back are
+simulated: one scenario whose means are the points of a quadrature over the prior.  Bernoulli rewards have Jeffreys'
+prior, the others Jeffreys' after one client, and thresholds that the prior exceeds with a probability of 1/4 or more.
+
+Unless quick, it renews the table in docs/optimal.md and the picture docs/optimal-boundary.svg.
+"""
+
+import math
+import statistics
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+import profitable as pb
+from common import verdict
+from profitable.common.figures import new_figure, save_figure
+from profitable.common.looks import BLACK, BLUE, GREEN, GREY, VERMILION
+from profitable.common.text_tables import number, text_table
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.kernels.agent_table import Row, renew
+from profitable.kernels.view import row
+from profitable.theory.one_armed import Accepts, OneArmed, one_armed
+
+TABLE_BEGINS, TABLE_ENDS = "<!-- table: benchmarks/optimal.py writes it -->\n", "<!-- end -->"
+DOCS = Path(__file__).parent.parent / "docs"
+BERNOULLI, POISSON, EXPONENTIAL, GAUSSIAN = pb.Bernoulli(), pb.Poisson(), pb.Exponential(), pb.Gaussian(sigma=1.0)
+PRIORS = {"poisson": 1.0, "exponential": 1.0, "gaussian": 0.0}  # the mean of the imaginary client
+LAWS: dict[str, Any] = {  # of the mean, under the prior
+    "bernoulli": stats.beta(0.5, 0.5),
+    "poisson": stats.gamma(1.5),
+    "exponential": stats.invgamma(1.0),
+    "gaussian": stats.norm(0.0, 1.0),
+}
+CHANCES = (0.95, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25)  # P(mu >= tau) under the prior
+FINE_CHANCES = (0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)
+COMING_BACK = ("optimal", "kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
+POINTS = 16  # of the quadrature, on either side of the threshold
+BARS = {"bernoulli": (1.05, 1.20), "others": (math.inf, 1.07), "discount": (math.inf, 1.20)}  # median, worst
+SHORT_BAR = 1.35  # Bernoulli at T = 100
+LONG = 100_000  # rounds; from here on every fourth threshold, and no simulation
+RUNS = 200
+
+
+class Problem(NamedTuple):
+    """A category with so many clients per round, up to a horizon or with a discount."""
+
+    family: pb.Family
+    clients: int
+    threshold: float
+    horizon: int | None = None
+    discount: float | None = None
+
+    @property
+    def category(self) -> pb.Category:
+        """With its prior."""
+        mean = PRIORS.get(self.family.name)
+        prior = None if mean is None else pb.Prior.like(clients=1, mean=mean)
+        return pb.Category("it", self.family, threshold=self.threshold, prior=prior)
+
+    def optimal(self, risk: float) -> pb.Policy:
+        """The policy that knows the horizon or the discount."""
+        return pb.Optimal(horizon=self.horizon, discount=self.discount, risk=risk)
+
+    def solve(self) -> OneArmed:
+        """The exact optimum."""
+        return one_armed(self.category, horizon=self.horizon, discount=self.discount, clients=self.clients)
+
+
+class Ratios(NamedTuple):
+    """Bayes regrets divided by that of the optimum; `coming_back` and its errors by policy, if simulated."""
+
+    problem: Problem
+    regret: float
+    optimal: float
+    careful: float
+    coming_back: dict[str, tuple[float, float]]
+
+
+def stopping_rule(policy: pb.Policy, problem: Problem) -> Accepts:
+    """The policy's inequality, evidence <= patience, for one state of each round at once."""
+    view = policy.view(problem.category)
+    view_rows = row(view.coded(policy.rule))[None, :]
+    cache: dict[int, FloatArray] = {}
+
+    def accepts(t: IntArray, clients: FloatArray, total: FloatArray) -> BoolArray:
+        if t.size not in cache:
+            known = (clients + view.prior_clients).tolist()
+            each = zip(t.tolist(), known, strict=True)
+            cache[t.size] = np.array([policy.patience(t, known=n, per_round=problem.clients) for t, n in each])
+        table = np.zeros((len(Row), t.size))
+        table[Row.CLIENTS], table[Row.TOTAL], table[Row.TARGET] = clients, total, problem.threshold
+        renew(table, np.arange(t.size), np.zeros(t.size, dtype=np.int64), view_rows)
+        return table[Row.EVIDENCE] <= cache[t.size]
+
+    return accepts
+
+
+def prior_points(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Means and weights of a quadrature over the prior, whose points crowd around the threshold."""
+    law, closest = LAWS[problem.family.name], 0.1 / math.sqrt(problem.clients * (problem.horizon or 1))
+    nodes, weights = np.polynomial.legendre.leggauss(POINTS)
+    below = float(law.cdf(problem.threshold))
+    means: list[FloatArray] = []
+    masses: list[FloatArray] = []
+    for side, mass in ((-1.0, below), (1.0, 1.0 - below)):
+        low = math.log(closest / mass)
+        part = mass * np.exp(low * 0.5 * (1.0 - nodes))  # probability between the threshold and the point
+        means.append(law.ppf(below + side * part))
+        masses.append(-low * 0.5 * weights * part)
+    return np.concatenate(means), np.concatenate(masses)
+
+
+def simulated(problem: Problem, policies: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """The Bayes regret of policies that come back, and its standard error."""
+    means, masses = prior_points(problem)
+    found: dict[str, tuple[float, float]] = {}
+    for policy in policies:
+        prior = problem.category.prior if policy in ("optimal", "bayes-ucb", "ts") else None
+        truths = [
+            pb.Truth(
+                pb.Category(f"{i}", problem.family, threshold=problem.threshold, prior=prior),
+                mean=float(mean),
+                clients=problem.clients,
+            )
+            for i, mean in enumerate(means)
+        ]
+        rounds = problem.horizon or 0
+        curve = pb.simulate(
+            pb.Scenario("prior", truths), [policy], horizon=rounds, runs=RUNS, seed=1, workers=1
+        ).curves[0]
+        accepted, error = curve.accepted_rounds[:, -1], curve.error("accepted")[:, -1]
+        wrong = np.where(means >= problem.threshold, rounds - accepted, accepted)
+        loss = problem.clients * np.abs(means - problem.threshold) * masses
+        found[policy] = float(loss @ wrong), float(np.sqrt(((loss * error) ** 2).sum()))
+    return found
+
+
+def ratios(problem: Problem, simulate: bool) -> Ratios:
+    optimum = problem.solve()
+    exact = [optimum.regret_of(stopping_rule(problem.optimal(risk), problem)) / optimum.regret for risk in (1.0, 0.3)]
+    back = simulated(problem, COMING_BACK) if simulate else {}
+    shares = {policy: (regret / optimum.regret, error / optimum.regret) for policy, (regret, error) in back.items()}
+    return Ratios(problem, optimum.regret, exact[0], exact[1], shares)
+
+
+def group(family: pb.Family, thresholds: Sequence[float], shown: Sequence[float], **form: Any) -> list[Ratios]:
+    """All thresholds of a row of the table; policies that come back are simulated at those that are `shown`."""
+    problems = [Problem(family, threshold=float(tau), **form) for tau in thresholds]
+    simulate = [any(math.isclose(tau, each) for each in shown) for tau in thresholds]
+    with ProcessPoolExecutor(2) as pool:
+        return list(pool.map(ratios, problems, simulate))
+
+
+def cells(found: Sequence[Ratios]) -> list[str]:
+    """Median and worst of the exact ratios, and the mean of the simulated ones with its error."""
+    first = found[0].problem
+    length = f"T = {number(first.horizon)}" if first.horizon else f"discount {first.discount:g}"
+    texts = [first.family.name, length, str(first.clients)]
+    for name in ("optimal", "careful"):
+        values = [getattr(each, name) for each in found]
+        texts.append(f"{statistics.median(values):.3f} ({max(values):.2f})")
+    for policy in COMING_BACK:
+        back = [each.coming_back[policy] for each in found if each.coming_back]
+        mean = statistics.fmean(ratio for ratio, _ in back) if back else math.nan
+        error = math.sqrt(sum(error**2 for _, error in back)) / max(len(back), 1)
+        texts.append(f"{mean:.2f} ± {error:.2f}" if back else "-")
+    return texts
+
+
+def check_bars(found: Sequence[Ratios], median_bar: float, worst_bar: float) -> str:
+    worst = max(found, key=lambda each: each.optimal)
+    middle = statistics.median(each.optimal for each in found)
+    met = verdict(worst.optimal, worst_bar, at_least=False), verdict(middle, median_bar, at_least=False)
+    where = f"{' '.join(cells(found)[:3])}: worst {worst.optimal:.4f} at threshold {worst.problem.threshold:.4g}"
+    median_text = f", median {middle:.4f} (bar {median_bar:g}, {met[1]})" if median_bar < math.inf else ""
+    return f"{where} (bar {worst_bar:g}, {met[0]}){median_text}"
+
+
+def thresholds_of(family: pb.Family, chances: Sequence[float]) -> list[float]:
+    return [float(LAWS[family.name].isf(chance)) for chance in chances]
+
+
+def main(*, quick: bool) -> None:
+    rows: list[list[str]] = []
+    few = np.linspace(0.1, 0.8, 8).tolist()
+    taus = few if quick else np.linspace(0.1, 0.8, 29).tolist()
+
+    def add(found: list[Ratios], bars: tuple[float, float]) -> None:
+        rows.append(cells(found))
+        print(check_bars(found, *bars), flush=True)
+
+    for horizon in (100, 1_000) if quick else (100, 1_000, 10_000, 100_000):
+        bars = (BARS["bernoulli"][0], SHORT_BAR if horizon == 100 else BARS["bernoulli"][1])
+        for clients in (1, 5):
+            shown = {100: (0.2, 0.5, 0.8), 1_000: (0.2, 0.5, 0.8), 10_000: (0.5,)}.get(horizon, ())
+            add(group(BERNOULLI, taus if horizon < LONG else few, shown, clients=clients, horizon=horizon), bars)
+    for family in (POISSON, EXPONENTIAL, GAUSSIAN):
+        every, middle = thresholds_of(family, CHANCES), thresholds_of(family, (0.4,))
+        for horizon in (100, 1_000) if quick else (100, 1_000, 10_000):
+            for clients in (1, 5):
+                chosen = every if horizon < 10_000 else every[1::2]
+                add(group(family, chosen, middle, clients=clients, horizon=horizon), BARS["others"])
+    for discount in (0.99, 0.999):
+        for clients in (1, 5):
+            chosen = taus if discount == 0.99 else few
+            add(group(BERNOULLI, chosen, (), clients=clients, discount=discount), BARS["discount"])
+    print("\nbeyond the bars: 141 Bernoulli thresholds")
+    for horizon in (100, 1_000):
+        for clients in (1, 5):
+            found = group(BERNOULLI, np.linspace(0.1, 0.8, 141).tolist(), (), clients=clients, horizon=horizon)
+            print(
+                check_bars(found, BARS["bernoulli"][0], SHORT_BAR if horizon == 100 else BARS["bernoulli"][1]),
+                flush=True,
+            )
+    print("\nbeyond the bars: priors that speak against the category, so that the first decision is the close one")
+    for family in (POISSON, EXPONENTIAL, GAUSSIAN):
+        for clients in (1, 5):
+            found = group(family, thresholds_of(family, FINE_CHANCES), (), clients=clients, horizon=100)
+            print(f"{family.name}, {clients}: " + ", ".join(f"{each.optimal:.3f}" for each in found), flush=True)
+    headers = ("rewards", "length", "clients", "optimal", "risk=0.3", "anytime", *COMING_BACK[1:])
+    print("\n" + text_table(headers, rows, words=(0, 1)))
+    if not quick:
+        renew_table(DOCS / "optimal.md", markdown(headers, rows))
+        draw(DOCS / "optimal-boundary.svg")
+
+
+def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in (headers, ["---"] * len(headers), *rows)]
+    return "\n".join(lines) + "\n"
+
+
+def renew_table(page: Path, table: str) -> None:
+    """Put a table between its two marks on a page."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
+    _, end, after = rest.partition(TABLE_ENDS)
+    page.write_text(before + begin + table + end + after, encoding="utf-8")
+
+
+def draw(path: Path) -> None:
+    """The lowest mean that each policy accepts after N clients, if all rounds before were accepted."""
+    problem = Problem(BERNOULLI, 1, 0.5, horizon=10_000)
+    clients = np.unique(np.round(np.geomspace(8, 9_999, 300))).astype(np.int64)
+    figure = new_figure(8.0, 5.0)
+    axes = figure.subplots()
+    best = (problem.solve().boundary[clients] - 0.5) / clients  # sums are whole: between the rejected and the accepted
+    axes.plot(clients, best, color=BLACK, alpha=0.22, linewidth=9.0, solid_capstyle="butt")
+    axes.axhline(problem.threshold, color=GREY, linewidth=1.0)
+    lines = [  # policy, its name, its colour and dashes, where the name stands
+        (pb.KLUCBPlus(), "kl-ucb+", BLUE, "--", (9, 0.478)),
+        (pb.Optimal(), "optimal (anytime)", GREEN, "-.", (9, 0.423)),
+        (pb.BayesUCB(), "bayes-ucb", VERMILION, "-", (9, 0.32)),
+        (pb.KLUCB(), "kl-ucb", BLUE, "-", (9, 0.215)),
+        (problem.optimal(1.0), "solid: optimal:horizon", BLACK, "-", (45, 0.21)),
+        (problem.optimal(0.3), "dashed: optimal:horizon,risk=0.3", BLACK, "--", (45, 0.16)),
+    ]
+    for policy, name, colour, dashes, place in lines:
+        axes.plot(clients, lowest_means(policy, problem, clients), color=colour, linestyle=dashes, linewidth=1.8)
+        axes.text(*place, name, color=colour)
+    axes.text(45, 0.26, "thick grey: the exact optimum", color=GREY)
+    axes.text(9_999, 0.506, "threshold", color=GREY, ha="right")
+    axes.set_xscale("log")
+    axes.set_xlim(8, 10_000)
+    axes.set_ylim(0.0, 0.54)
+    axes.set_xticks([10, 100, 1_000, 10_000], ["10", "100", "1 000", "10 000"])
+    axes.set_xlabel("clients so far, all of them accepted")
+    axes.set_ylabel("share that repaid: accept above the line")
+    axes.set_title("When to give up a category: one client a round, 10 000 rounds", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    save_figure(figure, path)
+
+
+def lowest_means(policy: pb.Policy, problem: Problem, clients: IntArray) -> FloatArray:
+    """By halving; NaN where every mean is accepted."""
+    accepts = stopping_rule(policy, problem)
+    low, high = np.zeros(clients.size), np.ones(clients.size)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        yes = accepts(clients, clients.astype(np.float64), middle * clients)
+        low, high = np.where(yes, low, middle), np.where(yes, middle, high)
+    return np.where(accepts(clients, clients.astype(np.float64), np.zeros(clients.size)), np.nan, high)
+
+
+if __name__ == "__main__":
+    main(quick=sys.argv[1:] == ["quick"])
