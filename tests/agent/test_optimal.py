@@ -118,6 +118,19 @@ def test_it_stops_for_good_unless_it_is_anytime() -> None:
     assert agent.decide().accepts("a")
 
 
+def test_nothing_is_for_good_while_outcomes_are_still_to_come() -> None:
+    agent = agent_of("optimal:horizon=100")
+    agent.decide()
+    agent.expect("a", 60)
+    agent.observe("a", [0] * 10)
+    decision = agent.decide()
+    assert decision["a"].reason.endswith("at this threshold unless the outcomes still to come speak for it")
+    assert "for good" not in str(decision)
+    assert "unless the outcomes still to come speak for it" in agent.explain("a")
+    agent.observe("a", [1] * 50)
+    assert agent.decide().accepts("a")
+
+
 def test_what_it_says() -> None:
     agent = agent_of("optimal:horizon=1000")
     agent.decide()

@@ -217,7 +217,7 @@ class Decision:
             "next_round": next_round,
             "waiting": table[Row.WAITING].astype(np.int64).tolist(),
         }
-        needed = ("accepted", "evidence", "patience", "clients", "propensity", "next_round")
+        needed = ("accepted", "evidence", "patience", "clients", "propensity", "next_round", "waiting")
         why = Reasons(self.policy, self.round).why
         per_round = table[Row.PER_ROUND].tolist()
         columns["reason"] = list(map(why, *(columns[key] for key in needed), per_round, paused.tolist()))

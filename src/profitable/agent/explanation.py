@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from profitable.agent.verdict import Verdict, prospect
+from profitable.agent.verdict import Verdict, for_good, prospect
 from profitable.common.text_tables import money, number
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
@@ -84,5 +84,5 @@ def _outlook(policy: Policy, standing: Standing, verdict: Verdict, round: int) -
     if verdict.accepted:
         return f"accepted ({limit})"
     if verdict.next_round is None:
-        return f"skipped ({limit}); it will not be accepted again at this threshold"
+        return f"skipped ({limit}); {for_good(standing.waiting)}"
     return f"skipped ({limit}); it can be accepted again in round {number(verdict.next_round)}"

@@ -19,6 +19,7 @@ from profitable.errors import ParameterError
 from profitable.kernels import agent_table
 from profitable.kernels.agent_table import FULL, NONE, SNAPSHOT, Row
 from profitable.kernels.evidence import evidence
+from profitable.kernels.patience import clients_per_round
 from profitable.model.category import Category
 
 
@@ -67,9 +68,9 @@ class Ledger:
     def per_round(self, k: int) -> float | None:
         """How many clients a round brings: as the policy says, or as counted so far; None if neither is known."""
         clients, waiting, earlier, rounds = self._table[[Row.CLIENTS, Row.WAITING, Row.EARLIER, Row.ROUNDS], k].tolist()
-        given = self.categories.policy.terms.clients
-        came = clients + waiting - earlier
-        return given or (came / rounds if came > 0.0 and rounds > 0.0 else None)
+        terms, came = self.categories.policy.terms, clients + waiting - earlier
+        is_known = terms.clients > 0.0 or (came > 0.0 and rounds > 0.0)
+        return clients_per_round(terms, came, rounds) if is_known else None
 
     def __getstate__(self) -> dict[str, object]:
         """The state of a copy or a pickle.  `_snapshot` is left out, because it is a view of this ledger's table."""

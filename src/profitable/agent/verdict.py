@@ -93,6 +93,7 @@ class Reasons:
         clients: int,
         propensity: float,
         next_round: int | None,
+        waiting: int,
         per_round: float,
         paused: bool,
     ) -> str:
@@ -112,12 +113,18 @@ class Reasons:
         if accepted:
             return f"accepted: {facts}"
         if next_round is None:
-            return f"skipped: {facts}; it will not be accepted again at this threshold"
+            return f"skipped: {facts}; {for_good(waiting)}"
         if self._posterior and patience <= 0.0:
             return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
         if self._draws:
             return f"skipped: {facts}; accepted with probability {number(propensity, 3)} in each round"
         return f"skipped: {facts}; it can be accepted again in round {number(next_round)}"
+
+
+def for_good(waiting: int) -> str:
+    """That no later round accepts a category, unless some of its clients are still `waiting` for their outcome."""
+    unless = " unless the outcomes still to come speak for it" if waiting else ""
+    return f"it will not be accepted again at this threshold{unless}"
 
 
 def prospect(policy: Policy, t: int, evidence: float, patience: float, per_round: float) -> str:
@@ -151,5 +158,7 @@ def in_short(verdict: Verdict) -> str:
     if verdict.accepted:
         return "accepted"
     if verdict.next_round is None:
-        return "paused" if verdict.reason.startswith("paused") else "skipped for good"
+        if verdict.reason.startswith("paused"):
+            return "paused"
+        return "skipped" if verdict.waiting else "skipped for good"
     return f"skipped, next chance in round {number(verdict.next_round)}"
