@@ -35,6 +35,7 @@ def test_frames(backend: str) -> None:
         "name",
         "threshold",
         "clients",
+        "counted",
         "mean",
         "evidence",
         "waiting",

@@ -61,7 +61,7 @@ def test_the_file_is_readable_json(tmp_path: Path) -> None:
     busy_agent().save(tmp_path / "agent.json")
     content = json.loads((tmp_path / "agent.json").read_text(encoding="utf-8"))
     assert content["format"] == "profitable-agent"
-    assert content["format_version"] == 3
+    assert content["format_version"] == 4
     assert content["package_version"] == pb.__version__
     assert content["policy"] == "ts"
     assert content["columns"]["clients"][0] == 7

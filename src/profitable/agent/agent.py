@@ -75,10 +75,9 @@ class Agent:
         ledger.add(given)
         self._begin(ledger, ExponentialStream(seed))
 
-    def _begin(self, ledger: Ledger, stream: ExponentialStream, round: int = 0) -> None:
+    def _begin(self, ledger: Ledger, stream: ExponentialStream) -> None:
         self._ledger = ledger
         self._stream = stream
-        self._round = round
         self._lock = threading.RLock()
 
     # ------------------------------------------------------------------------------------------ looking
@@ -91,7 +90,7 @@ class Agent:
     @property
     def round(self) -> int:
         """The number of rounds decided so far."""
-        return self._round
+        return self._ledger.round
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,12 +144,14 @@ class Agent:
         """What `Standing` says, of some categories or of all, as columns."""
         chosen = np.arange(len(self)) if positions is None else np.asarray(positions, dtype=np.int64)
         ledger = self._ledger
+        ledger.refresh(chosen)
         table = ledger.table[:, chosen]
         revenue, cost = table[Row.REVENUE], table[Row.COST]
         return {
             "name": [ledger.categories.names[k] for k in chosen.tolist()],
             "threshold": table[Row.THRESHOLD].tolist(),
-            "clients": table[Row.CLIENTS].astype(np.int64).tolist(),
+            "clients": table[Row.KNOWN].astype(np.int64).tolist(),
+            "counted": table[Row.CLIENTS].tolist(),
             "mean": ledger.categories.means(chosen, table[Row.CLIENTS], table[Row.TOTAL]),
             "evidence": table[Row.EVIDENCE].tolist(),
             "waiting": table[Row.WAITING].astype(np.int64).tolist(),
@@ -175,26 +176,27 @@ class Agent:
     def decide(self, available: Iterable[str] | None = None) -> Decision:
         """Decide the next round, about all categories or about the `available` ones only."""
         with self._lock:
-            ledger, decided = self._ledger, self._round
+            ledger, decided = self._ledger, self._ledger.round
             positions = None if available is None else ledger.categories.select(available)
             if decided >= LAST_ROUND:
                 raise InputError("round", decided, "is the last that can be counted", "start a new agent")
             draws = NO_DRAWS
             if decided and ledger.categories.policy.draws:
                 draws = self._stream.take(len(ledger) if positions is None else positions.size)
-            decision = self._decision(ledger.decide(decided, draws, positions), positions)
-            self._round = decided + 1
+            decision = self._decision(ledger.decide(draws, positions), positions)
+            ledger.advance()
             return decision
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
         ledger, values = self._ledger, None
         if ledger.values is not None:
             values = [ledger.values[k] for k in (range(len(ledger)) if positions is None else positions.tolist())]
-        return Decision(self._round + 1, ledger.categories, table, positions, values)
+        window = None if ledger.window is None else ledger.window.snapshot()
+        return Decision(ledger.round + 1, ledger.categories, table, positions, values, window)
 
     def _preview(self, positions: IntArray | None = None) -> Decision:
         """The next round's decision as far as it is known: a policy that draws has not drawn yet."""
-        return self._decision(self._ledger.preview(self._round, positions), positions)
+        return self._decision(self._ledger.preview(positions), positions)
 
     @alone
     def explain(self, name: str) -> str:
@@ -204,7 +206,7 @@ class Agent:
         verdict = self._preview(np.array([k]))[name]
         memory = 0 if ledger.values is None else ledger.values[k].nbytes
         per_round = ledger.per_round(k)
-        return explanation(self.category(name), self.policy, self[name], verdict, self._round + 1, memory, per_round)
+        return explanation(self.category(name), self.policy, self[name], verdict, self.round + 1, memory, per_round)
 
     @alone
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
@@ -238,7 +240,7 @@ class Agent:
             plain = count is None and total is None and costs is None
             if isinstance(category, str):
                 k = ledger.categories.position(category)
-                if plain and rewards is not None and ledger.values is None:
+                if plain and rewards is not None and ledger.values is None and ledger.window is None:
                     ledger.absorb(k, rewards)
                 else:
                     ledger.observe(k, Batch(rewards=rewards, count=count, total=total, costs=costs))
@@ -271,8 +273,11 @@ class Agent:
         now: Rewards | None = None,
         was_costs: Rewards | None = None,
         now_costs: Rewards | None = None,
+        counted_in: int | None = None,
     ) -> None:
         """Replace outcomes that were reported wrongly; without `now` they are taken back.
+
+        If the policy forgets, say since when they count: `counted_in` is `agent.round` at the time they were reported.
 
         Without costs, the money is corrected by averages over the category's clients: what one of them cost and, for
         loans, what a repaid one brought.  Nothing can be taken back that was not booked.
@@ -288,7 +293,7 @@ class Agent:
         if now is None and now_costs is not None:
             raise ParameterError("now_costs", now_costs, "is given without now", "give now=, too", name)
         replacement = None if now is None else Batch(rewards=now, costs=now_costs)
-        self._ledger.correct(k, Batch(rewards=was, costs=was_costs), replacement)
+        self._ledger.correct(k, Batch(rewards=was, costs=was_costs), replacement, counted_in)
 
     # ------------------------------------------------------------------------------------------ changing
 
@@ -399,7 +404,7 @@ class Agent:
 
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
-        size, rounds = number(len(self)), number(self._round)
+        size, rounds = number(len(self)), number(self.round)
         return f"{self.policy}, {size} categories{hidden}, {rounds} rounds, profit {money(self.profit)}"
 
     def __str__(self) -> str:

@@ -55,7 +55,7 @@ class Categories:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.terms: FloatArray = np.array(policy.terms, dtype=np.float64)
+        self.terms: FloatArray = np.array(policy.coded_patience, dtype=np.float64)
         self.names: list[str] = []
         self.positions: dict[str, int] = {}
         self.kinds: dict[Kind, int] = {}
@@ -64,6 +64,7 @@ class Categories:
         self._entries: list[Category | Terms] = []
         self._which: list[int] = []
         self._which_array: IntArray = np.empty(0, dtype=np.int64)
+        self._view_table: FloatArray = np.empty((0, 0))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -160,6 +161,12 @@ class Categories:
         if self._which_array.size != len(self._which):
             self._which_array = np.array(self._which, dtype=np.int64)
         return self._which_array
+
+    def view_table(self) -> FloatArray:
+        """All views as rows of numbers for the kernels."""
+        if len(self._view_table) != len(self.view_rows):
+            self._view_table = np.array(self.view_rows)
+        return self._view_table
 
     def by_view(self, positions: IntArray) -> Iterator[tuple[View, BoolArray]]:
         """Each view among some categories, with a mask [M] of those that have it."""

@@ -16,10 +16,16 @@ DUST = 1e-15  # the share of an earlier sum below which the rest is rounding
 
 def at_average(category: Category, numbers: list[float], entry: Entry) -> Entry:
     """The entry at the average terms of the category's clients; a loan's rate may have changed since."""
-    sums = entry.sums._replace(cost=entry.sums.clients * numbers[Row.COST] / numbers[Row.CLIENTS])
-    if category.amount is None or not numbers[Row.TOTAL]:
-        return entry._replace(sums=sums)
+    sums = entry.sums._replace(cost=entry.sums.clients * numbers[Row.COST] / numbers[Row.KNOWN])
+    if category.amount is None or not numbers[Row.TOTAL] or numbers[Row.CLIENTS] != numbers[Row.KNOWN]:
+        return entry._replace(sums=sums)  # of outcomes that are partly forgotten, nobody knows how many were repaid
     return entry._replace(sums=sums._replace(revenue=sums.total * numbers[Row.REVENUE] / numbers[Row.TOTAL]))
+
+
+def at_weight(entry: Entry, weight: float) -> Entry:
+    """The entry with sums that count for `weight`."""
+    sums = Sums(*(weight * each for each in entry.sums))
+    return Entry(sums, None if entry.values is None else entry.values.aged(weight))
 
 
 def check_seen(
@@ -35,8 +41,10 @@ def check_seen(
     clients, total = numbers[Row.CLIENTS] - taken.clients, numbers[Row.TOTAL] - (taken.total + taken.total_lost)
     if kept is not None and old.values is not None:
         possible = bool((kept.plus(old.values, -1.0).counts > 0.0).all())
-    elif clients <= 0.0:
-        possible = clients == 0.0 and abs(total) <= ROUNDING * math.sqrt(taken.clients * taken.squares)
+    elif clients <= ROUNDING * taken.clients:
+        possible = abs(clients) <= ROUNDING * taken.clients and abs(total) <= ROUNDING * math.sqrt(
+            taken.clients * taken.squares
+        )
     else:
         possible = view.can_sum_to(clients, total, scale=abs(numbers[Row.TOTAL]) + abs(taken.total))
     if not possible:
@@ -59,7 +67,7 @@ def check_booked(category: Category, numbers: list[float], taken: Sums, was: Bat
         booked = numbers[row]
         slack = ROUNDING * (abs(booked) + abs(money))
         too_much = money > booked + slack and min(money, booked) >= 0.0
-        left_over = numbers[Row.CLIENTS] == taken.clients and abs(money - booked) > slack
+        left_over = numbers[Row.KNOWN] == taken.clients and abs(money - booked) > slack
         if too_much or left_over:
             problem = f"take back {money:g}, where {booked:g} was booked as {row.name.lower()}"
             field, value = ("was", was.rewards) if was.costs is None else ("was_costs", was.costs)
@@ -68,17 +76,20 @@ def check_booked(category: Category, numbers: list[float], taken: Sums, was: Bat
 
 def settle(column: FloatArray, category: Category, view: View, before: list[float]) -> None:
     """Remove what rounding left when outcomes were taken back: sums that no clients can have, money next to nothing."""
-    if column[Row.CLIENTS] <= 0.0:
+    if column[Row.KNOWN] <= 0.0:
         column[Row.REVENUE] = column[Row.COST] = 0.0
         return
     for row in (Row.REVENUE, Row.COST):
         if abs(column[row]) <= DUST * abs(before[row]):
             column[row] = 0.0
+    if column[Row.CLIENTS] <= 0.0:  # all of it is forgotten
+        return
     low, high = (column[Row.CLIENTS] * edge for edge in view.statistic_range)
     if not low <= column[Row.TOTAL] <= high:
         column[Row.TOTAL] = min(max(column[Row.TOTAL], low), high)
         column[Row.CARRY] = 0.0
     if column[Row.SQUARES] < 0.0:
         column[Row.SQUARES] = column[Row.SQUARES_CARRY] = 0.0
-    if category.amount is None and view.statistic.is_reward:  # the total has more digits than the money
+    plain = before[Row.CLIENTS] == before[Row.KNOWN]
+    if plain and category.amount is None and view.statistic.is_reward:  # the total has more digits than the money
         column[Row.REVENUE] = column[Row.TOTAL] * category.worth

@@ -9,7 +9,9 @@ from pydantic_core import to_json
 
 from profitable.agent.categories import Categories
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
+from profitable.agent.later import next_rounds, renewed
 from profitable.agent.verdict import Reasons, Verdict, entry, in_short
+from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, number, text_table
@@ -32,7 +34,7 @@ class Decision:
     many categories.
     """
 
-    __slots__ = ("_categories", "_mask", "_positions", "_round", "_table", "_values")
+    __slots__ = ("_categories", "_mask", "_positions", "_round", "_table", "_values", "_window")
 
     def __init__(
         self,
@@ -41,12 +43,14 @@ class Decision:
         table: FloatArray,
         positions: IntArray | None,
         values: list[DistinctRewards] | None,
+        window: Window | None,
     ) -> None:
         self._round = round
         self._categories = categories
         self._table = table
         self._positions = positions
         self._values = values
+        self._window = window
         self._mask: BoolArray | None = None
 
     @property
@@ -95,6 +99,7 @@ class Decision:
     @property
     def evidence(self) -> FloatArray:
         """Evidence against each category, in nats, [M]."""
+        self._refine()
         row = self._table[EVIDENCE]
         row.setflags(write=False)
         return row
@@ -110,7 +115,7 @@ class Decision:
     def propensity(self) -> FloatArray:
         """Probability with which each category is accepted in this round, [M]: 0 or 1, except for Thompson sampling."""
         if self.policy.draws and self.round > 1:
-            return np.where(self._table[PAUSED] == 0.0, np.exp(-self._table[EVIDENCE]), 0.0)
+            return np.where(self._table[PAUSED] == 0.0, np.exp(-self.evidence), 0.0)
         return self.accepted_mask.astype(np.float64)
 
     def accepts(self, name: str) -> bool:
@@ -186,6 +191,7 @@ class Decision:
 
     def _columns(self, chosen: slice) -> dict[str, list[Any]]:
         """The fields of `Verdict` for some of the categories, as columns in their order."""
+        self._refine()
         table = self._table[:, chosen]
         positions = np.arange(len(self))[chosen] if self._positions is None else self._positions[chosen]
         evidence, patience = table[EVIDENCE], self.patience[chosen]
@@ -199,8 +205,7 @@ class Decision:
         propensity = np.where(paused, 0.0, np.exp(-evidence) if draws else tolerated.astype(np.float64))
         waits = np.flatnonzero(~tolerated & ~paused)
         next_round: list[int | None] = [None] * positions.size
-        known = table[Row.CLIENTS] + self._categories.imaginary(positions)
-        found = self.policy.next_rounds(evidence[waits], self.round, known[waits], table[Row.PER_ROUND, waits])
+        found = next_rounds(self.round, self._categories, table[:, waits], positions[waits], self._window)
         for place, each in zip(waits.tolist(), found, strict=True):
             next_round[place] = each
         names = self._categories.names
@@ -211,17 +216,27 @@ class Decision:
             "patience": patience.tolist(),
             "index": shown.tolist(),
             "threshold": threshold.tolist(),
-            "clients": table[Row.CLIENTS].astype(np.int64).tolist(),
+            "clients": table[Row.KNOWN].astype(np.int64).tolist(),
+            "counted": table[Row.CLIENTS].tolist(),
             "mean": self._categories.means(positions, table[Row.CLIENTS], table[Row.TOTAL]),
             "propensity": propensity.tolist(),
             "next_round": next_round,
             "waiting": table[Row.WAITING].astype(np.int64).tolist(),
         }
-        needed = ("accepted", "evidence", "patience", "clients", "propensity", "next_round", "waiting")
+        needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "next_round", "waiting")
         why = Reasons(self.policy, self.round).why
         per_round = table[Row.PER_ROUND].tolist()
         columns["reason"] = list(map(why, *(columns[key] for key in needed), per_round, paused.tolist()))
         return columns
+
+    def _refine(self) -> None:
+        """Compute evidence that was settled by a bound: the decision stays what it is."""
+        places = np.flatnonzero(self._table[Row.ROUGH])
+        if places.size:
+            self.accepted_mask  # noqa: B018
+            positions = places if self._positions is None else self._positions[places]
+            self._table[EVIDENCE, places] = renewed(self._categories, self._table[:, places], positions)
+            self._table[Row.ROUGH, places] = 0.0
 
     def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:
         """The paper's index of some categories, as the kernel computes it, [M]."""
@@ -229,7 +244,7 @@ class Decision:
         table, limits = np.ascontiguousarray(self._table[:, chosen]), np.array(self.patience[chosen])
         which, out = categories.which()[positions], np.empty(positions.size)
         if self._values is None and positions.size > ONE_BY_ONE:
-            indices(table, which, np.array(categories.view_rows), limits, out)
+            indices(table, which, categories.view_table(), limits, out)
         else:
             kept = [EMPTY] * positions.size if self._values is None else self._values[chosen]
             columns: list[list[float]] = table.T.tolist()

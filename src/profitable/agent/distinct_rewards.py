@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profitable.common.types import FloatArray
-from profitable.kernels.agent_table import Row
+from profitable.kernels.agent_table import FORGOTTEN, Row
 from profitable.kernels.evidence import Rule, Seen
 from profitable.model.view import View
 
@@ -30,12 +30,18 @@ class DistinctRewards:
         return cls(values, counts.astype(np.float64))
 
     def plus(self, other: "DistinctRewards", sign: float = 1.0) -> "DistinctRewards":
-        """Add the counts of `other`, or subtract them with sign -1; values with a count of 0 are dropped."""
+        """Add the counts of `other`, or subtract them with sign -1; values that no longer count are dropped."""
         values, where = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
         weights = np.concatenate([self.counts, sign * other.counts])
         counts = np.bincount(where, weights=weights).astype(np.float64)
-        kept = counts != 0.0
+        kept = np.abs(counts) >= FORGOTTEN
         return DistinctRewards(values[kept], counts[kept])
+
+    def aged(self, weight: float) -> "DistinctRewards":
+        """The same values, each counting for `weight` of what it did."""
+        counts = weight * self.counts
+        kept = counts >= FORGOTTEN
+        return DistinctRewards(self.values[kept], counts[kept])
 
     @property
     def nbytes(self) -> int:

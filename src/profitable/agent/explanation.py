@@ -13,12 +13,14 @@ from profitable.policy.policies import Policy
 class Standing:
     """What the agent knows about one category.
 
-    `rounds` is how many decisions accepted it; `revenue`, `cost` and `profit` are in money.
+    `clients` is how many outcomes were reported, and `counted` as how many of them count by now: fewer if the policy
+    forgets.  `rounds` is how many decisions accepted it; `revenue`, `cost` and `profit` are in money.
     """
 
     name: str
     threshold: float
     clients: int
+    counted: float
     mean: float | None
     evidence: float
     waiting: int
@@ -53,7 +55,7 @@ def explanation(
     if (prior := policy.prior_of(category)) is not None:
         lines.append(f"Believed before: {prior}.")
     if standing.clients:
-        lines.append(f"Seen: {number(standing.clients)} clients with mean {number(standing.mean)}.")
+        lines.append(_seen(policy, standing))
     else:
         lines.append("Seen: no outcome yet.")
     if standing.waiting:
@@ -71,6 +73,21 @@ def explanation(
     profit, received, paid = map(money, (standing.profit, standing.revenue, standing.cost))
     lines.append(f"Profit so far: {profit} (received {received}, paid {paid}).")
     return "\n".join(lines)
+
+
+def _seen(policy: Policy, standing: Standing) -> str:
+    clients = number(standing.clients)
+    if not policy.forgets:
+        return f"Seen: {clients} clients with mean {number(standing.mean)}."
+    if policy.window is not None:
+        how = f"the outcomes of the last {number(policy.window)} rounds count"
+    else:
+        how = f"outcomes lose {number(100.0 * (1.0 - policy.forget), 3)} % of their weight in each round"
+    if standing.mean is None:
+        return f"Seen: {clients} clients, all forgotten by now ({how})."
+    return (
+        f"Seen: {clients} clients, who count as {number(standing.counted)} with mean {number(standing.mean)} ({how})."
+    )
 
 
 def _outlook(policy: Policy, standing: Standing, verdict: Verdict, round: int) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.categories import Categories
-from profitable.agent.correction import at_average, check_booked, check_seen, settle
+from profitable.agent.correction import at_average, at_weight, check_booked, check_seen, settle
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
 from profitable.agent.observation import Batch, Entry, Rewards, plain_rewards, read, reward_array, reward_error
+from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import ParameterError
+from profitable.errors import CorrectionError, ParameterError
 from profitable.kernels import agent_table
 from profitable.kernels.agent_table import FULL, NONE, SNAPSHOT, Row
 from profitable.kernels.evidence import evidence
@@ -32,7 +33,10 @@ class Ledger:
         self._size = 0
         self._snapshot: FloatArray | None = None
         self._everyone: IntArray = np.empty(0, dtype=np.int64)
-        self.values: list[DistinctRewards] | None = [] if categories.policy.rule.needs_values else None
+        policy = categories.policy
+        self.round = 0  # decisions made so far
+        self.values: list[DistinctRewards] | None = [] if policy.rule.needs_values else None
+        self.window = None if policy.window is None else Window(policy.window)
         self._grow()
 
     def __len__(self) -> int:
@@ -47,8 +51,8 @@ class Ledger:
         """The numbers of one category."""
         return self._table[:, k].tolist()
 
-    def decide(self, t: int, draws: FloatArray, positions: IntArray | None) -> FloatArray:
-        """Decide round t + 1 about all categories or some: returns a copy of the part of the table that decisions keep.
+    def decide(self, draws: FloatArray, positions: IntArray | None) -> FloatArray:
+        """Decide the next round about all categories or some: returns a copy of the part that decisions keep.
 
         Each category is accepted if its evidence is at most its patience and it is not paused.
         """
@@ -56,19 +60,43 @@ class Ledger:
             self._snapshot = self._table[:SNAPSHOT, : self._size]
             self._everyone = np.arange(self._size)
         chosen = self._everyone if positions is None else positions
-        agent_table.decide(self._table, chosen, self.categories.terms, float(t), draws, 1.0)
+        self._decide(self._table, chosen, draws)
         return self._snapshot.copy() if positions is None else self._snapshot[:, positions]
 
-    def preview(self, t: int, positions: IntArray | None) -> FloatArray:
+    def preview(self, positions: IntArray | None) -> FloatArray:
         """What `decide` would return as far as it is known: no draw is made, and nothing changes."""
-        table: FloatArray = self.table.copy() if positions is None else self.table[:, positions]
-        agent_table.decide(table, np.arange(len(table[0])), self.categories.terms, float(t), np.empty(0), 0.0)
-        return table[:SNAPSHOT]
+        table: FloatArray = self.table.copy()
+        self._decide(table, np.arange(self._size) if positions is None else positions, np.empty(0))
+        return table[:SNAPSHOT] if positions is None else table[:SNAPSHOT, positions]
+
+    def _decide(self, table: FloatArray, positions: IntArray, draws: FloatArray) -> None:
+        categories = self.categories
+        agent_table.decide(
+            table, positions, categories.which(), categories.view_table(), categories.terms, float(self.round), draws
+        )
+
+    def advance(self) -> None:
+        """Let a round pass: what was counted before it counts for less, or no more, if the policy forgets."""
+        self.round += 1
+        policy, categories = self.categories.policy, self.categories
+        if policy.forget < 1.0:
+            agent_table.age(self._table, categories.which(), categories.view_table(), policy.forget)
+            if self.values is not None:
+                self.values = [kept.aged(policy.forget) for kept in self.values]
+        if self.window is not None:
+            for k, entry in self.window.advance().items():
+                self._add(k, entry, 0.0, -1.0)
+
+    def refresh(self, positions: IntArray) -> None:
+        """Compute evidence that is only known roughly since outcomes have aged."""
+        rough = positions[self._table[Row.ROUGH, positions] != 0.0]
+        if rough.size:
+            self.renew(rough)
 
     def per_round(self, k: int) -> float | None:
         """How many clients a round brings: as the policy says, or as counted so far; None if neither is known."""
-        clients, waiting, earlier, rounds = self._table[[Row.CLIENTS, Row.WAITING, Row.EARLIER, Row.ROUNDS], k].tolist()
-        terms, came = self.categories.policy.terms, clients + waiting - earlier
+        known, waiting, earlier, rounds = self._table[[Row.KNOWN, Row.WAITING, Row.EARLIER, Row.ROUNDS], k].tolist()
+        terms, came = self.categories.policy.terms, known + waiting - earlier
         is_known = terms.clients > 0.0 or (came > 0.0 and rounds > 0.0)
         return clients_per_round(terms, came, rounds) if is_known else None
 
@@ -94,7 +122,8 @@ class Ledger:
 
     def observe_all(self, given: Mapping[str, Rewards | Batch]) -> None:
         """Book outcomes of many categories: all of them or, if one is wrong, none."""
-        batches = {name: each for name, each in given.items() if isinstance(each, Batch) or self.values is not None}
+        singly = self.values is not None or self.window is not None
+        batches = {name: each for name, each in given.items() if isinstance(each, Batch) or singly}
         entries: list[tuple[int, Entry]] = []
         for name, each in batches.items():
             k = self.categories.position(name)
@@ -108,8 +137,7 @@ class Ledger:
     def _absorb_all(self, given: Mapping[str, Any]) -> None:
         positions, ends, rewards = self._flattened(given)
         categories = self.categories
-        views = np.array(categories.view_rows)
-        bad = agent_table.absorb_all(self._table, positions, ends, categories.which(), views, rewards)
+        bad = agent_table.absorb_all(self._table, positions, ends, categories.which(), categories.view_table(), rewards)
         if bad != NONE:
             place = int(np.searchsorted(ends, bad, side="right")) if bad >= 0 else FULL - bad
             start = int(ends[place - 1]) if place else 0
@@ -141,24 +169,26 @@ class Ledger:
         raise reward_error(self.categories.names[k], rewards[bad].item(), self.categories.view_of(k).support)
 
     def _too_many(self, k: int, more: float) -> ParameterError:
-        problem = f"beside {self._table[Row.CLIENTS, k]:g} known ones are more than can be counted"
+        problem = f"beside {self._table[Row.KNOWN, k]:g} known ones are more than can be counted"
         return ParameterError(
             "clients", int(more), problem, f"stay at {check.MOST:g} or fewer", self.categories.names[k]
         )
 
     def _check_room(self, entries: Iterable[tuple[int, Entry]]) -> None:
         for k, entry in entries:
-            if self._table[Row.CLIENTS, k] + entry.sums.clients > check.MOST:
+            if self._table[Row.KNOWN, k] + entry.sums.clients > check.MOST:
                 raise self._too_many(k, entry.sums.clients)
 
     def _enter(self, k: int, entry: Entry) -> None:
-        self._add(k, entry, 1.0)
+        if self.window is not None:
+            self.window.add(self.round, k, entry)
+        self._add(k, entry, 1.0, 1.0)
         agent_table.arrive(self._table, k, entry.sums.clients)
 
-    def _add(self, k: int, entry: Entry, sign: float) -> None:
-        agent_table.add(self._table, k, self.categories.view_row_of(k), sign, np.array(entry.sums))
+    def _add(self, k: int, entry: Entry, books: float, counts: float) -> None:
+        agent_table.add(self._table, k, self.categories.view_row_of(k), books, counts, np.array(entry.sums))
         if self.values is not None and entry.values is not None:
-            self.values[k] = self.values[k].plus(entry.values, sign)
+            self.values[k] = self.values[k].plus(entry.values, counts)
             self._renew_from_values(k)
 
     def expect(self, told: Mapping[str, object]) -> None:
@@ -175,25 +205,54 @@ class Ledger:
         for k, number in changes:
             self._table[Row.WAITING, k] += number
 
-    def correct(self, k: int, was: Batch, now: Batch | None) -> None:
-        """Take a batch back and, if `now` is given, book that one in its place."""
+    def correct(self, k: int, was: Batch, now: Batch | None, counted_in: int | None) -> None:
+        """Take a batch back and, if `now` is given, book that one in its place, as if counted in the same round."""
         old = self._read(k, was)
         new = None if now is None else self._read(k, now)
         category, view, before = self.categories[k], self.categories.view_of(k), self.column(k)
-        check_seen(category, view, before, old, None if self.values is None else self.values[k], was)
+        weight = self._weight(k, old, counted_in, was)
+        if weight > 0.0:
+            kept = None if self.values is None else self.values[k]
+            check_seen(category, view, before, at_weight(old, weight), kept, was)
         old = old if was.costs is not None else at_average(category, before, old)
         new = new if new is None or now is None or now.costs is not None else at_average(category, before, new)
         check_booked(category, before, old.sums, was)
-        if new is not None and before[Row.CLIENTS] - old.sums.clients + new.sums.clients > check.MOST:
+        if new is not None and before[Row.KNOWN] - old.sums.clients + new.sums.clients > check.MOST:
             raise self._too_many(k, new.sums.clients)
-        self._add(k, old, -1.0)
+        self._add(k, old, -1.0, -weight)
         settle(self.table[:, k], category, view, before)
         if new is None:
             self.renew(np.array([k]))
         else:
-            self._add(k, new, 1.0)
+            self._add(k, new, 1.0, weight)
+        if self.window is not None and weight > 0.0:
+            round = self.round if counted_in is None else counted_in
+            self.window.add(round, k, old, -1.0)
+            if new is not None:
+                self.window.add(round, k, new)
         column = self._table[:, k]
-        column[Row.EARLIER] = min(column[Row.EARLIER], column[Row.CLIENTS] + column[Row.WAITING])
+        column[Row.EARLIER] = min(column[Row.EARLIER], column[Row.KNOWN] + column[Row.WAITING])
+
+    def _weight(self, k: int, old: Entry, counted_in: int | None, was: Batch) -> float:
+        """What outcomes that were counted in a round count for by now.  Without forgetting it is 1 in any round."""
+        policy, name = self.categories.policy, self.categories.names[k]
+        if counted_in is not None:
+            counted_in = check.whole("counted_in", counted_in, least=0, most=self.round)
+        if not policy.forgets:
+            return 1.0
+        if counted_in is None:
+            problem = f"is missing, and {policy} counts outcomes for less the older they are"
+            remedy = "give the number of rounds that were decided when they were reported (agent.round at that time)"
+            raise ParameterError("counted_in", None, problem, remedy, name)
+        if self.window is None:
+            return policy.forget ** (self.round - counted_in)
+        if self.round - counted_in >= self.window.length:
+            return 0.0
+        counted = self.window.at(counted_in).get(k)
+        if counted is None or counted.sums.clients < old.sums.clients:
+            problem = f"cannot have been among the outcomes counted in round {counted_in}"
+            raise CorrectionError("was", was.rewards, problem, "give rewards that were reported then", name)
+        return 1.0
 
     # ------------------------------------------------------------------------------------------ changing
 
@@ -223,6 +282,8 @@ class Ledger:
         self._snapshot = None
         if self.values is not None:
             self.values = self.values[:k] + self.values[k + 1 :]
+        if self.window is not None:
+            self.window.drop(k)
 
     def set_terms(self, positions: IntArray, categories: Sequence[Category]) -> None:
         """Set the thresholds and prices of some categories, and compute their evidence anew."""
@@ -241,10 +302,10 @@ class Ledger:
             table[Row.TARGET, places] = view.statistic.of_means(table[Row.THRESHOLD, places])
             table[Row.IMAGINARY, places] = view.prior_clients
             known |= chosen & view.has_prior
-        table[Row.EVIDENCE, positions[~known]] = 0.0
+        table[Row.EVIDENCE, positions[~known]] = table[Row.ROUGH, positions[~known]] = 0.0
         seen = positions[known]
         if seen.size:
-            agent_table.renew(table, seen, categories.which(), np.array(categories.view_rows))
+            agent_table.renew(table, seen, categories.which(), categories.view_table())
         if self.values is not None:
             for k in seen.tolist():
                 self._renew_from_values(k)

@@ -21,6 +21,7 @@ from profitable.agent.correction import ROUNDING
 from profitable.agent.distinct_rewards import DistinctRewards
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.ledger import Ledger
+from profitable.agent.observation import Entry
 from profitable.agent.state_format_1 import upgraded
 from profitable.agent.state_record import (
     AGENT_FORMAT,
@@ -32,19 +33,22 @@ from profitable.agent.state_record import (
     Header,
     KindRecord,
     PriorRecord,
+    SampleRecord,
     StateRecord,
 )
+from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.files import as_path, is_sealed, replace_text, seal
 from profitable.common.types import IntArray
 from profitable.errors import BrokenStateError, NewerStateError, ParameterError, ProfitableError, StateFileError
-from profitable.kernels.agent_table import Row
+from profitable.kernels.agent_table import Row, Sums
 from profitable.model.category import is_text
 from profitable.model.families import FAMILIES
 from profitable.model.family import Family
 from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 
+WINDOW_SUMS = ("clients", "total", "total_lost", "squares", "squares_lost")
 BACKUP = "restore the file from a backup"
 
 
@@ -90,10 +94,10 @@ def record_of(agent: Agent) -> StateRecord:
     counts = {**COUNT_ROWS, **ROUND_ROWS}
     columns |= {key: table[row].astype(np.int64).tolist() for key, row in counts.items() if table[row].any()}
     columns |= {key: table[row].tolist() for key, row in SUM_ROWS.items() if table[row].any()}
+    if (table[Row.CLIENTS] != table[Row.KNOWN]).any():
+        columns["counted"] = table[Row.CLIENTS].tolist()
     if ledger.values is not None:
-        columns["sample"] = [
-            {"values": kept.values.tolist(), "counts": kept.counts.astype(np.int64).tolist()} for kept in ledger.values
-        ]
+        columns["sample"] = [_sample_record(kept) for kept in ledger.values]
     try:
         record = StateRecord.model_validate(
             {
@@ -106,6 +110,7 @@ def record_of(agent: Agent) -> StateRecord:
                 "random": {"generator": "PCG64", **agent._stream.dump()},
                 "kinds": [_kind_record(kind) for kind in kinds],
                 "columns": columns,
+                "window": None if ledger.window is None else _window_record(ledger.window),
             }
         )
         _check(ledger)
@@ -129,6 +134,19 @@ def _prior_record(prior: Prior | None) -> dict[str, Any] | None:
     return None if prior is None else asdict(prior)
 
 
+def _sample_record(kept: DistinctRewards) -> dict[str, Any]:
+    return {"values": kept.values.tolist(), "counts": kept.counts.tolist()}
+
+
+def _window_record(window: Window) -> dict[str, Any]:
+    entries = [(round, k, entry) for round, counted in window for k, entry in counted.items()]
+    record: dict[str, Any] = {"round": [each[0] for each in entries], "place": [each[1] for each in entries]}
+    for field in WINDOW_SUMS:
+        record[field] = [getattr(entry.sums, field) for _, _, entry in entries]
+    samples = [_sample_record(entry.values) for _, _, entry in entries if entry.values is not None]
+    return {**record, "sample": samples or None}
+
+
 def _kind_record(kind: Kind) -> dict[str, Any]:
     record = {"family": kind.family.name, "parameters": kind.family.parameters, "bound": kind.bound}
     return {**record, "prior": _prior_record(kind.prior)}
@@ -136,7 +154,9 @@ def _kind_record(kind: Kind) -> dict[str, Any]:
 
 def text_of(record: StateRecord) -> str:
     """The file's text: a line for each field and each column, and the checksum of all that stands before it."""
-    head = record.model_dump(exclude={"kinds", "columns"})
+    head = record.model_dump(exclude={"kinds", "columns", "window"})
+    if record.window is not None:
+        head["window"] = record.window.model_dump(exclude_none=True)
     kinds = [each.model_dump(exclude_defaults=True) for each in record.kinds]
     columns = record.columns.model_dump(exclude_none=True)
     return seal(f'{{\n{_lines({**head, "kinds": kinds})},\n"columns": {{\n{_lines(columns)}\n}}\n}}')
@@ -207,19 +227,42 @@ def restore(record: StateRecord) -> Agent:
     table[Row.PAUSED] = columns.column("paused", False)
     for name, row in {**COUNT_ROWS, **ROUND_ROWS, **SUM_ROWS}.items():
         table[row] = columns.column(name, 0)
+    table[Row.CLIENTS] = table[Row.KNOWN] if columns.counted is None else columns.counted
+    ledger.round = record.round
     if (table[Row.ROUNDS] > record.round).any():
         raise BrokenStateError("rounds", int(table[Row.ROUNDS].max()), f"are more than {record.round}", BACKUP)
     if ledger.values is not None:
         if columns.sample is None:
             raise BrokenStateError("sample", None, "is missing", BACKUP)
-        ledger.values = [
-            DistinctRewards(np.array(kept.values), np.array(kept.counts, dtype=np.float64)) for kept in columns.sample
-        ]
+        ledger.values = [_sample(kept) for kept in columns.sample]
+    if ledger.window is not None:
+        _fill(ledger.window, record)
     _check(ledger)
     ledger.renew(np.arange(len(ledger)))
     agent = Agent.__new__(Agent)
-    agent._begin(ledger, _stream(record), round=record.round)
+    agent._begin(ledger, _stream(record))
     return agent
+
+
+def _sample(kept: SampleRecord) -> DistinctRewards:
+    return DistinctRewards(np.array(kept.values), np.array(kept.counts, dtype=np.float64))
+
+
+def _fill(window: Window, record: StateRecord) -> None:
+    """Restore what was counted in each remembered round."""
+    saved = record.window
+    if saved is None:
+        raise BrokenStateError("window", None, "is missing", BACKUP)
+    size = len(saved.round)
+    torn = [name for name, column in saved if column is not None and len(column) != size]
+    if torn or max(saved.place, default=0) >= len(record.columns.name):
+        raise BrokenStateError("window", torn or "place", "is torn", BACKUP)
+    window.now = record.round
+    for i, round in enumerate(saved.round):
+        if not record.round - window.length < round <= record.round:
+            raise BrokenStateError("window", round, "is no round that is remembered", BACKUP)
+        sums = Sums(**{field: getattr(saved, field)[i] for field in WINDOW_SUMS})
+        window.add(round, saved.place[i], Entry(sums, None if saved.sample is None else _sample(saved.sample[i])))
 
 
 def _stream(record: StateRecord) -> ExponentialStream:
@@ -295,7 +338,7 @@ def _check(ledger: Ledger) -> None:
     for k, kept in enumerate(ledger.values or ()):
         low, high = categories.view_of(k).statistic_range
         name, values, counts = categories.names[k], kept.values, kept.counts
-        if values.size != counts.size or counts.sum() != clients[k]:
+        if values.size != counts.size or not abs(counts.sum() - clients[k]) <= ROUNDING * (1.0 + clients[k]):
             raise BrokenStateError("sample", values.size, "is torn", BACKUP, name)
         inside = bool(((values >= low) & (values <= high)).all() and (np.diff(values) > 0.0).all())
         if not inside or not abs(values @ counts - totals[k]) <= ROUNDING * (np.abs(values) @ counts):

@@ -2,7 +2,8 @@
 
 The file has columns: one list for each quantity, in the order of the categories.  Categories that are alike share a
 kind.  A column that is left out has its default for everybody.  Format 2 did not count the rounds that accepted a
-category (`rounds`), nor the clients from before the first of them (`earlier`).
+category (`rounds`), nor the clients from before the first of them (`earlier`).  Up to format 3 nothing was forgotten:
+all clients count.
 """
 
 from typing import Annotated, Any, Literal
@@ -14,14 +15,14 @@ from profitable.kernels.patience import LAST_ROUND
 from profitable.model.prior import Kind
 
 AGENT_FORMAT = "profitable-agent"
-AGENT_FORMAT_VERSION = 3
+AGENT_FORMAT_VERSION = 4
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Round = Annotated[int, Field(ge=0, le=LAST_ROUND)]
 
-COUNT_ROWS = {"clients": Row.CLIENTS, "waiting": Row.WAITING}
+COUNT_ROWS = {"clients": Row.KNOWN, "waiting": Row.WAITING}
 ROUND_ROWS = {"rounds": Row.ROUNDS, "earlier": Row.EARLIER}  # not in the formats 1 and 2
 SUM_ROWS = {
     "total": Row.TOTAL,
@@ -59,7 +60,7 @@ class SampleRecord(Record):
     """The distinct rewards that KL-Emp-UCB-4P remembers of a category."""
 
     values: list[Finite]
-    counts: list[Annotated[int, Field(gt=0, le=10**15)]]
+    counts: list[Annotated[float, Field(gt=0.0, le=1e15)]]
 
 
 class RandomRecord(Record):
@@ -91,6 +92,7 @@ class Columns(Record):
     amount: list[Finite | None] | None = None
     paused: list[bool] | None = None
     clients: list[Count] | None = None
+    counted: list[NotNegative] | None = None  # as how many these clients count; all of them unless given
     waiting: list[Count] | None = None
     rounds: list[Round] | None = None
     earlier: list[Annotated[int, Field(ge=0, le=2 * 10**15)]] | None = None
@@ -108,11 +110,24 @@ class Columns(Record):
         return [default] * len(self.name) if found is None else found
 
 
+class WindowRecord(Record):
+    """What was counted in each remembered round, for a policy with a window: one entry for each round and category."""
+
+    round: list[Round]
+    place: list[Count]  # the category's place in the columns
+    clients: list[NotNegative]
+    total: list[Finite]
+    total_lost: list[Finite]
+    squares: list[Finite]
+    squares_lost: list[Finite]
+    sample: list[SampleRecord] | None = None
+
+
 class StateRecord(Record):
     """The whole file but for its checksum."""
 
     format: Literal["profitable-agent"]
-    format_version: Literal[2, 3]
+    format_version: Literal[2, 3, 4]
     package_version: str
     policy: str
     policy_prior: PriorRecord | None = None
@@ -120,3 +135,4 @@ class StateRecord(Record):
     random: RandomRecord
     kinds: list[KindRecord]
     columns: Columns
+    window: WindowRecord | None = None

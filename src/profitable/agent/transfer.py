@@ -13,20 +13,25 @@ import numpy as np
 
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
 from profitable.agent.ledger import Ledger
+from profitable.agent.observation import Entry
 from profitable.errors import SumNotEnoughError
-from profitable.kernels.agent_table import Row
+from profitable.kernels.agent_table import Row, Sums
 from profitable.kernels.exact import exact_product
 from profitable.kernels.statistic import Cut, Identity
 from profitable.policy.policies import Policy
 
 TERM_ROWS = [Row.THRESHOLD, Row.WORTH, Row.PRICE]
+BATCH_ROWS = [Row.CLIENTS, Row.TOTAL, Row.CARRY, Row.SQUARES, Row.SQUARES_CARRY]
 SQUARES = [Row.SQUARES, Row.SQUARES_CARRY]
-COUNTERS = [Row.CLIENTS, Row.WAITING, Row.PAUSED, Row.ROUNDS, Row.EARLIER]
+COUNTERS = [Row.CLIENTS, Row.KNOWN, Row.WAITING, Row.PAUSED, Row.ROUNDS, Row.EARLIER]
 KEPT = [*TERM_ROWS, *COUNTERS, Row.TOTAL, Row.CARRY, Row.REVENUE, Row.COST]
 
 
 def transfer(old: Ledger, policy: Policy) -> Ledger:
-    """A ledger for another policy, in which the past keeps counting."""
+    """A ledger for another policy, in which the past keeps counting for what it counts now.
+
+    For a policy with a window, it is as if all of it had been reported in the present round.
+    """
     new = Ledger(old.categories.under(policy))
     seen = np.flatnonzero(old.table[Row.CLIENTS]).tolist()
     for k in seen:
@@ -43,6 +48,12 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
             if new.values is not None:
                 new.values[k] = values
     new.renew(np.arange(len(new)))
+    new.round = old.round
+    if new.window is not None:
+        new.window.now = new.round
+        for k in seen:
+            sums = Sums(*new.table[BATCH_ROWS, k].tolist())
+            new.window.add(new.round, k, Entry(sums, None if new.values is None else new.values[k]))
     return new
 
 

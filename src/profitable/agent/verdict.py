@@ -17,6 +17,7 @@ class Verdict:
     - `evidence`, `patience`: in nats.  The category is accepted if evidence <= patience and it is not paused.
     - `index`: the paper's index; index >= threshold means the same as evidence <= patience.  Infinite if nothing limits
       it.
+    - `clients`: outcomes reported so far.  `counted`: as how many of them count; fewer if the policy forgets.
     - `mean`: of the rewards as the policy sees them, which may be cut at the bound; for Pareto and Weibull, the mean
       that fits their statistic.  None without outcomes.
     - `propensity`: the probability that this round accepts the category.
@@ -32,6 +33,7 @@ class Verdict:
     index: float
     threshold: float
     clients: int
+    counted: float
     mean: float | None
     propensity: float
     next_round: int | None
@@ -51,6 +53,7 @@ def entry(
     index: float | None,
     threshold: float,
     clients: int,
+    counted: float,
     mean: float | None,
     propensity: float,
     next_round: int | None,
@@ -66,6 +69,7 @@ def entry(
         "index": index,
         "threshold": threshold,
         "clients": clients,
+        "counted": counted,
         "mean": mean,
         "propensity": propensity,
         "next_round": next_round,
@@ -91,6 +95,7 @@ class Reasons:
         evidence: float,
         patience: float,
         clients: int,
+        counted: float,
         propensity: float,
         next_round: int | None,
         waiting: int,
@@ -104,6 +109,8 @@ class Reasons:
             return "accepted: in round 1 every category is"
         if accepted and clients == 0 and evidence == 0.0:
             return "accepted: no outcome is known yet, so nothing speaks against it"
+        if accepted and counted == 0.0 and evidence == 0.0:
+            return f"accepted: its {number(clients)} outcomes are forgotten by now, so nothing speaks against it"
         if accepted and clients == 0 and patience == math.inf:
             return "accepted: no outcome is known yet, and its prior says too little"
         if accepted and evidence == 0.0:

@@ -46,9 +46,14 @@ def rows(registry: dict[str, type[Any]]) -> list[tuple[str, str, str]]:
 
 
 def _parameters(cls: type[Any]) -> str:
-    """The parameters as in a call, with their defaults: `c=0, inflate=1`.  Required ones have none: `shape=`."""
+    """The parameters as in a call, with their defaults: `c=0, inflate=1`.  Required ones have none: `shape=`.
+
+    What all classes of a registry have in common is left out.
+    """
     texts: list[str] = []
     for each in fields(cls):
+        if "common" in each.metadata:
+            continue
         number = f"{each.default:g}" if isinstance(each.default, float) else str(each.default)
         texts.append(f"{each.name}={'' if each.default is MISSING else number}")
     return ", ".join(texts)

@@ -7,6 +7,7 @@ Example: `absorb(table, k, view_row, np.array([1.0, 0.0]))` adds 2 to CLIENTS, 1
 the price of two clients to COST, computes EVIDENCE anew and returns -1: no reward was illegal.
 """
 
+import math
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -15,10 +16,11 @@ import numpy as np
 from profitable.common.check import LARGEST, MOST
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.compile import kernel, part
-from profitable.kernels.evidence import Seen, evidence, index
+from profitable.kernels.evidence import Seen, evidence, faded, index
 from profitable.kernels.exact import exact_product, exact_sum
 from profitable.kernels.late import Matrix, late
-from profitable.kernels.patience import Patience, clients_per_round, patience_at
+from profitable.kernels.law import posterior_bounds
+from profitable.kernels.patience import Patience, clients_per_round, patience_at, patience_in
 from profitable.kernels.statistic import statistic_of
 from profitable.kernels.view import CodedView, is_legal, view_of
 
@@ -26,8 +28,8 @@ from profitable.kernels.view import CodedView, is_legal, view_of
 class Row(IntEnum):
     """Rows of the table.  Sums are pairs, the sum and what it lost to rounding (its carry)."""
 
-    CLIENTS = 0  # N: clients whose outcome is known
-    TOTAL = 1  # S: the sum of their statistics
+    CLIENTS = 0  # N: as how many clients the known outcomes count; with forgetting, old ones count for less
+    TOTAL = 1  # S: the sum of their statistics, weighted in the same way
     SPREAD = 2  # squared deviations of the statistics from their mean, for rules that need them
     THRESHOLD = 3  # in the units of the rewards
     EVIDENCE = 4
@@ -35,22 +37,26 @@ class Row(IntEnum):
     PER_ROUND = 6  # clients in a round, as the latest decision expected them
     WAITING = 7  # accepted clients whose outcome has not come yet
     PAUSED = 8  # 1 if it is not accepted until it is resumed
-    TARGET = 9  # the threshold in the units of the statistic
-    IMAGINARY = 10  # the imaginary clients of its prior
-    ROUNDS = 11  # decisions that accepted it
-    EARLIER = 12  # clients from before the first of them
-    REVENUE = 13  # in money
-    COST = 14  # in money
-    WORTH = 15  # money per unit of reward
-    PRICE = 16  # money that accepting one client costs, unless the caller says otherwise
-    CARRY = 17  # of TOTAL
-    SQUARES = 18  # the sum of the squared statistics, for rules that need the spread
-    SQUARES_CARRY = 19
+    KNOWN = 9  # clients whose outcome was reported
+    ROUGH = 10  # 1 if EVIDENCE is a bound on the right side of PATIENCE, or not computed since the sums have aged
+    TARGET = 11  # the threshold in the units of the statistic
+    IMAGINARY = 12  # the imaginary clients of its prior
+    ROUNDS = 13  # decisions that accepted it
+    EARLIER = 14  # clients from before the first of them
+    REVENUE = 15  # in money
+    COST = 16  # in money
+    WORTH = 17  # money per unit of reward
+    PRICE = 18  # money that accepting one client costs, unless the caller says otherwise
+    CARRY = 19  # of TOTAL
+    SQUARES = 20  # the sum of the squared statistics, for rules that need the spread
+    SQUARES_CARRY = 21
 
 
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(Row.TARGET)  # a decision keeps a copy of the rows before this one
+FORGOTTEN = 1e-9  # clients: what counts for less counts for nothing
+MOMENTS = 64  # at which a rejected category is looked at, to find when it comes back
 
 
 class Sums(NamedTuple):
@@ -116,6 +122,7 @@ def _renew(table: Matrix, k: int, view: CodedView) -> None:
             table[Row.SQUARES, k],
             table[Row.SQUARES_CARRY, k],
         )
+    table[Row.ROUGH, k] = 0.0
     if view.rule.needs_values:
         return
     clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
@@ -141,23 +148,34 @@ def _accumulate(table: FloatArray, rows: tuple[int, int], k: int, value: float, 
 
 
 @part
-def _add(table: FloatArray, k: int, view: CodedView, sign: float, batch: Sums) -> None:
-    table[Row.CLIENTS, k] += sign * batch.clients
-    _accumulate(table, (Row.TOTAL, Row.CARRY), k, sign * batch.total, sign * batch.total_lost)
+def _add(table: FloatArray, k: int, view: CodedView, books: float, counts: float, batch: Sums) -> None:
+    table[Row.KNOWN, k] += books * batch.clients
+    table[Row.CLIENTS, k] += counts * batch.clients
+    _accumulate(table, (Row.TOTAL, Row.CARRY), k, counts * batch.total, counts * batch.total_lost)
     if view.rule.needs_spread:
-        _accumulate(table, (Row.SQUARES, Row.SQUARES_CARRY), k, sign * batch.squares, sign * batch.squares_lost)
-    if table[Row.CLIENTS, k] <= 0.0:
-        table[Row.TOTAL, k] = table[Row.CARRY, k] = table[Row.SQUARES, k] = table[Row.SQUARES_CARRY, k] = 0.0
-    table[Row.REVENUE, k] += sign * batch.revenue
-    table[Row.COST, k] += sign * batch.cost
+        _accumulate(table, (Row.SQUARES, Row.SQUARES_CARRY), k, counts * batch.squares, counts * batch.squares_lost)
+    if table[Row.CLIENTS, k] < FORGOTTEN:
+        _forget_sums(table, k)
+    table[Row.REVENUE, k] += books * batch.revenue
+    table[Row.COST, k] += books * batch.cost
     _renew(table, k, view)
 
 
+@part
+def _forget_sums(table: FloatArray, k: int) -> None:
+    table[Row.CLIENTS, k] = table[Row.TOTAL, k] = table[Row.CARRY, k] = 0.0
+    table[Row.SQUARES, k] = table[Row.SQUARES_CARRY, k] = table[Row.SPREAD, k] = 0.0
+
+
 @kernel
-def add(table: FloatArray, k: int, view_row: FloatArray, sign: float, batch: FloatArray) -> None:
-    """Add a batch (sign 1) or take one away (sign -1), and renew the evidence; the batch is `Sums` as an array [7]."""
+def add(table: FloatArray, k: int, view_row: FloatArray, books: float, counts: float, batch: FloatArray) -> None:
+    """Add a batch, and renew the evidence; the batch is `Sums` as an array [7].
+
+    `books` is 1 to book its clients and money, -1 to take them back and 0 to leave them.  `counts` is what each outcome
+    adds to the sums that decide: 1, less if some of it is forgotten, or negative to take it away.
+    """
     sums = Sums(batch[0], batch[1], batch[2], batch[3], batch[4], batch[5], batch[6])
-    _add(table, k, view_of(view_row), sign, sums)
+    _add(table, k, view_of(view_row), books, counts, sums)
 
 
 @part
@@ -169,14 +187,14 @@ def arrive(table: FloatArray, k: int, count: float) -> None:
 @kernel
 def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray) -> int:
     """Check rewards and add them at the category's own price; NONE, FULL, or the position of the first illegal one."""
-    if table[Row.CLIENTS, k] + rewards.size > MOST:
+    if table[Row.KNOWN, k] + rewards.size > MOST:
         return FULL
     view = view_of(view_row)
     bad, batch = digest(view, rewards)
     if bad < 0:
         revenue, cost = batch.revenue * table[Row.WORTH, k], batch.clients * table[Row.PRICE, k]
         statistics = (batch.total, batch.total_lost, batch.squares, batch.squares_lost)
-        _add(table, k, view, 1.0, Sums(batch.clients, *statistics, revenue, cost))
+        _add(table, k, view, 1.0, 1.0, Sums(batch.clients, *statistics, revenue, cost))
         arrive(table, k, batch.clients)
     return bad
 
@@ -196,7 +214,7 @@ def absorb_all(
     """
     start = 0
     for i in range(positions.size):
-        if table[Row.CLIENTS, positions[i]] + ends[i] - start > MOST:
+        if table[Row.KNOWN, positions[i]] + ends[i] - start > MOST:
             return FULL - i
         bad, _ = digest(view_of(view_rows[which[positions[i]]]), rewards[start : ends[i]])
         if bad >= 0:
@@ -210,24 +228,76 @@ def absorb_all(
 
 
 @kernel
-def decide(table: FloatArray, positions: IntArray, terms: FloatArray, t: float, draws: FloatArray, step: float) -> None:
-    """Set the patience of round t + 1 in some columns, [M], and add `step` to the accepted rounds where it accepts.
+def decide(
+    table: FloatArray,
+    positions: IntArray,
+    which: IntArray,
+    view_rows: FloatArray,
+    terms: FloatArray,
+    t: float,
+    draws: FloatArray,
+) -> None:
+    """Set the patience of round t + 1 in some columns, [M], and count the round where it accepts.
 
-    `terms` is `Patience` as an array, `draws` [M] is empty unless patience is drawn.
+    Evidence that has aged is settled against the patience.  `terms` is `Patience` as an array, and `draws` [M] is empty
+    unless patience is drawn.
     """
-    patience = Patience(int(terms[0]), terms[1], terms[2], terms[3], terms[4], terms[5], terms[6])
+    patience = patience_in(terms)
     drawn = draws.size > 0 and t > 0.0
     for i in range(positions.size):
         k = positions[i]
-        came = table[Row.CLIENTS, k] + table[Row.WAITING, k] - table[Row.EARLIER, k]
+        came = table[Row.KNOWN, k] + table[Row.WAITING, k] - table[Row.EARLIER, k]
         per_round = clients_per_round(patience, came, table[Row.ROUNDS, k])
         known = table[Row.CLIENTS, k] + table[Row.IMAGINARY, k]
         limit = draws[i] if drawn else patience_at(patience, t, known, per_round)
         table[Row.PATIENCE, k], table[Row.PER_ROUND, k] = limit, per_round
+        if table[Row.ROUGH, k] != 0.0:
+            _settle(table, k, view_of(view_rows[which[k]]), limit)
         if table[Row.EVIDENCE, k] <= limit and table[Row.PAUSED, k] == 0.0:
             if table[Row.ROUNDS, k] == 0.0:
-                table[Row.EARLIER, k] = table[Row.CLIENTS, k] + table[Row.WAITING, k]
-            table[Row.ROUNDS, k] += step
+                table[Row.EARLIER, k] = table[Row.KNOWN, k] + table[Row.WAITING, k]
+            table[Row.ROUNDS, k] += 1.0
+
+
+@part
+def _settle(table: FloatArray, k: int, view: CodedView, limit: float) -> None:
+    """Let the evidence of a posterior be on the right side of the limit: by a bound if that decides, else computed."""
+    clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
+    least, most = posterior_bounds(view.law, clients, total, table[Row.TARGET, k])
+    if least > limit:
+        table[Row.EVIDENCE, k] = least
+    elif most <= limit:
+        table[Row.EVIDENCE, k] = most
+    else:
+        _renew(table, k, view)
+
+
+@kernel
+def age(table: FloatArray, which: IntArray, view_rows: FloatArray, forget: float) -> None:
+    """Let one round pass for a policy that forgets: every outcome counts for `forget` of what it did.
+
+    Evidence that is N times a function of the rewards' empirical law scales in the same way (and log N is added anew).
+    Other evidence becomes rough: it is computed when somebody asks, or when bounds do not settle a decision.
+    """
+    for k in range(which.size):
+        if table[Row.CLIENTS, k] == 0.0:
+            continue
+        rule = view_of(view_rows[which[k]]).rule
+        clients = table[Row.CLIENTS, k]
+        table[Row.CLIENTS, k] = forget * clients
+        table[Row.TOTAL, k] *= forget
+        table[Row.CARRY, k] *= forget
+        if rule.needs_spread:
+            table[Row.SQUARES, k] *= forget
+            table[Row.SQUARES_CARRY, k] *= forget
+            table[Row.SPREAD, k] *= forget
+        if forget * clients < FORGOTTEN:
+            _forget_sums(table, k)
+            table[Row.ROUGH, k] = 1.0
+        elif rule.scales:
+            table[Row.EVIDENCE, k] = faded(rule, table[Row.EVIDENCE, k], clients, forget)
+        else:
+            table[Row.ROUGH, k] = 1.0
 
 
 @kernel
@@ -239,3 +309,64 @@ def indices(table: FloatArray, which: IntArray, view_rows: FloatArray, limits: F
         clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
         spread = table[Row.SPREAD, k] if view.rule.needs_spread else np.nan
         out[k] = index(view.rule, view.law, Seen(clients, total, spread, nothing, nothing), limits[k])
+
+
+@kernel
+def evidences(table: FloatArray, which: IntArray, view_rows: FloatArray, out: FloatArray) -> None:
+    """The evidence of each category, [M], from a decision's copy of the table with the targets in a last row."""
+    nothing = table[0, :0]
+    for i in range(out.size):
+        view = view_of(view_rows[which[i]])
+        clients, total = table[Row.CLIENTS, i] + view.prior_clients, table[Row.TOTAL, i] + view.prior_total
+        out[i] = evidence(
+            view.rule, view.law, Seen(clients, total, table[Row.SPREAD, i], nothing, nothing), table[SNAPSHOT, i]
+        )
+
+
+@kernel
+def returns(
+    table: FloatArray, which: IntArray, view_rows: FloatArray, terms: FloatArray, now: int, out: IntArray
+) -> None:
+    """When rejected categories of a policy that forgets come back, if nothing else is seen of them, [M].
+
+    `table` is a decision's copy with the targets in a last row.  After j more rounds everything
+    counts for forget^j.  `out` is the round after `now` in which evidence <= patience for the first time, 0 if none is.
+    """
+    patience = patience_in(terms)
+    for i in range(out.size):
+        view = view_of(view_rows[which[i]])
+        clients = table[Row.CLIENTS, i]
+        last = max(1, math.ceil(math.log(FORGOTTEN / clients) / math.log(patience.forget))) if clients > 0.0 else 1
+        # Evidence need not fall all the way.  So look at many moments, and halve between the first two that differ.
+        low, high = 0, 0
+        for step in range(1, MOMENTS + 1):
+            high = max(low + 1, last * step // MOMENTS)
+            if _is_back(table, i, view, patience, now, high):
+                break
+            low = high
+        if not _is_back(table, i, view, patience, now, high):
+            out[i] = 0
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _is_back(table, i, view, patience, now, middle):
+                high = middle
+            else:
+                low = middle
+        out[i] = now + high
+
+
+@part
+def _is_back(table: FloatArray, i: int, view: CodedView, patience: Patience, now: int, later: int) -> bool:
+    """Whether category i is accepted so many rounds later."""
+    weight = patience.forget**later
+    clients, total = weight * table[Row.CLIENTS, i], weight * table[Row.TOTAL, i]
+    if clients < FORGOTTEN:
+        clients = total = 0.0
+    limit = patience_at(patience, float(now + later - 1), clients + view.prior_clients, table[Row.PER_ROUND, i])
+    if view.rule.scales:
+        nats = faded(view.rule, table[Row.EVIDENCE, i], table[Row.CLIENTS, i], weight) if clients > 0.0 else 0.0
+        return nats <= limit
+    nothing = table[0, :0]
+    seen = Seen(clients + view.prior_clients, total + view.prior_total, weight * table[Row.SPREAD, i], nothing, nothing)
+    return evidence(view.rule, view.law, seen, table[SNAPSHOT, i]) <= limit

@@ -48,6 +48,7 @@ class Rule(NamedTuple):
     is_zero_above: bool = False  # no evidence while the mean is at or above the threshold
     is_posterior: bool = False  # minus the logarithm of a posterior probability: it takes a prior
     logarithms: float = -1.0  # k, if evidence is about N d + k log N for many clients; -1 if it is not
+    scales: bool = False  # N times a function of the rewards' empirical law (+ log N): half the weight, half of it
 
     @property
     def needs_rewards(self) -> bool:
@@ -55,11 +56,11 @@ class Rule(NamedTuple):
         return self.needs_spread or self.needs_values
 
 
-DIVERGENCE = Rule(0, is_monotone=True, is_zero_above=True, logarithms=0.0)
-DIVERGENCE_PLUS = Rule(1, is_monotone=True, is_zero_above=True, logarithms=1.0)
+DIVERGENCE = Rule(0, is_monotone=True, is_zero_above=True, logarithms=0.0, scales=True)
+DIVERGENCE_PLUS = Rule(1, is_monotone=True, is_zero_above=True, logarithms=1.0, scales=True)
 POSTERIOR = Rule(2, is_monotone=True, is_posterior=True, logarithms=0.5)
-EMPIRICAL = Rule(3, needs_values=True, is_zero_above=True)
-VARIANCE = Rule(4, needs_spread=True, is_zero_above=True)
+EMPIRICAL = Rule(3, needs_values=True, is_zero_above=True, scales=True)
+VARIANCE = Rule(4, needs_spread=True, is_zero_above=True, scales=True)
 
 # On rewards of 0 and 1 these rules have the evidence of another one, which needs the sum alone.
 ON_ZERO_AND_ONE = {EMPIRICAL.code: DIVERGENCE}
@@ -111,8 +112,26 @@ def evidence_of_sums(rule: Rule, law: Law, clients: float, total: float, thresho
         return against(law, clients, total, threshold)
     if rule.code == DIVERGENCE_PLUS.code:
         nats = against(law, clients, total, threshold)
-        return nats + math.log(clients) if is_below(clients, total, threshold) else 0.0
+        return nats + plus(clients) if is_below(clients, total, threshold) else 0.0
     return math.nan
+
+
+@part
+def plus(clients: float) -> float:
+    """log N, which the rules with a plus add; 0 if less than one client is remembered."""
+    return math.log(max(clients, 1.0))
+
+
+@part
+def faded(rule: Rule, nats: float, clients: float, weight: float) -> float:
+    """The evidence of a rule that scales, when everything counts for `weight` of what it did; `clients` counted before.
+
+    >>> round(faded(DIVERGENCE_PLUS, 4.230, 10.0, 0.5), 3)  # 1.927/2 + log 5
+    2.573
+    """
+    if rule.code == DIVERGENCE_PLUS.code and nats > 0.0:
+        return weight * max(nats - plus(clients), 0.0) + plus(weight * clients)
+    return weight * nats
 
 
 @part

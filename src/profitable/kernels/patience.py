@@ -10,6 +10,9 @@ There are three kinds:
 Patience is a function of the category's own numbers: t, the known clients N, and the clients per round.  `TIME` needs
 only the first of them.  In round 1 the first two kinds tolerate everything.
 
+Where outcomes are forgotten, patience counts no more rounds than are remembered (`clock`).  Else log t would grow while
+the evidence cannot, and in the end nearly everything would be accepted.
+
 Example: with c = 0 and inflate = 1, an evidence of 2 nats is tolerated from patience(8) = log 8 = 2.079 on.  The
 smallest such t is `first_time(Patience(TIME), 2.0, ...)` = 8, and round 9 accepts.
 
@@ -42,6 +45,14 @@ class Patience(NamedTuple):
     growth: float = 0.0
     risk: float = 1.0
     clients: float = 0.0  # in a round; 0 means: as many as came so far
+    forget: float = 1.0  # the weight of a round's outcomes after one more round
+    window: float = math.inf  # rounds whose outcomes count
+
+
+@part
+def patience_in(row: FloatArray) -> Patience:
+    """Patience that was written as an array of numbers."""
+    return Patience(int(row[0]), row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8])
 
 
 @kernel
@@ -59,9 +70,23 @@ def clients_per_round(patience: Patience, came: float, rounds: float) -> float:
 
 
 @part
+def clock(patience: Patience, t: float) -> float:
+    """The rounds that are remembered after t rounds, each with the weight of its outcomes: t if nothing is forgotten.
+
+    >>> [round(clock(Patience(TIME, forget=0.97), t), 3) for t in (1.0, 2.0, 1e6)]
+    [1.0, 1.97, 33.333]
+    """
+    if patience.forget < 1.0:
+        return -math.expm1(t * math.log(patience.forget)) / (1.0 - patience.forget)
+    return min(t, patience.window)
+
+
+@part
 def rounds_ahead(patience: Patience, t: float) -> float:
-    """The rounds that are expected to come after round t."""
-    return max(0.0, patience.rounds + patience.growth * t)
+    """The rounds that are expected to come after round t; no more than are remembered, because the rest may differ."""
+    if patience.growth > 0.0:
+        return patience.rounds + patience.growth * clock(patience, t)
+    return min(max(0.0, patience.rounds + patience.growth * t), clock(patience, math.inf))
 
 
 @part
@@ -90,7 +115,7 @@ def patience_at(patience: Patience, t: float, known: float, per_round: float) ->
         )
     if t <= 0.0 or patience.kind == DRAWN:
         return math.inf
-    return patience_of(patience.c, patience.inflate, t)
+    return patience_of(patience.c, patience.inflate, clock(patience, t))
 
 
 @part

@@ -60,7 +60,7 @@ class CodedView(NamedTuple):
 
 
 def row(view: CodedView) -> FloatArray:
-    """The view as one row of numbers, [20]."""
+    """The view as one row of numbers, [21]."""
     parts = (*view.rule, *view.law, *view.statistic, *view.support, view.prior_clients, view.prior_total)
     return np.array(parts, dtype=np.float64)
 
@@ -69,12 +69,12 @@ def row(view: CodedView) -> FloatArray:
 def view_of(row: FloatArray) -> CodedView:
     """The view of a row."""
     return CodedView(
-        Rule(int(row[0]), row[1] != 0.0, row[2] != 0.0, row[3] != 0.0, row[4] != 0.0, row[5] != 0.0, row[6]),
-        Law(int(row[7]), row[8], row[9], row[10]),
-        CodedStatistic(int(row[11]), row[12], row[13]),
-        Support(row[14], row[15], row[16] != 0.0, row[17] != 0.0),
-        row[18],
+        Rule(int(row[0]), row[1] != 0, row[2] != 0, row[3] != 0, row[4] != 0, row[5] != 0, row[6], row[7] != 0),
+        Law(int(row[8]), row[9], row[10], row[11]),
+        CodedStatistic(int(row[12]), row[13], row[14]),
+        Support(row[15], row[16], row[17] != 0.0, row[18] != 0.0),
         row[19],
+        row[20],
     )
 
 

@@ -43,10 +43,6 @@ class BayesUCB(Bayesian, Deterministic):
     rule = evidence.POSTERIOR
     look = Look(VERMILION)
 
-    def __post_init__(self) -> None:
-        Bayesian.__post_init__(self)
-        Deterministic.__post_init__(self)
-
 
 @dataclass(frozen=True)
 class ThompsonSampling(Bayesian):
@@ -148,7 +144,7 @@ class Optimal(Bayesian):
     example = "horizon=10000"
 
     def __post_init__(self) -> None:
-        Bayesian.__post_init__(self)
+        super().__post_init__()
         futures = {key: getattr(self, key) for key in ("horizon", "discount", "kappa")}
         given = [key for key, value in futures.items() if value is not None]
         if len(given) > 1:
@@ -186,7 +182,7 @@ class Optimal(Bayesian):
         return replace(self, horizon=horizon) if self.horizon == OWN else self
 
     def outlook(self, t: float, per_round: float) -> str:
-        ahead = rounds_ahead(self.terms, t)
+        ahead = rounds_ahead(self.coded_patience, t)
         clients = number(float(f"{per_round * ahead:.2g}"))
         if self.horizon is not None:
             passed = f"the horizon of {number(self.terms.rounds)} rounds has passed, and without clients to come"

@@ -7,7 +7,7 @@ All of them decide in the same way: accept while evidence <= patience.  They dif
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,8 @@ from profitable.model.category import Category
 from profitable.model.prior import Prior
 from profitable.model.view import View, bounded_view
 
+LONGEST_WINDOW = 10**6  # rounds
+COMMON = {"common": True}  # marks a parameter that every policy takes
 ONE_BY_ONE = 32  # so many are done without compiling a loop
 POLICIES: dict[str, type["Policy"]] = {}  # by name; filled by the classes themselves
 
@@ -36,9 +38,20 @@ class Policy(ABC):
     >>> from profitable import KLUCB
     >>> print(KLUCB(c=3))
     kl-ucb:c=3
-    >>> Policy.parse("kl-ucb+:c=3,inflate=10")
-    KLUCBPlus(c=3.0, inflate=10.0)
+    >>> Policy.parse("kl-ucb+:c=3,inflate=10").inflate
+    10.0
+
+    Every policy takes these options:
+
+    - `forget`: the weight of a round's outcomes after one more round, as 0.97; 1 (nothing is forgotten) unless given.
+    - `window`: count the outcomes of so many rounds only, and forget older ones at once.
+
+    >>> print(KLUCB(c=3, forget=0.97))
+    kl-ucb:c=3,forget=0.97
     """
+
+    forget: float = field(default=1.0, kw_only=True, metadata=COMMON)
+    window: int | None = field(default=None, kw_only=True, metadata=COMMON)
 
     name: ClassVar[str]
     rule: ClassVar[Rule]  # which evidence; `kernels/evidence.py` says what each rule needs and is
@@ -53,6 +66,25 @@ class Policy(ABC):
                 raise TypeError(f"{cls.__name__} has its own {method}, which the kernels do not know: give it terms")
         if not abstract:
             register(POLICIES, cls, needed=("name", "rule", "terms"))
+
+    def __post_init__(self) -> None:
+        forget = check.positive("forget", self.forget)
+        if forget > 1.0:
+            problem = "would make old outcomes count for more than new ones"
+            raise ParameterError(
+                "forget", self.forget, problem, "give a number from 0 to 1, as 0.97; 1 forgets nothing"
+            )
+        object.__setattr__(self, "forget", forget)
+        if self.window is not None:
+            object.__setattr__(self, "window", check.whole("window", self.window, most=LONGEST_WINDOW))
+            if forget < 1.0:
+                remedy = "give one of the two, forget=0.97 or window=20"
+                raise ParameterError("window", self.window, f"is given beside forget={forget:g}", remedy)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether outcomes count for less, or no more, when rounds pass."""
+        return self.forget < 1.0 or self.window is not None
 
     @property
     def stream_name(self) -> str:
@@ -90,12 +122,22 @@ class Policy(ABC):
     @classmethod
     def constants(cls) -> list[str]:
         """The names of its numeric parameters, which can be given on the command line."""
-        return [each.name for each in fields(cls) if each.name != "prior"]
+        return [each.name for each in cls._options() if each.name != "prior"]
+
+    @classmethod
+    def _options(cls) -> list[Field[Any]]:
+        """Its parameters: its own, and then those that every policy takes."""
+        return sorted(fields(cls), key=lambda each: "common" in each.metadata)
 
     @property
     @abstractmethod
     def terms(self) -> Patience:
-        """What its patience is made of, as the kernels read it (`kernels/patience.py`)."""
+        """What its patience is made of (`kernels/patience.py`)."""
+
+    @property
+    def coded_patience(self) -> Patience:
+        """Its terms, on a clock that counts no more rounds than are remembered."""
+        return self.terms._replace(forget=self.forget, window=math.inf if self.window is None else float(self.window))
 
     def within(self, horizon: int) -> "Policy":
         """The policy in a run of so many rounds; only `Optimal` can ask for it."""
@@ -112,7 +154,7 @@ class Policy(ABC):
         >>> round(KLUCB().patience(100), 3), round(Optimal(horizon=1_000).patience(100, known=100), 3)
         (4.605, 2.225)
         """
-        return patience_at(self.terms, check.not_negative("t", t), *self._numbers(known, per_round))
+        return patience_at(self.coded_patience, check.not_negative("t", t), *self._numbers(known, per_round))
 
     def _numbers(self, known: float, per_round: float) -> tuple[float, float]:
         """Known clients, and clients per round: if the policy has a number of its own, that one."""
@@ -133,7 +175,7 @@ class Policy(ABC):
 
     def next_rounds(self, evidence: FloatArray, now: int, known: FloatArray, per_round: FloatArray) -> list[int | None]:
         """`next_round` for several categories, [M]."""
-        terms = self.terms
+        terms = self.coded_patience
         if evidence.size <= ONE_BY_ONE:
             columns = zip(evidence.tolist(), known.tolist(), per_round.tolist(), strict=True)
             times = [first_time(terms, nats, now, number, rate) for nats, number, rate in columns]
@@ -182,7 +224,7 @@ class Policy(ABC):
 
     def __str__(self) -> str:
         texts: list[str] = []
-        for each in fields(self):
+        for each in self._options():
             value = getattr(self, each.name)
             if each.name == "prior" or value is None or value == each.metadata.get("usual", each.default):
                 continue
@@ -199,6 +241,7 @@ class Deterministic(Policy, abstract=True):
     inflate: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "c", check.not_negative("c", self.c))
         object.__setattr__(self, "inflate", check.positive("inflate", self.inflate))
         if self.inflate < 1.0:
@@ -218,6 +261,7 @@ class Bayesian(Policy, abstract=True):
     prior: Prior | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.prior is not None and not isinstance(self.prior, Prior):
             raise ParameterError("prior", self.prior, "is not a prior", "give for example Prior.beta(1, 1)")
 

@@ -1,0 +1,63 @@
+"""Window: what was counted in each of the last rounds, for policies that forget older outcomes at once.
+
+Example: with a window of 3, outcomes that are counted after round 5 take part in the decisions about the rounds 6, 7
+and 8. Then they leave.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
+from profitable.agent.observation import Entry
+from profitable.kernels.agent_table import Sums
+
+NOTHING: Mapping[int, Entry] = MappingProxyType({})
+NO_ENTRY = Entry(Sums(), EMPTY)
+
+
+class Window:
+    """The sums of each category in each remembered round; a round is the number of decisions made by then."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.now = 0  # the round that counts at present
+        self._rounds: dict[int, dict[int, Entry]] = {}  # of those that are over, decisions may keep a copy
+
+    def add(self, round: int, k: int, entry: Entry, sign: float = 1.0) -> None:
+        """Note that category k counts these outcomes since that round, or (sign -1) that it does so no longer."""
+        counted = self._rounds.setdefault(round, {})
+        if round < self.now:
+            counted = self._rounds[round] = dict(counted)
+        counted[k] = joined(counted.get(k, NO_ENTRY), entry, sign)
+
+    def at(self, round: int) -> Mapping[int, Entry]:
+        """What was counted in a round, by category."""
+        return self._rounds.get(round, NOTHING)
+
+    def advance(self) -> Mapping[int, Entry]:
+        """Let a round pass; returns what is too old by now."""
+        self.now += 1
+        return self._rounds.pop(self.now - self.length, NOTHING)
+
+    def drop(self, k: int) -> None:
+        """Forget category k; those behind it move up."""
+        for round, counted in self._rounds.items():
+            self._rounds[round] = {each - (each > k): entry for each, entry in counted.items() if each != k}
+
+    def __iter__(self) -> Iterator[tuple[int, Mapping[int, Entry]]]:
+        return iter(sorted(self._rounds.items()))
+
+    def snapshot(self) -> "Window":
+        """What a decision keeps."""
+        twin = Window(self.length)
+        twin.now, twin._rounds = self.now, dict(self._rounds)
+        return twin
+
+
+def joined(first: Entry, second: Entry, sign: float) -> Entry:
+    """Two entries as one; with sign -1 the second is taken away."""
+    sums = Sums(*(a + sign * b for a, b in zip(first.sums, second.sums, strict=True)))
+    values: DistinctRewards | None = None
+    if first.values is not None and second.values is not None:
+        values = first.values.plus(second.values, sign)
+    return Entry(sums, values)
