@@ -62,8 +62,11 @@ def test_what_is_around_the_report_stays(tmp_path: Path, monkeypatch: pytest.Mon
 
 def short(cell: str) -> str:
     """A cell of the page's table without its error, with three digits: "42.04 ± 0.31 †" is 42."""
-    value = re.split(r" [±(%†]", cell)[0].replace(" ", "")
-    return number(float(f"{float(value):.3g}"))
+    return number(float(f"{value_of(cell):.3g}"))
+
+
+def value_of(cell: str) -> float:
+    return float(re.split(r" [±(%†]", cell)[0].replace(" ", ""))
 
 
 def test_the_readme_has_the_numbers_of_the_page() -> None:
@@ -79,7 +82,7 @@ def test_the_readme_has_the_numbers_of_the_page() -> None:
 
 
 def test_the_how_to_has_the_numbers_of_the_page() -> None:
-    """Rows `mean (quantile, lost %)` per experiment, and `mean (lost %)` per horizon; rounded, so to within 1 %."""
+    """Rows `mean (quantile, lost %)` per experiment, and `mean (lost %)` per horizon; rounded as the README's are."""
     page = _numbers_of(PAGE.partition("### The optimal policy in numbers\n")[2], policy=1, tail=4)
     page |= _numbers_of(PAGE.partition("### What a wrong horizon costs\n")[2].partition("\n\n")[2], policy=1, tail=5)
     how_to = (DOCS / "how-to.md").read_text(encoding="utf-8").replace("*", "")
@@ -89,10 +92,11 @@ def test_the_how_to_has_the_numbers_of_the_page() -> None:
         if len(cells) != len(PAPER) or not re.search(r"\d \(", cells[0]):
             continue
         for name, cell in zip(PAPER, cells, strict=True):
-            found = [float(text) for text in re.findall(r"[\d.]+", cell.replace(" ", ""))]
+            found = re.findall(r"[\d.]+", cell.replace(" ", ""))
             expected = _expected(page, name, label)
             expected = expected if len(found) == 3 else (expected[0], expected[2])
-            assert found == pytest.approx(expected, rel=0.01, abs=0.005), (label, name)
+            rounded = [f"{value:.{len(text.partition('.')[2])}f}" for text, value in zip(found, expected, strict=True)]
+            assert found == rounded, (label, name)
             checked += 1
     assert checked == 9 * len(PAPER)
 
@@ -115,7 +119,7 @@ def _numbers_of(text: str, *, policy: int, tail: int) -> dict[tuple[str, str], t
     for line in text.strip().partition("\n\n")[0].splitlines()[2:]:
         row = [cell.strip() for cell in line.strip("|").split("|")]
         cells = (row[2], row[tail], row[6])
-        numbers[row[0], row[policy]] = tuple(float(short(cell).replace(" ", "").rstrip("%")) for cell in cells)
+        numbers[row[0], row[policy]] = tuple(map(value_of, cells))
     return numbers
 
 
