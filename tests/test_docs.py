@@ -19,6 +19,7 @@ from profitable.cli.app import COMMANDS
 from profitable.common.registry import HEADERS, exported, rows
 from profitable.model.families import FAMILIES
 from profitable.policy.policies import POLICIES
+from profitable.policy.policy import Bayesian
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -45,6 +46,14 @@ options and the names of policies. `profitable --show-completion` prints what wo
 | 2 | The command line or an input file is wrong, or the folder is in use or holds something else; one line says what. |
 | 130 | Ctrl-C or SIGTERM interrupted the command; one line says what is saved and how to continue. |
 """
+
+
+def test_the_page_names_the_policies_that_use_a_scenario_s_prior() -> None:
+    page = (ROOT / "docs/simulation.md").read_text(encoding="utf-8")
+    named = re.search(r"^\| `prior` \| for (.*?); other policies ignore it", page, re.M)
+    assert named is not None
+    using = {name for name, kind in POLICIES.items() if issubclass(kind, Bayesian)}
+    assert set(re.split(r", | and ", named[1])) == using
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

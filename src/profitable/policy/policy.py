@@ -1,4 +1,4 @@
-"""Policy: a value that says which evidence to compute and how patient to be.  `policy/policies.py` has the nine.
+"""Policy: a value that says which evidence to compute and how patient to be.  `policy/policies.py` has them all.
 
 All of them decide in the same way: accept while evidence <= patience.  They differ in their rule
 (`kernels/evidence.py`), in what they see of a category (`model/view.py`) and in the terms of their patience
