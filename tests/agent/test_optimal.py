@@ -35,6 +35,20 @@ def test_the_clients_of_a_round_are_counted() -> None:
     assert agent.decide()["a"].patience == pytest.approx(least(6, 2 * 97))
 
 
+def test_late_outcomes_count_from_the_start_if_they_are_expected() -> None:
+    """Five clients a round, known 20 rounds later.  Told or given, there are five; else fewer, as the page warns."""
+    patience: list[float] = []
+    for policy, told in (("optimal:horizon=500", 5), ("optimal:horizon=500,clients=5", 0), ("optimal:horizon=500", 0)):
+        agent = agent_of(policy)
+        for _ in range(20):
+            agent.decide()
+            agent.expect("a", told)
+        agent.observe("a", [0, 0, 0, 1, 0])
+        patience.append(agent.decide()["a"].patience)
+    assert patience[0] == patience[1] == pytest.approx(least(5, 5 * 480))
+    assert patience[2] == pytest.approx(least(5, 5 / 20 * 480))
+
+
 def test_rounds_that_do_not_offer_it_are_not_counted() -> None:
     """Not available, paused, rejected: three rounds that bring no clients and do not count."""
     agent = agent_of("kl-ucb", "a", "b")
