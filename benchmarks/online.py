@@ -107,5 +107,29 @@ def million() -> None:
         )
 
 
+def forgetting() -> None:
+    """The same with forgetting: each decision ages a million categories.  They have 20 to 400 clients and any mean."""
+    size = 1_000_000
+    rng = np.random.default_rng(1)
+    print(f"\n{'with forgetting, 1 000 000':32}{'ms':>12}{'without, ms':>20}{'ratio':>8}   bar")
+    categories = [pb.Category(f"category {i}", pb.Bernoulli(), threshold=0.45) for i in range(size)]
+    counts = rng.integers(20, 400, size)
+    totals = rng.binomial(counts, rng.uniform(0.05, 0.95, size))
+    seen = {
+        category.name: pb.Batch(count=count, total=total)
+        for category, count, total in zip(categories, counts.tolist(), totals.tolist(), strict=True)
+    }
+    for kind in (pb.KLUCB, pb.KLUCBPlus, pb.BayesUCB, pb.ThompsonSampling, pb.Optimal):
+        agents = [pb.Agent(categories, policy=kind(forget=forget), seed=1) for forget in (0.99, 1.0)]
+        for agent in agents:
+            agent.decide()
+            agent.observe(seen)
+        mine, plain = side_by_side([partial(partial, mask, agent) for agent in agents], 9)
+        ratio = mine / plain
+        bar = f"   at most 2: {verdict(ratio, 2.0, at_least=False)}" if kind.rule.scales else ""
+        print(f"{agents[0].policy!s:32}{mine * 1e3:12.1f}{plain * 1e3:20.1f}{ratio:8.2f}{bar}", flush=True)
+
+
 if __name__ == "__main__":
     main()
+    forgetting()
