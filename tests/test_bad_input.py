@@ -339,11 +339,15 @@ BELOW, ABOVE = (pb.Bernoulli(), 0.4, 0.5), (pb.Bernoulli(), 0.6, 0.5)
 
 
 def calls(result: pb.Result) -> dict[str, tuple[Callable[..., object], tuple[object, ...], dict[str, object]]]:
-    """Public functions of simulation, policies and bounds, each with arguments that make sense."""
+    """Public functions of simulation, policies, bounds and limits, each with arguments that make sense."""
     curve, bounds = result["ts"], pb.bounds
     simulation = {"horizon": 10, "runs": 2, "seed": 1, "checkpoints": [1], "kernel": "events", "workers": 1}
     late = {"horizon": 1e6, "arrivals": ONE_A_ROUND}
+    ask = {"students": 3, "shops": 0, "loans": 1}
     return {
+        "Agent.decide(budget)": (agent().decide, (list(ask),), {"budget": 5.0, "demand": ask, "explore": 0.1}),
+        "Agent.decide(places)": (agent().decide, (), {"places": 5, "demand": ask}),
+        "demand of one": (lambda asked: agent().decide(places=5, demand={**ask, "shops": asked}), (3,), {}),
         "Scenario": (pb.Scenario, ("s", WORLD.truths), {}),
         "Scenario.load": (pb.Scenario.load, ("missing.toml",), {}),
         "Scenario.from_toml": (pb.Scenario.from_toml, (WORLD.to_toml(),), {}),

@@ -71,6 +71,7 @@ def test_index_says_the_same_as_evidence(row: FamilyRow, policy: pb.Policy) -> N
             assert verdict.evidence >= 0.0
             assert not math.isnan(verdict.index)
             assert verdict.accepted == (verdict.evidence <= verdict.patience) == (verdict.index >= verdict.threshold)
+            assert verdict.propensity is not None
             assert 0.0 <= verdict.propensity <= 1.0
 
 

@@ -14,6 +14,7 @@ from profitable.agent.decision import Decision
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import Standing, explanation
 from profitable.agent.ledger import Ledger
+from profitable.agent.limit import read_limit
 from profitable.agent.observation import Batch, Rewards
 from profitable.agent.transfer import transfer
 from profitable.common.frames import frame_of
@@ -173,17 +174,41 @@ class Agent:
 
     # ------------------------------------------------------------------------------------------ deciding
 
-    def decide(self, available: Iterable[str] | None = None) -> Decision:
-        """Decide the next round, about all categories or about the `available` ones only."""
+    def decide(
+        self,
+        available: Iterable[str] | None = None,
+        *,
+        budget: float | None = None,
+        places: int | None = None,
+        demand: Mapping[str, int] | None = None,
+        explore: float | None = None,
+    ) -> Decision:
+        """Decide the next round, about all categories or about the `available` ones only.
+
+        If money or places are scarce, give the `budget` or the number of `places`, and the `demand`: how many clients
+        of each category ask.  What there is goes to the accepted categories in the order of what a unit of it is
+        expected to earn.  The share `explore`, 0.1 unless given, is for those that are accepted to learn about them.
+
+        >>> import profitable as pb
+        >>> agent = pb.Agent([pb.Category(name, pb.Poisson(), threshold=2.0) for name in "ab"], policy="kl-ucb")
+        >>> agent.observe({"a": [2, 4, 3], "b": [5, 6, 4]})
+        >>> agent.decide(places=8, demand={"a": 5, "b": 6}).granted
+        {'a': 2, 'b': 6}
+        """
         with self._lock:
             ledger, decided = self._ledger, self._ledger.round
             positions = None if available is None else ledger.categories.select(available)
+            limit = None
+            if not (budget is None and places is None and demand is None and explore is None):
+                limit = read_limit(ledger.categories, positions, budget, places, demand, explore)
             if decided >= LAST_ROUND:
                 raise InputError("round", decided, "is the last that can be counted", "start a new agent")
             draws = NO_DRAWS
             if decided and ledger.categories.policy.draws:
                 draws = self._stream.take(len(ledger) if positions is None else positions.size)
             decision = self._decision(ledger.decide(draws, positions), positions)
+            if limit is not None:
+                ledger.revoke(decision.share_out(limit, ledger.table[[Row.WORTH, Row.PRICE, Row.ROUNDS]]))
             ledger.advance()
             return decision
 

@@ -9,7 +9,10 @@ from pydantic_core import to_json
 
 from profitable.agent.categories import Categories
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
+from profitable.agent.grant import Grant
 from profitable.agent.later import next_rounds, renewed
+from profitable.agent.limit import Limit
+from profitable.agent.sharing import read_claims
 from profitable.agent.verdict import Reasons, Verdict, entry, in_short
 from profitable.agent.window import Window
 from profitable.common import check
@@ -34,7 +37,7 @@ class Decision:
     many categories.
     """
 
-    __slots__ = ("_categories", "_mask", "_positions", "_round", "_table", "_values", "_window")
+    __slots__ = ("_categories", "_grant", "_mask", "_positions", "_round", "_table", "_values", "_window")
 
     def __init__(
         self,
@@ -52,6 +55,35 @@ class Decision:
         self._values = values
         self._window = window
         self._mask: BoolArray | None = None
+        self._grant: Grant | None = None
+
+    def share_out(self, limit: Limit, terms: FloatArray) -> IntArray:
+        """Share out what the round has, before anybody sees the decision; `terms` is for `read_claims`, [3, K].
+
+        Returns the positions of the categories that the policy accepts and that get nothing.
+        """
+        places = self._places()
+        claims = read_claims(
+            self._categories,
+            places,
+            self._table,
+            terms[:, places],
+            accepted=self.accepted_mask,
+            index=lambda columns: self._part(columns)._indices(slice(None), places[columns]),
+        )
+        self._grant = Grant(limit, claims)
+        self._mask = self._grant.clients > 0
+        self._mask.setflags(write=False)
+        return places[claims.accepted & ~self._mask]
+
+    def _places(self) -> IntArray:
+        return np.arange(len(self)) if self._positions is None else self._positions
+
+    def _part(self, columns: IntArray) -> "Decision":
+        """The decision about some of the categories."""
+        chosen: list[int] = columns.tolist()
+        values = None if self._values is None else [self._values[column] for column in chosen]
+        return Decision(self._round, self._categories, self._table[:, columns], self._places()[columns], values, None)
 
     @property
     def round(self) -> int:
@@ -113,10 +145,31 @@ class Decision:
 
     @property
     def propensity(self) -> FloatArray:
-        """Probability with which each category is accepted in this round, [M]: 0 or 1, except for Thompson sampling."""
-        if self.policy.draws and self.round > 1:
-            return np.where(self._table[PAUSED] == 0.0, np.exp(-self.evidence), 0.0)
-        return self.accepted_mask.astype(np.float64)
+        """Probability with which each category is accepted in this round, [M]: 0 or 1, except for Thompson sampling.
+
+        It is NaN where a limit makes it unknown: in part granted, or what is left depends on other categories' draws.
+        """
+        drawn = self.policy.draws and self.round > 1
+        if drawn:
+            own = np.where(self._table[PAUSED] == 0.0, np.exp(-self.evidence), 0.0)
+        else:
+            own = (self.accepted_mask if self._grant is None else self._grant.accepted).astype(np.float64)
+        return own if self._grant is None else self._grant.propensity(own, drawn)
+
+    @property
+    def granted(self) -> dict[str, int] | None:
+        """How many clients each accepted category is granted; None if the round has no limit.
+
+        `agent.expect(decision.granted)` says that all of them were accepted.
+        """
+        if self._grant is None:
+            return None
+        return dict(zip(self.accepted, self._grant.clients[self.accepted_mask].tolist(), strict=True))
+
+    @property
+    def granted_clients(self) -> IntArray | None:
+        """The same as an array, [M]; 0 where nothing is granted."""
+        return None if self._grant is None else self._grant.clients
 
     def accepts(self, name: str) -> bool:
         """Whether a category is accepted: all that one client at the door needs to know.
@@ -129,6 +182,8 @@ class Decision:
         k = self._categories.positions.get(name) if isinstance(name, str) else None
         column = k if k is not None and self._positions is None and k < len(self) else self._require(name)
         table = self._table
+        if self._grant is not None:
+            return bool(self._grant.clients[column] > 0)
         return bool(table[EVIDENCE, column] <= table[PATIENCE, column] and table[PAUSED, column] == 0.0)
 
     def __len__(self) -> int:
@@ -193,7 +248,7 @@ class Decision:
         """The fields of `Verdict` for some of the categories, as columns in their order."""
         self._refine()
         table = self._table[:, chosen]
-        positions = np.arange(len(self))[chosen] if self._positions is None else self._positions[chosen]
+        positions = self._places()[chosen]
         evidence, patience = table[EVIDENCE], self.patience[chosen]
         tolerated = evidence <= patience
         paused = table[PAUSED] != 0.0
@@ -227,6 +282,13 @@ class Decision:
         why = Reasons(self.policy, self.round).why
         per_round = table[Row.PER_ROUND].tolist()
         columns["reason"] = list(map(why, *(columns[key] for key in needed), per_round, paused.tolist()))
+        if self._grant is not None:
+            known = self.propensity[chosen]
+            columns["accepted"] = self.accepted_mask[chosen].tolist()
+            columns["propensity"] = np.where(np.isnan(known), None, known).tolist()  # type: ignore[call-overload]
+            columns["reason"] = self._grant.reasons(chosen, columns["reason"])
+            columns["demand"] = self._grant.limit.demand[chosen].tolist()
+            columns["granted"] = self._grant.clients[chosen].tolist()
         return columns
 
     def _refine(self) -> None:
@@ -257,12 +319,16 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready values: round, policy, and one entry per category; infinite numbers are None."""
-        return {
-            "round": self.round,
-            "policy": str(self.policy),
-            "accepted": list(self.accepted),
-            "categories": list(map(entry, *self.to_columns()["columns"].values())),
-        }
+        head, columns = self._head(), self.to_columns()["columns"]
+        if self._grant is None:
+            entries = list(map(entry, *columns.values()))
+        else:
+            entries = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {**head, "accepted": list(self.accepted), "categories": entries}
+
+    def _head(self) -> dict[str, Any]:
+        limit = {} if self._grant is None else {"limit": self._grant.to_dict()}
+        return {"round": self.round, "policy": str(self.policy), **limit}
 
     def to_columns(self) -> dict[str, Any]:
         """The same with one list for each field of `Verdict`, in the order of `names`: smaller for many categories.
@@ -276,7 +342,7 @@ class Decision:
         columns = self._columns(slice(None))
         for key in ("evidence", "patience", "index", "mean"):
             columns[key] = [None if value is None or value - value != 0.0 else value for value in columns[key]]
-        return {"round": self.round, "policy": str(self.policy), "columns": columns}
+        return {**self._head(), "columns": columns}
 
     def to_json(self, *, columns: bool = False) -> str:
         """`to_dict`, or `to_columns`, as a JSON text for a decision log."""
@@ -288,14 +354,21 @@ class Decision:
 
     def _caption(self) -> str:
         count = int(np.count_nonzero(self.accepted_mask))
-        return f"round {number(self.round)}, {self.policy}: {number(count)} of {number(len(self))} categories accepted"
+        limit = "" if self._grant is None else f", {self._grant.summary()}"
+        accepted = f"{number(count)} of {number(len(self))} categories accepted"
+        return f"round {number(self.round)}, {self.policy}: {accepted}{limit}"
 
     def _rows(self) -> list[list[str]]:
         rows: list[list[str]] = []
         for each in self.head(ROWS_SHOWN):
             numbers = map(number, (each.clients, each.mean, each.threshold, each.index, each.evidence, each.patience))
-            rows.append([each.name, *numbers, number(each.propensity, 3), in_short(each)])
+            granted = [] if each.granted is None else [f"{number(each.granted)} of {number(each.demand)}"]
+            rows.append([each.name, *numbers, number(each.propensity, 3), *granted, in_short(each)])
         return rows
+
+    def _headers(self) -> tuple[str, ...]:
+        granted = () if self._grant is None else ("granted",)
+        return (*self._HEADERS[:-1], *granted, self._HEADERS[-1])
 
     _HEADERS = ("category", "clients", "mean", "threshold", "index", "evidence", "patience", "propensity", "decision")
 
@@ -304,10 +377,10 @@ class Decision:
         return f"\n... and {number(hidden)} more" if hidden > 0 else ""
 
     def __str__(self) -> str:
-        return f"{self._caption()}\n{text_table(self._HEADERS, self._rows())}{self._rest()}"
+        return f"{self._caption()}\n{text_table(self._headers(), self._rows())}{self._rest()}"
 
     def __repr__(self) -> str:
         return f"<Decision {self._caption()}>"
 
     def _repr_html_(self) -> str:
-        return html_table(self._caption() + self._rest(), self._HEADERS, self._rows())
+        return html_table(self._caption() + self._rest(), self._headers(), self._rows())

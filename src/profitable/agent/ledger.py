@@ -63,6 +63,12 @@ class Ledger:
         self._decide(self._table, chosen, draws)
         return self._snapshot.copy() if positions is None else self._snapshot[:, positions]
 
+    def revoke(self, positions: IntArray) -> None:
+        """Do not count the latest round for some categories that it accepted: nothing was granted to them."""
+        table = self._table
+        table[Row.ROUNDS, positions] -= 1.0
+        table[Row.EARLIER, positions[table[Row.ROUNDS, positions] == 0.0]] = 0.0
+
     def preview(self, positions: IntArray | None) -> FloatArray:
         """What `decide` would return as far as it is known: no draw is made, and nothing changes."""
         table: FloatArray = self.table.copy()

@@ -51,7 +51,7 @@ def _label(name: str) -> str:
 def _colour(verdict: Verdict, draws: bool) -> str:
     if verdict.reason.startswith("paused"):
         return GREY
-    accepted = verdict.propensity >= 0.5 if draws else verdict.accepted
+    accepted = (verdict.propensity or 0.0) >= 0.5 if draws else verdict.accepted
     return BLUE if accepted else VERMILION
 
 

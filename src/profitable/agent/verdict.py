@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from profitable.agent.grant import NOT_GRANTED
 from profitable.common.text_tables import number
 from profitable.policy.policies import Policy
 
@@ -20,10 +21,12 @@ class Verdict:
     - `clients`: outcomes reported so far.  `counted`: as how many of them count; fewer if the policy forgets.
     - `mean`: of the rewards as the policy sees them, which may be cut at the bound; for Pareto and Weibull, the mean
       that fits their statistic.  None without outcomes.
-    - `propensity`: the probability that this round accepts the category.
+    - `propensity`: the probability that this round accepts the category.  None if a limit makes it unknown.
     - `next_round`: the next round in which a rejected category can be accepted.  None if it is accepted, paused, or
       never accepted again (rounds beyond 10^18 count as never).
     - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
+    - `demand`, `granted`: clients who ask, and how many of them the round can pay for; None unless the round has a
+      limit.  A category that is granted nothing is not accepted.
     """
 
     name: str
@@ -35,14 +38,19 @@ class Verdict:
     clients: int
     counted: float
     mean: float | None
-    propensity: float
+    propensity: float | None
     next_round: int | None
     waiting: int
     reason: str
+    demand: int | None = None
+    granted: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON-ready values; infinite numbers become None."""
-        return {key: None if value in (math.inf, -math.inf) else value for key, value in asdict(self).items()}
+        fields = asdict(self)
+        if self.granted is None:
+            del fields["demand"], fields["granted"]
+        return {key: None if value in (math.inf, -math.inf) else value for key, value in fields.items()}
 
 
 def entry(
@@ -164,6 +172,8 @@ def in_short(verdict: Verdict) -> str:
     """The decision in a word or two; the numbers beside it say the rest."""
     if verdict.accepted:
         return "accepted"
+    if verdict.reason.startswith(NOT_GRANTED):
+        return NOT_GRANTED.removesuffix(": ")
     if verdict.next_round is None:
         if verdict.reason.startswith("paused"):
             return "paused"
