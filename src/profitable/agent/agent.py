@@ -252,23 +252,25 @@ class Agent:
         *,
         count: int | None = None,
         total: float | None = None,
+        squares: float | None = None,
         costs: Rewards | None = None,
     ) -> None:
         """Add outcomes of one category, or of many at once: a mapping from names to rewards or batches.
 
-        Give the rewards, or their `count` and `total`.  Give `costs` if the clients did not cost the category's price:
+        Give the rewards, or their `count` and `total`, and `squares` (the sum of the squared rewards) where the policy
+        looks at the spread.  Give `costs` if the clients did not cost the category's price:
         a list with one cost for each client or, except for loans, one number: what they cost together.
         If anything is wrong, an error is raised and nothing is added.
         """
         with self._lock:
             ledger = self._ledger
-            plain = count is None and total is None and costs is None
+            plain = count is None and total is None and squares is None and costs is None
             if isinstance(category, str):
                 k = ledger.categories.position(category)
                 if plain and rewards is not None and ledger.values is None and ledger.window is None:
                     ledger.absorb(k, rewards)
                 else:
-                    ledger.observe(k, Batch(rewards=rewards, count=count, total=total, costs=costs))
+                    ledger.observe(k, Batch(rewards=rewards, count=count, total=total, squares=squares, costs=costs))
                 return
             if rewards is not None or not plain:
                 raise ParameterError(

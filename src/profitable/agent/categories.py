@@ -12,6 +12,7 @@ import numpy as np
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import DuplicateNameError, ParameterError, UnknownCategoryError
+from profitable.kernels.evidence import Rule
 from profitable.kernels.view import row
 from profitable.model.category import Category
 from profitable.model.families import Family
@@ -60,6 +61,7 @@ class Categories:
         self.positions: dict[str, int] = {}
         self.kinds: dict[Kind, int] = {}
         self.views: list[View] = []
+        self.rules: list[Rule] = []  # the policy's rule, as it is under the law of each view
         self.view_rows: list[FloatArray] = []
         self._entries: list[Category | Terms] = []
         self._which: list[int] = []
@@ -113,7 +115,9 @@ class Categories:
             view = self.policy.view(example)
             self.kinds[kind] = len(self.views)
             self.views.append(view)
-            self.view_rows.append(row(view.coded(self.policy.rule)))
+            coded = view.coded(self.policy.rule)
+            self.rules.append(coded.rule)
+            self.view_rows.append(row(coded))
         return self.kinds[kind]
 
     def add_kind(self, example: Category) -> int:
@@ -151,6 +155,14 @@ class Categories:
     def view_of(self, position: int) -> View:
         """The view of the category at a position."""
         return self.views[self._which[position]]
+
+    def rule_of(self, position: int) -> Rule:
+        """The policy's rule as it is for the category at a position: what it needs may depend on the law."""
+        return self.rules[self._which[position]]
+
+    def keep_squares(self) -> BoolArray:
+        """Whether the sum of the squares is kept for each category, [K]."""
+        return np.array([rule.needs_spread for rule in self.rules], dtype=np.bool_)[self.which()]
 
     def view_row_of(self, position: int) -> FloatArray:
         """The view of the category at a position, as a row of numbers for the kernels."""

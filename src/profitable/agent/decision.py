@@ -221,7 +221,7 @@ class Decision:
         return list(map(Verdict, *self._columns(slice(check.whole("number", number, least=0))).values()))
 
     def interval(self, name: str, share: float) -> tuple[float, float] | None:
-        """Where the mean reward of a category lies with probability `share`, given what was seen; None if nothing was.
+        """Where the mean reward of a category lies with probability `share`, given what was seen; None if too little was.
 
         It is the middle of the posterior under Jeffreys' prior, or under the prior of the category.
 
@@ -237,11 +237,12 @@ class Decision:
             raise ParameterError("share", share, "is not a probability", "give a number from 0 to 1")
         column = self._require(name)
         numbers = self._table[:, column].tolist()
-        view = self._categories.view_of(column if self._positions is None else int(self._positions[column]))
-        seen = seen_of(self.policy.rule, view, numbers, EMPTY)
-        if seen.clients <= 0.0:
+        position = column if self._positions is None else int(self._positions[column])
+        view = self._categories.view_of(position)
+        seen = seen_of(self._categories.rule_of(position), view, numbers, EMPTY)
+        posterior = Posterior(view.with_prior(seen.clients, seen.total), seen.spread)
+        if seen.clients <= 0.0 or not posterior.is_proper:
             return None
-        posterior = Posterior(view.with_prior(seen.clients, seen.total))
         return posterior.quantile(0.5 - float(plain) / 2.0), posterior.quantile(0.5 + float(plain) / 2.0)
 
     def _columns(self, chosen: slice) -> dict[str, list[Any]]:
@@ -302,7 +303,7 @@ class Decision:
 
     def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:
         """The paper's index of some categories, as the kernel computes it, [M]."""
-        categories, rule = self._categories, self.policy.rule
+        categories = self._categories
         table, limits = np.ascontiguousarray(self._table[:, chosen]), np.array(self.patience[chosen])
         which, out = categories.which()[positions], np.empty(positions.size)
         if self._values is None and positions.size > ONE_BY_ONE:
@@ -311,7 +312,7 @@ class Decision:
             kept = [EMPTY] * positions.size if self._values is None else self._values[chosen]
             columns: list[list[float]] = table.T.tolist()
             for i in range(positions.size):
-                view = categories.view_of(int(positions[i]))
+                view, rule = categories.view_of(int(positions[i])), categories.rule_of(int(positions[i]))
                 out[i] = index(rule, view.law, seen_of(rule, view, columns[i], kept[i]), limits[i])
         for view, mask in categories.by_view(positions):
             out[mask] = view.statistic.means_of(out[mask])

@@ -166,7 +166,7 @@ class Ledger:
 
     def _read(self, k: int, batch: Batch) -> Entry:
         categories = self.categories
-        return read(batch, categories[k], categories.view_of(k), categories.view_row_of(k), categories.policy.rule)
+        return read(batch, categories[k], categories.view_of(k), categories.view_row_of(k), categories.rule_of(k))
 
     def _refuse(self, k: int, rewards: FloatArray, bad: int) -> None:
         """Raise the error that says why a kernel refused some rewards."""
@@ -319,6 +319,6 @@ class Ledger:
     def _renew_from_values(self, k: int) -> None:
         """Compute the evidence of a rule that needs the distinct rewards."""
         assert self.values is not None
-        rule, view, numbers = self.categories.policy.rule, self.categories.view_of(k), self.column(k)
+        rule, view, numbers = self.categories.rule_of(k), self.categories.view_of(k), self.column(k)
         seen = seen_of(rule, view, numbers, self.values[k])
         self._table[Row.EVIDENCE, k] = evidence(rule, view.law, seen, numbers[Row.TARGET])

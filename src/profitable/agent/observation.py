@@ -25,6 +25,7 @@ from profitable.errors import (
 )
 from profitable.kernels.agent_table import Sums, digest_row
 from profitable.kernels.evidence import Rule
+from profitable.kernels.exact import exact_product
 from profitable.kernels.statistic import Cut
 from profitable.kernels.view import Support
 from profitable.model.category import Category
@@ -33,12 +34,15 @@ from profitable.model.view import View
 Rewards = float | Decimal | Sequence[float] | Sequence[Decimal] | npt.NDArray[Any]
 PLAIN = {int, float}
 FLOAT64 = np.dtype(np.float64)
+ROUNDED = 1e-12  # squares that exceed total^2/count by this share do so by rounding: the rewards were equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Outcomes of some clients of one category: the rewards one by one, or their count and total.
 
+    `squares`, the sum of the squared rewards, belongs to count and total where a policy looks at the spread: with `Normal`
+    rewards, and with UCB-V-4P.
     `costs` are what accepting these clients really cost: a list with one cost for each client or, except for loans, one
     number that is their total.  Without them, each client costs the category's price.
     """
@@ -46,6 +50,7 @@ class Batch:
     rewards: Rewards | None = None
     count: int | None = None
     total: float | None = None
+    squares: float | None = None
     costs: Rewards | None = None
 
 
@@ -60,8 +65,10 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
     """Check a batch and add it up; raises an error if anything is wrong with it."""
     if batch.rewards is None:
         return _read_sum(batch, category, view, rule)
-    if batch.count is not None or batch.total is not None:
-        raise ParameterError("count", batch.count, "is given beside rewards", "give either rewards or count and total")
+    for field in ("count", "total", "squares"):
+        if (given := getattr(batch, field)) is not None:
+            remedy = "give either rewards or count and total"
+            raise ParameterError(field, given, "is given beside rewards", remedy)
     name = category.name
     rewards = reward_array(batch.rewards, name)
     bad, sums = digest_row(row, rewards)
@@ -175,7 +182,7 @@ def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry
         raise RewardError("total", batch.total, "is no sum of rewards", "give a finite number", name)
     total = float(plain) if check.fits(plain) else math.nan
     support = view.support
-    _refuse_sum(total, category, view, rule)
+    _refuse_sum(total, batch, category, view, rule)
     low, high = count * support.low, count * support.high
     if not support.whole and math.isfinite(total) and view.can_sum_to(count, total):
         total = min(max(total, low), high)  # a sum of edges may be rounded beyond its own edge
@@ -195,21 +202,44 @@ def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry
     else:
         cost = float(_costs(batch.costs, category, count).sum())
     values = DistinctRewards(np.array([0.0, 1.0]), np.array([count - total, total]))
-    # Zeros and ones are their own squares.  Where squares are needed, sums of other rewards were refused above.
-    sums = Sums(count, total, squares=total, revenue=total * category.worth, cost=cost)
+    squares, lost = _squares(batch, count, total, view, name)
+    sums = Sums(count, total, 0.0, squares, lost, revenue=total * category.worth, cost=cost)
     return Entry(sums, values.plus(EMPTY) if rule.needs_values else None)
 
 
-def _refuse_sum(total: float, category: Category, view: View, rule: Rule) -> None:
+def _squares(batch: Batch, count: float, total: float, view: View, name: str) -> tuple[float, float]:
+    """The sum of the squared rewards and what it lost to rounding; ParameterError if no rewards have it."""
+    if batch.squares is None:
+        return total, 0.0  # of zeros and ones; where others are needed, sums without them were refused before
+    plain = check.number(batch.squares)
+    if not check.fits(plain, 0.0) or not view.can_square_to(count, total, float(plain)):
+        problem = f"cannot be the sum of {count:g} squared rewards with total {total:g}"
+        remedy = f"give a number that fits them, at least total^2/count = {total * (total / count):g}"
+        raise ParameterError("squares", batch.squares, problem, remedy, name)
+    squares = float(plain)
+    # The squares of equal rewards, as exactly as the total is known.
+    square, error = exact_product(total, total)
+    least = square / count
+    back, back_error = exact_product(least, count)
+    rest = (((square - back) - back_error) + error) / count
+    if squares - least <= ROUNDED * squares:
+        return least, rest
+    return squares, 0.0
+
+
+def _refuse_sum(total: float, batch: Batch, category: Category, view: View, rule: Rule) -> None:
     """Refuse a total where the policy or the family needs the single rewards."""
-    support = view.support
+    support, remedy = view.support, "give the rewards as a list"
     cut = view.statistic if isinstance(view.statistic, Cut) else None
     if cut is None and not view.statistic.is_reward:
         why = f"is a sum of rewards, and {category.family} adds up another statistic of each"
-    elif rule.needs_rewards and not support.is_zero_or_one:
+    elif rule.needs_values and not support.is_zero_or_one:
         why = "is a sum, and this policy looks at how the single rewards are spread"
+    elif rule.needs_spread and batch.squares is None and not support.is_zero_or_one:
+        why = "is a sum, and does not say how the single rewards are spread"
+        remedy += ", or squares= beside count= and total="
     elif cut is not None and not (support.low >= cut.low and total <= cut.high):
         why = f"may hide rewards that this policy cuts into [{cut.low:g}, {cut.high:g}] one by one"
     else:
         return
-    raise SumNotEnoughError("total", total, why, "give the rewards as a list", category.name)
+    raise SumNotEnoughError("total", total, why, remedy, category.name)

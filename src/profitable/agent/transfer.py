@@ -37,13 +37,13 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
     for k in seen:
         _check_statistic(old, new, k)
     new.table[KEPT] = old.table[KEPT]
-    rule = policy.rule
-    if rule.needs_spread and old.categories.policy.rule.needs_spread:
-        new.table[SQUARES] = old.table[SQUARES]
-    elif rule.needs_spread or rule.needs_values:
-        for k in seen:
+    kept, needed = old.categories.keep_squares(), new.categories.keep_squares()
+    new.table[SQUARES] = np.where(kept & needed, old.table[SQUARES], 0.0)
+    for k in seen:
+        squares = bool(needed[k] and not kept[k])
+        if squares or new.values is not None:
             values = _values(old, policy, k)
-            if rule.needs_spread:
+            if squares:
                 new.table[SQUARES, k] = _squares(values)
             if new.values is not None:
                 new.values[k] = values

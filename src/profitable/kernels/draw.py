@@ -1,7 +1,9 @@
 """Draws: the sum of n rewards at once, and a mean from the posterior.  The generator comes first, as everywhere.
 
 The equations: n Bernoulli rewards sum to a Binomial(n, p) number, n Poisson rewards to a Poisson(n mean) number, n
-gamma rewards of shape k to a gamma variable of shape n k; a negative binomial number is Poisson with a gamma mean.
+gamma rewards of shape k to a gamma variable of shape n k; a negative binomial number is Poisson with a gamma mean.  The
+squared deviations of n normal rewards from their mean are sigma^2 times a chi-squared variable with n - 1 degrees of
+freedom, independent of their sum.
 
 Example: a thousand Bernoulli rewards of mean 0.3 are one draw from Binomial(1 000, 0.3).
 """
@@ -13,7 +15,8 @@ import numpy as np
 from profitable.common.types import FloatArray
 from profitable.kernels.compile import kernel, part
 from profitable.kernels.late import late
-from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, SMALLEST_POSITIVE, Law
+from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, NORMAL, POISSON, SMALLEST_POSITIVE, Law
+from profitable.kernels.unknown_variance import freedom
 
 SMALL_SHARE = 1e-6
 POISSON_PIECE = 1e13  # NumPy's Poisson draws are wrong above a mean of about 1e14: larger ones are drawn in pieces
@@ -82,8 +85,14 @@ def draw_totals(rng: np.random.Generator, law: Law, mean: float, clients: float,
 
 
 @part
-def draw_mean(rng: np.random.Generator, law: Law, clients: float, total: float) -> float:
-    """A mean from the Jeffreys posterior after `clients` clients with sum `total`."""
+def draw_deviations(rng: np.random.Generator, sigma: float, clients: float) -> float:
+    """The squared deviations of `clients` normal rewards from their own mean."""
+    return sigma * sigma * 2.0 * rng.standard_gamma(0.5 * (clients - 1.0)) if clients > 1.0 else 0.0
+
+
+@part
+def draw_mean(rng: np.random.Generator, law: Law, clients: float, total: float, spread: float) -> float:
+    """A mean from the posterior after `clients` clients with sum `total`; the spread matters where it is not known."""
     if law.code == BINOMIAL:
         width = law.high - law.low
         unit = law.size / width
@@ -98,11 +107,16 @@ def draw_mean(rng: np.random.Generator, law: Law, clients: float, total: float) 
         return law.size * total / rng.standard_gamma(law.size * clients)
     if law.code == GAUSSIAN:
         return total / clients + law.size / math.sqrt(clients) * rng.standard_normal()
+    if law.code == NORMAL:  # Student's law: a normal mean, given a variance whose inverse is a gamma variable
+        variance = 0.5 * spread / rng.standard_gamma(0.5 * freedom(law, clients))
+        return total / clients + math.sqrt(variance / clients) * rng.standard_normal()
     return math.nan
 
 
 @kernel
-def draw_means(rng: np.random.Generator, law: Law, clients: float, total: float, out: FloatArray) -> None:
+def draw_means(
+    rng: np.random.Generator, law: Law, clients: float, total: float, spread: float, out: FloatArray
+) -> None:
     """Fill `out` [M] with independent `draw_mean`s."""
     for i in range(out.size):
-        out[i] = draw_mean(rng, law, clients, total)
+        out[i] = draw_mean(rng, law, clients, total, spread)

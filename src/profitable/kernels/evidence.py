@@ -19,6 +19,9 @@ posterior has P(mean >= 0.5) = 0.0260.
 >>> [round(evidence(rule, bernoulli, seen, 0.5), 3) for rule in (DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR)]
 [1.927, 4.23, 3.648]
 
+Normal rewards of unknown variance have other formulas (`kernels/unknown_variance.py`), which need the spread.  So what a
+rule needs depends on the law: `rule.under(law)` is the rule as it is under a law, and a view has that one.
+
 A new rule is one constant below with what it needs and is, and one branch: in `evidence_of_sums` if N and S are all it
 needs, else in `evidence_of_rewards`.  Everything else in the package asks the rule; what a rule does not promise is
 done the slow, right way.
@@ -33,7 +36,8 @@ from profitable.kernels.compile import kernel, part
 from profitable.kernels.empirical import empirical_evidence
 from profitable.kernels.exact import is_below, shortfall
 from profitable.kernels.late import Vector, late
-from profitable.kernels.law import BINOMIAL, Law, against, posterior_evidence
+from profitable.kernels.law import BINOMIAL, NORMAL, Law, against, posterior_evidence
+from profitable.kernels.unknown_variance import says_nothing, unknown_variance_evidence, unknown_variance_posterior
 
 
 class Rule(NamedTuple):
@@ -54,6 +58,10 @@ class Rule(NamedTuple):
     def needs_rewards(self) -> bool:
         """Whether a count and a total are not enough (rewards of 0 and 1 aside)."""
         return self.needs_spread or self.needs_values
+
+    def under(self, law: Law) -> "Rule":
+        """The rule as it is under a law: where the variance is not known, N and S are not enough."""
+        return self._replace(needs_spread=True, is_monotone=False) if law.code == NORMAL else self
 
 
 DIVERGENCE = Rule(0, is_monotone=True, is_zero_above=True, logarithms=0.0, scales=True)
@@ -98,6 +106,21 @@ def evidence_of_rewards(rule: Rule, law: Law, seen: Seen, threshold: float) -> f
         return variance_evidence(law, seen, threshold)
     if rule.code == EMPIRICAL.code:
         return known_values_evidence(law, seen, threshold)
+    if law.code == NORMAL:
+        return evidence_of_normal_rewards(rule, law, seen, threshold)
+    return math.nan
+
+
+@part
+def evidence_of_normal_rewards(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
+    """The evidence of a rule under the law of unknown variance, from N, S and the spread."""
+    if rule.code == POSTERIOR.code:
+        return unknown_variance_posterior(law, seen.clients, seen.total, seen.spread, threshold)
+    nats = unknown_variance_evidence(law, seen.clients, seen.total, seen.spread, threshold)
+    if rule.code == DIVERGENCE.code:
+        return nats
+    if rule.code == DIVERGENCE_PLUS.code:
+        return nats + math.log(seen.clients) if nats != 0.0 else 0.0
     return math.nan
 
 
@@ -161,6 +184,8 @@ def known_values_evidence(law: Law, seen: Seen, threshold: float) -> float:
 def index(rule: Rule, law: Law, seen: Seen, limit: float) -> float:
     """sup of the thresholds whose evidence is at most `limit`: the paper's u_a(t), by bisection to the last bit."""
     if limit == math.inf or (seen.clients == 0.0 and seen.total == 0.0):
+        return law.high
+    if law.code == NORMAL and says_nothing(law, seen.clients, seen.total, seen.spread, rule.is_posterior):
         return law.high
     if rule.is_posterior and limit <= 0.0:
         return law.low

@@ -1,4 +1,4 @@
-"""The five laws behind all families: how far S/N is from a threshold, in nats.
+"""The six laws behind all families: how far S/N is from a threshold, in nats.
 
 Every family of `model/families.py` is one of these laws, seen through a statistic (`kernels/statistic.py`):
 
@@ -9,6 +9,7 @@ Every family of `model/families.py` is one of these laws, seen through a statist
 | `POISSON`           | not used | 0 to infinity   | Poisson                                    |
 | `GAMMA`             | shape    | 0 to infinity   | Exponential, Gamma, and Pareto and Weibull |
 | `GAUSSIAN`          | sigma    | every number    | Gaussian                                   |
+| `NORMAL`            | alpha    | every number    | Normal                                     |
 
 Notation of the paper: N clients, S the sum of their statistics, tau the threshold, d the divergence (eq. 3).
 
@@ -19,7 +20,8 @@ Jeffreys posterior is Beta(2.5, 8.5), and P(mean >= 0.5) = 0.0260.
 >>> round(against(bernoulli, 10.0, 2.0, 0.5), 3), round(math.exp(-posterior_evidence(bernoulli, 10.0, 2.0, 0.5)), 4)
 (1.927, 0.026)
 
-Every function here gives NaN for a code it does not know.
+Every function here gives NaN for a code it does not know.  `NORMAL` is such a code: its variance is not known, so N and S
+are not enough (`kernels/unknown_variance.py`).
 """
 
 import math
@@ -33,16 +35,17 @@ from profitable.kernels.special import beta_evidence, deviance_term, excess, gam
 
 
 class LawCode(IntEnum):
-    """The five laws."""
+    """The six laws."""
 
     BINOMIAL = 0
     NEGATIVE_BINOMIAL = 1
     POISSON = 2
     GAMMA = 3
     GAUSSIAN = 4
+    NORMAL = 5
 
 
-BINOMIAL, NEGATIVE_BINOMIAL, POISSON, GAMMA, GAUSSIAN = (int(code) for code in LawCode)
+BINOMIAL, NEGATIVE_BINOMIAL, POISSON, GAMMA, GAUSSIAN, NORMAL = (int(code) for code in LawCode)
 
 SMALLEST_POSITIVE = 5e-324
 SMALLEST_RATIO = 1e-300
@@ -51,7 +54,7 @@ SMALLEST_PARAMETER = 1e-3  # of a beta posterior; no prior has less (model/prior
 
 
 class Law(NamedTuple):
-    """One of the five laws: its code, the edges of its mean domain, and its known parameter (see the table above)."""
+    """One of the six laws: its code, the edges of its mean domain, and its known parameter (see the table above)."""
 
     code: int
     low: float = 0.0

@@ -24,6 +24,7 @@ RUN = np.dtype(
         ("total", np.float64),  # the sum of their statistics
         ("squares", np.float64),  # of the squared statistics, for rules that need the spread
         ("revenue", np.float64),  # of their rewards
+        ("spread", np.float64),  # squared deviations from their mean, where batches are drawn with them (`MOMENTS`)
         # the sample: distinct values and how often each came, for rules that need them
         ("kept", np.int64),  # values in it
         ("resolved", np.int64),  # how many of these are single rewards, and no sums (see `weigh.py`)

@@ -8,6 +8,7 @@ How a batch of n clients is drawn (its feed) depends on what the policy needs of
 | `CELLS`   | how many clients have each value: a multinomial draw | whole-number rewards, cut or kept value by value |
 | `SINGLES` | every reward                                         | continuous rewards, cut or kept one by one       |
 | `PIECES`  | how many are cut, and the sum of the others          | Exponential rewards that are seldom cut          |
+| `MOMENTS` | the sum and the squared deviations, at once          | normal rewards, if the policy needs their spread |
 
 Example: 1 000 Bernoulli(0.3) clients under kl-UCB are one Binomial(1 000, 0.3) draw, added to `run.total`.  The same
 number of Poisson(2) clients under KL-Emp-UCB are about ten binomial draws, one for each likely value.
@@ -24,7 +25,7 @@ import numpy as np
 
 from profitable.kernels.compile import kernel, part
 from profitable.kernels.cut_exponential import draw_piece, largest_piece
-from profitable.kernels.draw import draw_binomial, draw_total
+from profitable.kernels.draw import draw_binomial, draw_deviations, draw_total
 from profitable.kernels.late import Matrix, late
 from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE, Law, log_mass
 from profitable.kernels.record import Run
@@ -38,6 +39,7 @@ class Feed(IntEnum):
     CELLS = 1
     SINGLES = 2
     PIECES = 3
+    MOMENTS = 4
 
 
 class Truth(NamedTuple):
@@ -188,6 +190,24 @@ def draw_pieces(rng: np.random.Generator, truth: Truth, clients: int, run: Run, 
     return sample
 
 
+@late
+def draw_moments(rng: np.random.Generator, truth: Truth, clients: int, run: Run) -> None:
+    """Draw the sum and the squared deviations; `draw_batch` for normal rewards whose spread the policy needs.
+
+    `run.clients` counts this batch already.  The deviations from the common mean are those from the two means, and
+    what these lie apart (Chan, Golub and LeVeque): nothing cancels.
+    """
+    number = float(clients)
+    total = draw_total(rng, truth.law, truth.mean, number)
+    earlier = run.clients - number
+    if earlier > 0.0:
+        apart = total / number - run.total / earlier
+        run.spread += apart * apart * (earlier * (number / run.clients))
+    run.spread += draw_deviations(rng, truth.law.size, number)
+    run.total += total
+    run.revenue += total
+
+
 @part
 def draws_per_client(truth: Truth, keeps: bool) -> float:
     """What a batch costs for each of its clients: draws, or pieces."""
@@ -214,6 +234,9 @@ def draw_batch(
         return draw_pieces(rng, truth, clients, run, sample, keeps)
     if truth.feed == Feed.CELLS:
         return draw_cells(rng, truth, cells, clients, run, sample, keeps)
+    if truth.feed == Feed.MOMENTS:
+        draw_moments(rng, truth, clients, run)
+        return sample
     total = draw_total(rng, truth.law, truth.mean, float(clients)) if truth.feed == Feed.SUM else math.nan
     run.total += total
     run.squares += total  # right for rewards of 0 and 1, which are their own squares; nobody else asks for it

@@ -1,4 +1,4 @@
-"""Tail probabilities of the beta, gamma and normal laws, in nats, right far into both tails.
+"""Tail probabilities of the beta, gamma, normal and Student laws, in nats, right far into both tails.
 
 Each `*_evidence` returns -log P(tail).  It is computed from the smaller one of the two tails, so that neither an
 evidence of 1e-8 nor one of 1e5 nats loses digits.  An argument named `gap` is a difference that the caller knows more
@@ -274,3 +274,21 @@ def normal_evidence(z: float) -> float:
     for n in range(40, 0, -1):  # Laplace's continued fraction of the Mills ratio; 40 terms are plenty from z = 10 on
         fraction = z + n / fraction
     return 0.5 * z * z + HALF_LOG_TWO_PI + math.log(fraction)
+
+
+# ------------------------------------------------------------------------------------------------ Student
+
+LARGEST_SLOPE = 1e150  # whose square is still a double
+
+
+@late
+def student_evidence(slope: float, freedom: float) -> float:
+    """-log P(T >= sqrt(freedom) slope) for Student's T with `freedom` degrees of freedom.
+
+    P(T >= t) is half of P(B <= freedom/(freedom + t^2)) for t >= 0, where B ~ Beta(freedom/2, 1/2).
+    """
+    slope = min(max(slope, -LARGEST_SLOPE), LARGEST_SLOPE)
+    square = slope * slope
+    half, y = 0.5 * freedom, square / (1.0 + square)
+    nats = beta_evidence(0.5, half, y, 1.0 / (1.0 + square), 0.5 - (half + 0.5) * y)
+    return LOG_TWO + nats if slope >= 0.0 else -math.log1p(-0.5 * math.exp(-nats))

@@ -51,7 +51,7 @@ class Support(NamedTuple):
 class CodedView(NamedTuple):
     """What a policy sees of a category."""
 
-    rule: Rule
+    rule: Rule  # as it is under this law: what it needs is said here and nowhere else
     law: Law
     statistic: CodedStatistic
     support: Support

@@ -73,7 +73,9 @@ def weigh_rewards(problem: Problem, run: Run, sample: Matrix) -> float:
         nats, run.multiplier = empirical_dual(values, counts, view.law.high, problem.threshold, run.multiplier)
         return nats
     spread = math.nan
-    if view.rule.needs_spread:
+    if problem.truth.feed == Feed.MOMENTS:
+        spread = run.spread
+    elif view.rule.needs_spread:
         spread = squared_deviations(run.clients, run.total, 0.0, run.squares, 0.0)
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
     return evidence(view.rule, view.law, Seen(clients, total, spread, values, counts), problem.threshold)

@@ -1,4 +1,4 @@
-"""The eleven families that the paper's policies are written for.
+"""The twelve families that the paper's policies are written for.
 
 A new family is a class below and a row in `tests/matrix.py` (docs/design.md shows one).
 
@@ -12,20 +12,27 @@ Divergences are those of the table in the paper's section 3.1, in the mean param
 0.5
 """
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from profitable.common import check
+from profitable.common.types import FloatArray
 from profitable.errors import ParameterError
 from profitable.kernels import statistic
-from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, POISSON, SMALLEST_PARAMETER, Law
+from profitable.kernels.agent_table import squared_deviations
+from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, NORMAL, POISSON, SMALLEST_PARAMETER, Law
 from profitable.kernels.view import Support
 from profitable.model.family import FAMILIES as FAMILIES
 from profitable.model.family import Family
+from profitable.model.posterior import Posterior
 from profitable.model.view import View, gaussian_law
 
 COUNTS = Support(low=0.0, whole=True)
 POSITIVE = Support(low=0.0, open=True)
 SMALLEST_WEIBULL_SHAPE = 0.01
+SMALLEST_ALPHA, LARGEST_ALPHA = -100.0, 0.5
 
 
 def _parameter(field: str, value: float) -> float:
@@ -130,6 +137,70 @@ class Gaussian(Family):
 
     def make_view(self) -> View:
         return View(gaussian_law(self.sigma))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normal(Family):
+    """Normal rewards with an unknown standard deviation, which is estimated; they may be negative.
+
+    It is also a sensible choice for rewards between two limits that vary far less than the limits allow.  It is not if
+    rare large losses decide: before the first of them the rewards look alike, and the category looks safer, or worse,
+    than it is.  Nor is it with few clients: there is no evidence before the third (kl-UCB-4P, kl-UCB+-4P) or the fifth
+    (Bayes-UCB-4P, TS-4P, Optimal), nor while all rewards are equal.
+
+    `alpha` is the prior of the posterior policies, with density sigma^(-2 - 2 alpha).  They are optimal for alpha < 0, and
+    not for the reference prior, alpha = 0 (Honda and Takemura 2014).
+
+    >>> posterior = Normal().posterior(clients=5, total=5.0, squares=7.0)  # of 0, 1, 2, 1, 1: Student's t, 2 degrees
+    >>> round(posterior.survival(2.0), 4)
+    0.0774
+    """
+
+    alpha: float = -1.0
+    name = "normal"
+    hides_sigma = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", check.finite("alpha", self.alpha))
+        if not SMALLEST_ALPHA <= self.alpha <= LARGEST_ALPHA:
+            remedy = f"give a number from {SMALLEST_ALPHA:g} to {LARGEST_ALPHA:g}, below 0 for an optimal policy"
+            raise ParameterError("alpha", self.alpha, "makes no useful prior", remedy)
+
+    def make_view(self) -> View:
+        return View(Law(NORMAL, -math.inf, math.inf, self.alpha))
+
+    def drawn(self, sigma: float | None) -> Family:
+        if sigma is None:
+            raise ParameterError("sigma", None, f"is missing, and {self} does not know it", "give sigma=...")
+        return Gaussian(sigma=sigma)
+
+    def divergence(self, x: float, y: float, *, sigma: float | None = None) -> float:
+        """log(1 + ((x - y)/sigma)^2)/2: from the law of mean x and this sigma to the nearest of mean y, any sigma."""
+        slope = (self.check_mean("x", x) - self.check_mean("y", y)) / self.drawn(sigma).parameters["sigma"]
+        return 0.5 * math.log1p(slope * slope)
+
+    def posterior(self, *, clients: float, total: float, squares: float | None = None) -> Posterior:
+        """The posterior of the mean after `clients` clients whose rewards and squared rewards have these sums."""
+        if squares is None:
+            raise ParameterError("squares", None, "is missing", "give the sum of the squared rewards")
+        plain = super().posterior(clients=clients, total=total).view
+        if not plain.can_square_to(plain.prior_clients, plain.prior_total, check.not_negative("squares", squares)):
+            problem = f"cannot be the squares of {clients:g} rewards with total {total:g}"
+            raise ParameterError("squares", squares, problem, "give at least total^2/clients")
+        spread = squared_deviations(plain.prior_clients, plain.prior_total, 0.0, float(squares), 0.0)
+        return Posterior(plain, spread)
+
+    def draw_total(
+        self, rng: np.random.Generator, *, mean: float, clients: int, size: int = 1, sigma: float | None = None
+    ) -> FloatArray:
+        """`size` independent sums [size], each of `clients` rewards with this standard deviation."""
+        return self.drawn(sigma).draw_total(rng, mean=mean, clients=clients, size=size)
+
+    def draw(
+        self, rng: np.random.Generator, *, mean: float, size: int = 1, sigma: float | None = None
+    ) -> FloatArray:
+        """`size` independent rewards with this standard deviation, [size]."""
+        return self.drawn(sigma).draw(rng, mean=mean, size=size)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Family: a law of rewards with its known parameters.  `model/families.py` has the eleven of the package.
+"""Family: a law of rewards with its known parameters.  `model/families.py` has the twelve of the package.
 
 A family is a value: it knows its law and statistic (its view), its mean domain and its legal rewards.  Divergence,
 posterior and draws follow from the view and are the same code for all.
@@ -34,6 +34,7 @@ class Family(ABC):
 
     name: ClassVar[str]
     has_law: ClassVar[bool] = True  # whether a simulation can draw rewards from it
+    hides_sigma: ClassVar[bool] = False  # whether a simulation has to know a standard deviation that an agent does not
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -102,6 +103,17 @@ class Family(ABC):
         if not self.view().can_sum_to(*seen):
             raise ParameterError("total", total, f"cannot be the sum over {clients:g} clients", "give a possible sum")
         return Posterior(self.view().with_prior(*seen))
+
+    def drawn(self, sigma: float | None) -> "Family":
+        """The family that a simulation draws rewards from: this one, unless its standard deviation is hidden.
+
+        >>> from profitable import Normal
+        >>> Normal().drawn(0.5)
+        Gaussian(sigma=0.5)
+        """
+        if sigma is not None:
+            raise ParameterError("sigma", sigma, f"is not a hidden number of {self}", "leave it out")
+        return self
 
     def draw_total(self, rng: np.random.Generator, *, mean: float, clients: int, size: int = 1) -> FloatArray:
         """`size` independent sums [size], each of the statistics of `clients` rewards, drawn at once."""

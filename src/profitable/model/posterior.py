@@ -8,14 +8,17 @@ import numpy as np
 from profitable.common.types import FloatArray
 from profitable.errors import ParameterError
 from profitable.kernels.draw import draw_means
-from profitable.kernels.evidence import POSTERIOR, index, sums
-from profitable.kernels.law import BINOMIAL, posterior_evidence
+from profitable.kernels.evidence import POSTERIOR, Seen, evidence, index, sums
+from profitable.kernels.law import BINOMIAL, NORMAL
+from profitable.kernels.unknown_variance import has_posterior
 from profitable.model.view import View
 
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """The conjugate posterior after the clients of a view, which may be real or imaginary.
+    """The posterior after the clients of a view, which may be real or imaginary.
+
+    `spread` is the sum of the squared deviations of their rewards from the mean.  Only `Normal` needs it.
 
     >>> from profitable import Exponential
     >>> posterior = Exponential().posterior(clients=10, total=20.0)
@@ -24,12 +27,24 @@ class Posterior:
     """
 
     view: View
+    spread: float = math.nan
+
+    @property
+    def _seen(self) -> Seen:
+        return sums(self.view.prior_clients, self.view.prior_total)._replace(spread=self.spread)
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether there is a law to draw from, and not only a prior that is none."""
+        law, clients = self.view.law, self.view.prior_clients
+        if law.code == NORMAL:
+            return has_posterior(law, clients, self.view.prior_total, self.spread)
+        return clients != 0.0 or law.code == BINOMIAL
 
     def evidence(self, threshold: float) -> float:
         """-log P(mean >= threshold), in nats; accurate even where the probability underflows."""
-        view = self.view
-        value = view.statistic.of_mean(threshold)
-        return posterior_evidence(view.law, view.prior_clients, view.prior_total, value)
+        law = self.view.law
+        return evidence(POSTERIOR.under(law), law, self._seen, self.view.statistic.of_mean(threshold))
 
     def survival(self, threshold: float) -> float:
         """P(mean >= threshold).  Without data it is 1 by convention: nothing speaks against the category yet."""
@@ -39,16 +54,17 @@ class Posterior:
         """The mean below which the posterior has probability `order`."""
         if not 0.0 <= order <= 1.0:
             raise ParameterError("order", order, "is not a probability", "give a number from 0 to 1")
-        view = self.view
+        law = self.view.law
         limit = math.inf if order == 1.0 else -math.log1p(-order)
-        value = index(POSTERIOR, view.law, sums(view.prior_clients, view.prior_total), limit)
-        return view.statistic.mean_of(value)
+        return self.view.statistic.mean_of(index(POSTERIOR.under(law), law, self._seen, limit))
 
     def draw(self, rng: np.random.Generator, *, size: int = 1) -> FloatArray:
         """`size` independent means from the posterior, [size]; a Pareto mean may be infinite."""
         view = self.view
-        if view.prior_clients == 0.0 and view.law.code != BINOMIAL:
-            raise ParameterError("clients", 0, "leaves an improper prior to draw from", "observe a client first")
+        if not self.is_proper:
+            raise ParameterError(
+                "clients", view.prior_clients, "leaves an improper prior to draw from", "observe more clients first"
+            )
         out = np.empty(size)
-        draw_means(rng, view.law, view.prior_clients, view.prior_total, out)
+        draw_means(rng, view.law, view.prior_clients, view.prior_total, self.spread, out)
         return np.array([view.statistic.mean_of(value) for value in out])

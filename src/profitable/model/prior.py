@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from profitable.common import check
 from profitable.errors import ParameterError
-from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, SMALLEST_PARAMETER
+from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, NORMAL, POISSON, SMALLEST_PARAMETER
 from profitable.model.families import Family
 
 Kind = Literal["clients", "beta", "gamma", "inverse-gamma", "normal"]
@@ -96,8 +96,11 @@ class Prior:
 
     def imaginary_clients(self, family: Family) -> tuple[float, float]:
         """(clients, sum of their statistics) that turn the Jeffreys prior of `family` into this one."""
-        clients, total = self._imaginary_clients(family)
         view = family.view()
+        if view.law.code == NORMAL:
+            problem = f"is not possible for {family}, which has its own: the spread is not known either"
+            raise ParameterError("prior", self, problem, "leave it out, or choose another alpha")
+        clients, total = self._imaginary_clients(family)
         vague = self.kind in ("beta", "gamma") and min(self.first, self.second) < SMALLEST_PARAMETER
         if vague or (view.law.code in (GAMMA, NEGATIVE_BINOMIAL) and clients * view.law.size < SMALLEST_PARAMETER):
             remedy = f"give parameters from {SMALLEST_PARAMETER:g} on, or more clients"

@@ -9,6 +9,7 @@ rewards cut into an interval, and a law on that interval.  Nothing else differs 
 (1.0, Identity(), 'a finite number above 0')
 """
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -38,7 +39,8 @@ class View:
 
     def coded(self, rule: Rule) -> CodedView:
         """The view of a policy with that rule, as the kernels read it."""
-        return CodedView(rule, self.law, self.statistic.coded, self.support, self.prior_clients, self.prior_total)
+        own = rule.under(self.law)
+        return CodedView(own, self.law, self.statistic.coded, self.support, self.prior_clients, self.prior_total)
 
     @property
     def has_prior(self) -> bool:
@@ -61,6 +63,21 @@ class View:
         with np.errstate(invalid="ignore"):
             inside = (clients * low - slack <= totals) & (totals <= clients * high + slack)
         return np.where(clients == 0.0, totals == 0.0, inside)
+
+    def can_square_to(self, clients: float, total: float, squares: float) -> bool:
+        """Whether the squared statistics of that many clients with that total can have that sum, up to rounding."""
+        low, high = self.statistic_range
+        if clients <= 0.0:
+            return squares == 0.0
+        least, most, scale = total * (total / clients), math.inf, 0.0
+        if self.support.whole and self.statistic.is_reward:
+            least = max(least, total)  # x^2 >= x
+        if low > -math.inf and high < math.inf:  # (x - low)(high - x) >= 0
+            most, scale = (low + high) * total - clients * low * high, abs(low + high) * abs(total)
+        elif low > -math.inf:  # the sum of squares is at most the square of the sum, above the lower edge
+            most, scale = (total - clients * low) ** 2 + low * (2.0 * total - clients * low), abs(low * total)
+        slack = 1e-9 * (squares + scale)
+        return least - slack <= squares <= most + slack
 
     def holds_mean(self, mean: float) -> bool:
         """Whether the statistic of a mean inside the domain is a double of ordinary size."""

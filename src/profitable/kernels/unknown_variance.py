@@ -1,0 +1,85 @@
+"""Normal rewards of unknown variance: evidence from N, S and D, the squared deviations from the mean.
+
+Let m = S/N, v = D/N and r = (tau - m)/sqrt(v).  Then
+
+- a divergence rule has (N - 2)/2 log(1 + r^2) if m < tau, from 3 clients on (Cowan, Honda and Katehakis 2018; with N in
+  place of N - 2 the regret would not be logarithmic);
+- the posterior rule has -log P(T >= sqrt(nu) r) for Student's T with nu = N + 2 alpha - 1 degrees of freedom, as soon as
+  nu >= 2: from 5 clients on at alpha = -1 (Honda and Takemura 2014).  The prior density is sigma^(-2 - 2 alpha).
+
+Before that, and while all rewards are equal, there is no evidence: three equal defaults say nothing about the spread, and
+must not reject a category for ever.  N may be a fraction.
+
+Example: the rewards 0, 1, 2, 1, 1 against tau = 2.  m = 1, D = 2, r^2 = 1/0.4 = 2.5: evidence 3/2 log 3.5 = 1.879.  The
+posterior has nu = 2 and t = sqrt(5): P(T >= t) = (1 - t/sqrt(2 + t^2))/2 = 0.0774.
+
+>>> from profitable.kernels.law import NORMAL
+>>> normal = Law(NORMAL, low=-math.inf, high=math.inf, size=-1.0)
+>>> round(unknown_variance_evidence(normal, 5.0, 5.0, 2.0, 2.0), 3)
+1.879
+>>> round(math.exp(-unknown_variance_posterior(normal, 5.0, 5.0, 2.0, 2.0)), 4)
+0.0774
+"""
+
+import math
+
+from profitable.kernels.compile import part
+from profitable.kernels.exact import is_below, shortfall
+from profitable.kernels.late import late
+from profitable.kernels.law import SMALLEST_POSITIVE, Law
+from profitable.kernels.special import LARGEST_SLOPE, student_evidence
+
+LEAST_CLIENTS = 3.0  # for a divergence rule
+LEAST_FREEDOM = 2.0  # degrees of freedom, for the posterior rule
+EQUAL = 1e-26  # D/Q up to which rewards are equal but for rounding: they agree in 13 digits
+
+
+@part
+def freedom(law: Law, clients: float) -> float:
+    """The degrees of freedom of the posterior."""
+    return clients + 2.0 * law.size - 1.0
+
+
+@part
+def are_equal(clients: float, total: float, spread: float) -> bool:
+    """Whether all rewards are equal, up to rounding."""
+    return spread <= EQUAL * (spread + total * (total / clients))
+
+
+@part
+def has_posterior(law: Law, clients: float, total: float, spread: float) -> bool:
+    """Whether these clients are enough for a posterior of the mean; false where something is not a number."""
+    enough = clients > 0.0 and freedom(law, clients) >= LEAST_FREEDOM
+    return enough and not are_equal(clients, total, spread)
+
+
+@part
+def says_nothing(law: Law, clients: float, total: float, spread: float, is_posterior: bool) -> bool:
+    """Whether there is no evidence against any threshold yet."""
+    if is_posterior:
+        return not has_posterior(law, clients, total, spread)
+    return clients < LEAST_CLIENTS or are_equal(clients, total, spread)
+
+
+@part
+def slope_to(clients: float, total: float, spread: float, threshold: float) -> float:
+    """r: how far the mean is below the threshold, in standard deviations of a reward."""
+    return shortfall(clients, threshold, total) / (math.sqrt(clients) * math.sqrt(spread))
+
+
+@late
+def unknown_variance_evidence(law: Law, clients: float, total: float, spread: float, threshold: float) -> float:
+    """The evidence of a divergence rule."""
+    if says_nothing(law, clients, total, spread, False) or not is_below(clients, total, threshold):
+        return 0.0
+    slope = min(slope_to(clients, total, spread, threshold), LARGEST_SLOPE)
+    return 0.5 * (clients - 2.0) * math.log1p(slope * slope)
+
+
+@late
+def unknown_variance_posterior(law: Law, clients: float, total: float, spread: float, threshold: float) -> float:
+    """-log P(mean >= threshold); positive, even where it underflows, as soon as there is a posterior."""
+    if says_nothing(law, clients, total, spread, True):
+        return 0.0
+    nats = student_evidence(slope_to(clients, total, spread, threshold), freedom(law, clients))
+    return SMALLEST_POSITIVE if nats < SMALLEST_POSITIVE else nats  # which leaves NaN alone
