@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import integrate, optimize
+from scipy import integrate, optimize, stats
 
 from tests.kernels import reference
 
@@ -51,7 +51,21 @@ def average(row: "FamilyRow", rewards: Rewards) -> float:
 def kl(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
     """kl-UCB: N d(mean, threshold) below the threshold."""
     mean, tau = average(row, rewards), row.of_mean(threshold)
+    if row.sigma is not None:
+        return likelihood_ratio(rewards, tau) * (1.0 - 2.0 / len(rewards)) if mean < tau else 0.0
     return len(rewards) * divergence(row, mean, tau) if mean < tau else 0.0
+
+
+def likelihood_ratio(rewards: Rewards, tau: float) -> float:
+    """log of the likelihood of the best normal law over that of the best normal law with mean tau, any spread."""
+
+    def best(mean: float) -> float:
+        def nats(log_sigma: float) -> float:
+            return -float(stats.norm.logpdf(rewards, mean, math.exp(log_sigma)).sum())
+
+        return -float(optimize.minimize_scalar(nats, bounds=(-10.0, 10.0), method="bounded", options={"xatol": 1e-9}).fun)
+
+    return best(math.fsum(rewards) / len(rewards)) - best(tau)
 
 
 def kl_plus(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
@@ -73,6 +87,8 @@ def posterior(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
         mean = tau + sign * distance
         if not low + 1e-9 < mean < high - 1e-9:
             return 0.0
+        if row.sigma is not None:
+            return over_all_spreads(rewards, mean)
         nats = number * divergence(row, best, mean)
         return math.exp(-nats) / math.sqrt(row.variance(mean)) if nats < 700.0 else 0.0
 
@@ -85,6 +101,20 @@ def posterior(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
             distances, slopes = abs(edge - tau) * (1.0 - (1.0 - s) ** 4), 4.0 * abs(edge - tau) * (1.0 - s) ** 3
         sides.append(float((ds * slopes) @ [mass(distance, sign) for distance in distances.tolist()]))
     return -math.log(sides[1] / sum(sides))
+
+
+def over_all_spreads(rewards: Rewards, mean: float) -> float:
+    """The likelihood of a mean, integrated over sigma^2 with the prior density (sigma^2)^(-1 - alpha) at alpha = -1: 1.
+
+    Up to a factor, by the trapezoidal rule in log sigma.
+    """
+    values = np.array(rewards)
+    spread = float(((values - values.mean()) ** 2).mean())
+    log_sigma = 0.5 * math.log(spread) + np.linspace(-4.0, 16.0, 2_001)
+    squares = float(((values - mean) ** 2).sum())
+    # d(sigma^2) is 2 sigma^2 d(log sigma)
+    nats = len(rewards) * (log_sigma - 0.5 * math.log(spread)) + 0.5 * squares * np.exp(-2.0 * log_sigma)
+    return float(np.exp(-nats + 2.0 * (log_sigma - 0.5 * math.log(spread))).sum())
 
 
 def scaled(row: "FamilyRow", rewards: Rewards, threshold: float) -> tuple[list[float], float]:

@@ -10,6 +10,7 @@ from scipy import stats
 
 import profitable as pb
 from profitable.common.types import FloatArray
+from profitable.model.posterior import Posterior
 from tests import formulas
 
 
@@ -31,13 +32,37 @@ class FamilyRow:
     statistic: Callable[[float], float] = float  # the sufficient statistic of a reward, by the paper's formula
     of_mean: Callable[[float], float] = float  # its mean, when the rewards have a given mean
     domain: tuple[float, float] | None = None  # where that mean can lie; None if it is the mean of the rewards
+    sigma: float | None = None  # the standard deviation, if the family does not know it
 
     def category(self, threshold: float | None = None, **options: object) -> pb.Category:
         tau = self.threshold if threshold is None else threshold
         return pb.Category("it", self.family, threshold=tau, bound=self.bound, **options)  # type: ignore[arg-type]
 
     def rewards(self, size: int, seed: int = 0, mean: float | None = None) -> FloatArray:
-        return self.family.draw(np.random.default_rng(seed), mean=self.mean if mean is None else mean, size=size)
+        return self.drawn.draw(np.random.default_rng(seed), mean=self.mean if mean is None else mean, size=size)
+
+    @property
+    def drawn(self) -> pb.Family:
+        """The family with everything known, from which rewards are drawn."""
+        return self.family.drawn(self.sigma)
+
+    def divergence(self, x: float, y: float) -> float:
+        known = {} if self.sigma is None else {"sigma": self.sigma}
+        return self.family.divergence(x, y, **known)
+
+    def posterior(self, rewards: Sequence[float]) -> Posterior:
+        known = {} if self.sigma is None else {"squares": math.fsum(reward**2 for reward in rewards)}
+        total = math.fsum(self.statistic(reward) for reward in rewards)
+        return self.family.posterior(clients=len(rewards), total=total, **known)
+
+    @property
+    def typical(self) -> float:
+        """A reward whose statistic is the mean of the statistic."""
+        return float(self.family.view().statistic.rewards_of(np.array([self.of_mean(self.mean)]))[0])
+
+    def around(self, reward: float, size: int) -> list[float]:
+        """So many rewards: all equal, unless equal ones say nothing."""
+        return [reward + (self.sigma or 0.0) * (-1.0) ** i for i in range(size)]
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -160,6 +185,20 @@ FAMILIES = [
         bound=8.0,
         illegal=(NAN, INF, 1e200),
         law=lambda m: stats.norm(m, 1.5),
+    ),
+    FamilyRow(
+        pb.Normal(),
+        1.0,
+        1.5,
+        (),
+        -9.0,
+        9.0,
+        variance=lambda m: 2.25,
+        bound=8.0,
+        illegal=(NAN, INF, 1e200),
+        sums=False,
+        law=lambda m: stats.norm(m, 1.5),
+        sigma=1.5,
     ),
     FamilyRow(
         pb.Pareto(scale=2.0),

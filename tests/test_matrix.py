@@ -232,21 +232,19 @@ def test_thresholds_on_the_edge_are_legal_and_beyond_it_not(row: FamilyRow) -> N
 
 @every_family
 def test_divergence(row: FamilyRow) -> None:
-    family = row.family
-    assert family.divergence(row.mean, row.mean) == 0.0
-    assert family.divergence(row.mean, row.threshold) > 0.0
+    assert row.divergence(row.mean, row.mean) == 0.0
+    assert row.divergence(row.mean, row.threshold) > 0.0
     further = row.threshold + 0.5 * (row.threshold - row.mean)
-    assert family.divergence(row.mean, further) > family.divergence(row.mean, row.threshold)
+    assert row.divergence(row.mean, further) > row.divergence(row.mean, row.threshold)
     # Locally d(x, y) is (x - y)^2 / (2 V(x)): symmetric to third order.
     step = 1e-4 * row.mean
-    there, back = family.divergence(row.mean, row.mean + step), family.divergence(row.mean + step, row.mean)
+    there, back = row.divergence(row.mean, row.mean + step), row.divergence(row.mean + step, row.mean)
     assert there == pytest.approx(back, rel=2e-3)
 
 
 @every_family
 def test_posterior_quantile_inverts_survival(row: FamilyRow) -> None:
-    total = 10 * row.family.view().statistic.of_mean(row.mean)
-    posterior = row.family.posterior(clients=10, total=total)
+    posterior = row.posterior(row.around(row.typical, 10))
     for order in (1e-6, 0.01, 0.5, 0.9, 0.999999):
         quantile = posterior.quantile(order)
         if math.isinf(quantile):
@@ -289,7 +287,7 @@ def test_bayes_ucb_accepts_nobody_in_round_two(row: FamilyRow) -> None:
     """The quantile of order 0 is the lower edge of the domain, however good the data look."""
     agent = agent_of(row, pb.BayesUCB())
     agent.decide()
-    agent.observe("it", [row.largest] * 200)
+    agent.observe("it", row.around(row.largest, 200))
     assert not agent.decide()["it"].accepted
     assert agent.decide()["it"].accepted
     for edge in row.edges[:1]:  # unless the threshold is that edge
@@ -381,7 +379,7 @@ def test_evidence_is_that_of_an_independent_formula(row: FamilyRow, rule: Policy
 def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Policy) -> None:
     """`run_rounds`, followed round by round by an agent who sees the very same rewards."""
     horizon, clients, seed = 40, 2, 5
-    truth = pb.Truth(row.category(), mean=row.mean, clients=clients)
+    truth = pb.Truth(row.category(), mean=row.mean, clients=clients, sigma=row.sigma)
     played = play(
         "rounds", policy, truth, horizon=horizon, runs=1, seed=seed, checkpoints=range(1, horizon), every_reward=True
     )
@@ -398,7 +396,7 @@ def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Pol
                 ones = int(row.family.draw_total(world, mean=row.mean, clients=clients)[0])
                 agent.observe("it", [1.0] * ones + [0.0] * (clients - ones))
             else:
-                agent.observe("it", row.family.draw(world, mean=row.mean, size=clients))
+                agent.observe("it", row.drawn.draw(world, mean=row.mean, size=clients))
     assert np.diff(played.accepted[0], prepend=0).tolist() == decisions
     assert played.runs["revenue"][0] == pytest.approx(agent["it"].revenue, rel=1e-9)
 

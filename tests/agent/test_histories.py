@@ -40,7 +40,7 @@ class History:
             self.row.threshold,
             self.row.mean,
             *self.row.edges,
-            *([-3.7] if self.row.family.name == "gaussian" else []),
+            *([-3.7] if self.row.family.name in ("gaussian", "normal") else []),
         ]
 
     def step(self) -> None:

@@ -112,7 +112,7 @@ for row in FAMILIES:
             agent.decide(); agent.observe("it", row.rewards(size, seed=size)); str(agent.decide())
         if row.law is not None:
             clients = pb.UniformClients(low=1, high=3)
-            scenario = pb.Scenario("it", [pb.Truth(row.category(), mean=row.mean, clients=clients)])
+            scenario = pb.Scenario("it", [pb.Truth(row.category(), mean=row.mean, clients=clients, sigma=row.sigma)])
             for kernel in ("events", "rounds"):
                 pb.simulate(scenario, [policy], horizon=50, runs=2, seed=1, kernel=kernel)
 """

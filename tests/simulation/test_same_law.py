@@ -55,8 +55,8 @@ def near(row: FamilyRow) -> list[Case]:
     """A threshold above the mean, where a category is soon rejected, and one below, where it is at times."""
     gap = row.threshold - row.mean
     return [
-        Case(f"{row}, above", single(row.family, row.mean, row.mean + 0.5 * gap, 2, row.bound)),
-        Case(f"{row}, below", single(row.family, row.mean, row.mean - 0.6 * gap, RANDOM, row.bound)),
+        Case(f"{row}, above", single(row.family, row.mean, row.mean + 0.5 * gap, 2, row.bound, row.sigma)),
+        Case(f"{row}, below", single(row.family, row.mean, row.mean - 0.6 * gap, RANDOM, row.bound, row.sigma)),
     ]
 
 

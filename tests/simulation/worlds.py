@@ -40,10 +40,16 @@ def paper(
 
 
 def single(
-    family: pb.Family, mean: float, threshold: float, clients: Any = 3, bound: float | None = None, **options: Any
+    family: pb.Family,
+    mean: float,
+    threshold: float,
+    clients: Any = 3,
+    bound: float | None = None,
+    sigma: float | None = None,
+    **options: Any,
 ) -> pb.Truth:
     category = pb.Category("it", family, threshold=threshold, bound=bound, **options)
-    return pb.Truth(category, mean=mean, clients=Clients.of(clients))
+    return pb.Truth(category, mean=mean, clients=Clients.of(clients), sigma=sigma)
 
 
 def settings_of(

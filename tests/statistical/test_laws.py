@@ -18,15 +18,9 @@ ALARM = 1e-6
 every_family = pytest.mark.parametrize("row", FAMILIES, ids=str)
 
 
-def data(row: FamilyRow) -> tuple[int, float]:
-    """Seven clients whose posterior puts a middling probability above the threshold."""
-    return 7, 7 * row.family.view().statistic.of_mean(row.mean)
-
-
 @every_family
 def test_posterior_draws_follow_the_survival_function(row: FamilyRow) -> None:
-    clients, total = data(row)
-    posterior = row.family.posterior(clients=clients, total=total)
+    posterior = row.posterior(row.around(row.typical, 7))
     draws = posterior.draw(np.random.default_rng(11), size=4_000)
     # 1 - survival is uniform under the posterior; a Pareto posterior has an atom at an infinite mean.
     uniform = np.array([1.0 - posterior.survival(draw) if draw < math.inf else math.nan for draw in draws])
@@ -39,7 +33,7 @@ def test_posterior_draws_follow_the_survival_function(row: FamilyRow) -> None:
 @every_family
 def test_thompson_accepts_with_its_propensity_and_like_a_posterior_draw(row: FamilyRow) -> None:
     rewards = row.rewards(7, seed=2)
-    posterior = row.family.posterior(clients=7, total=math.fsum(_statistics(row, rewards)))
+    posterior = row.posterior(rewards.tolist())
     threshold = posterior.quantile(0.4)
     agent = pb.Agent([row.category(threshold)], policy=pb.ThompsonSampling(), seed=23)
     agent.decide()
@@ -64,7 +58,7 @@ def test_thompson_index_is_a_posterior_draw(row: FamilyRow) -> None:
     rewards = row.rewards(7, seed=3)
     agent.observe("it", rewards)
     indices = np.array([agent.decide()["it"].index for _ in range(1_500)])
-    posterior = row.family.posterior(clients=7, total=math.fsum(_statistics(row, rewards)))
+    posterior = row.posterior(rewards.tolist())
     draws = posterior.draw(np.random.default_rng(37), size=1_500)
     largest = 1e9  # a Pareto mean may be infinite
     assert stats.ks_2samp(np.minimum(indices, largest), np.minimum(draws, largest)).pvalue > ALARM
@@ -73,9 +67,9 @@ def test_thompson_index_is_a_posterior_draw(row: FamilyRow) -> None:
 @every_family
 def test_sums_drawn_at_once_have_the_law_of_single_rewards(row: FamilyRow) -> None:
     rng = np.random.default_rng(41)
-    at_once = row.family.draw_total(rng, mean=row.mean, clients=6, size=4_000)
+    at_once = row.drawn.draw_total(rng, mean=row.mean, clients=6, size=4_000)
     one_by_one = np.array(
-        [math.fsum(_statistics(row, row.family.draw(rng, mean=row.mean, size=6))) for _ in range(4_000)]
+        [math.fsum(_statistics(row, row.drawn.draw(rng, mean=row.mean, size=6))) for _ in range(4_000)]
     )
     assert stats.ks_2samp(at_once, one_by_one).pvalue > ALARM
     expected = row.family.view().statistic.of_mean(row.mean)

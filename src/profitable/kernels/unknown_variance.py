@@ -5,7 +5,8 @@ Let m = S/N, v = D/N and r = (tau - m)/sqrt(v).  Then
 - a divergence rule has (N - 2)/2 log(1 + r^2) if m < tau, from 3 clients on (Cowan, Honda and Katehakis 2018; with N in
   place of N - 2 the regret would not be logarithmic);
 - the posterior rule has -log P(T >= sqrt(nu) r) for Student's T with nu = N + 2 alpha - 1 degrees of freedom, as soon as
-  nu >= 2: from 5 clients on at alpha = -1 (Honda and Takemura 2014).  The prior density is sigma^(-2 - 2 alpha).
+  nu >= 2: from 5 clients on at alpha = -1 (Honda and Takemura 2014).  The prior of mean and variance has the density
+  (sigma^2)^(-1 - alpha).
 
 Before that, and while all rewards are equal, there is no evidence: three equal defaults say nothing about the spread, and
 must not reject a category for ever.  N may be a fraction.

@@ -148,8 +148,8 @@ class Normal(Family):
     than it is.  Nor is it with few clients: there is no evidence before the third (kl-UCB-4P, kl-UCB+-4P) or the fifth
     (Bayes-UCB-4P, TS-4P, Optimal), nor while all rewards are equal.
 
-    `alpha` is the prior of the posterior policies, with density sigma^(-2 - 2 alpha).  They are optimal for alpha < 0, and
-    not for the reference prior, alpha = 0 (Honda and Takemura 2014).
+    `alpha` is the prior of the posterior policies: density (sigma^2)^(-1 - alpha) for mean and variance.  They are optimal
+    for alpha < 0, and not for the reference prior, alpha = 0 (Honda and Takemura 2014).
 
     >>> posterior = Normal().posterior(clients=5, total=5.0, squares=7.0)  # of 0, 1, 2, 1, 1: Student's t, 2 degrees
     >>> round(posterior.survival(2.0), 4)

@@ -60,7 +60,7 @@ class BoundsReport:
                 lambda: _finite(bounds.kl_ucb_profitable(horizon=horizon, arrivals=arrivals))
             )
             return row
-        nats = bounds.information(*model)
+        nats = bounds.information(*model, sigma=truth.sigma)
         row["information"] = _finite(nats)
         if not 0.0 < nats < math.inf:
             return row

@@ -9,7 +9,7 @@ import numpy as np
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.kernels.evidence import DIVERGENCE, ON_ZERO_AND_ONE, Rule
-from profitable.kernels.law import BINOMIAL, GAMMA
+from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN
 from profitable.kernels.patience import DRAWN, Patience
 from profitable.kernels.rewards import Feed, draws_per_client
 from profitable.kernels.rewards import Truth as CodedTruth
@@ -48,12 +48,12 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
     if not isinstance(policy, Bayesian):  # only Bayesian policies use the prior in a scenario
         category = replace(category, prior=None)
     view = policy.view(category)
-    rule = policy.rule
+    rule = policy.rule.under(view.law)
     _check_own(policy, view, category)
     if category.family.support.is_zero_or_one:
         rule = ON_ZERO_AND_ONE.get(rule.code, rule)
     check_size(truth, horizon)
-    feed = _feed(rule, view, truth, horizon, every_reward or (policy.draws and rule.needs_rewards))
+    feed = _feed(policy, rule, view, truth, horizon, every_reward)
     if rule.needs_values and feed in (Feed.SINGLES, Feed.PIECES):
         _check_memory(policy, truth, horizon)
     smallest = view.statistic_range[0]
@@ -86,8 +86,7 @@ def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
 
 def _code_truth(truth: Truth, feed: Feed, cut: Cut | None) -> CodedTruth:
     """The truth as the kernels read it.  A policy with a `cut` sees the reward cut to it; others see the statistic."""
-    family = truth.category.family
-    own = family.view()
+    own = truth.family.view()
     low, high = (cut.low, cut.high) if cut else (-math.inf, math.inf)
     mean = own.statistic.of_mean(truth.mean)
     return CodedTruth(own.law, mean, own.statistic.coded, int(feed), cut is not None, low, high)
@@ -99,7 +98,7 @@ def _cells_for(truth: Truth, feed: Feed, high: float) -> FloatArray:
         return np.full((4, 2), high)  # the one value that many rewards have
     if feed != Feed.CELLS:
         return NO_CELLS
-    cells = _cells(truth.category.family, truth.mean).copy()
+    cells = _cells(truth.family, truth.mean).copy()
     cells[1] = np.minimum(cells[0], high)
     return cells
 
@@ -109,9 +108,14 @@ def _cells(family: Family, mean: float) -> FloatArray:
     return reward_cells(family, mean)
 
 
-def _feed(rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool) -> Feed:
+def _feed(policy: Policy, rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool) -> Feed:
     """How rewards are drawn: as one sum where that is exact and all that the rule needs."""
-    family = truth.category.family
+    family = truth.family
+    own = family.view()
+    if own.law.code == GAUSSIAN and own.statistic == view.statistic and own.statistic.is_reward and not every_reward:
+        if rule.needs_spread and not rule.needs_values:
+            return Feed.MOMENTS
+    every_reward |= policy.draws and rule.needs_rewards
     zero_or_one = family.support.is_zero_or_one
     needs_more = rule.needs_values or (rule.needs_spread and not zero_or_one)
     cut = view.statistic if isinstance(view.statistic, Cut) else None
@@ -132,7 +136,7 @@ def _in_pieces(rule: Rule, view: View, truth: Truth) -> bool:
 
     A rule that needs single rewards is allowed if it has no evidence while the mean is above the threshold.
     """
-    own, cut = truth.category.family.view(), view.statistic
+    own, cut = truth.family.view(), view.statistic
     exponential = own.law.code == GAMMA and own.law.size == 1.0 and own.statistic.is_reward
     if not exponential or not isinstance(cut, Cut) or (rule.needs_rewards and not rule.is_zero_above):
         return False
@@ -141,7 +145,7 @@ def _in_pieces(rule: Rule, view: View, truth: Truth) -> bool:
 
 def knows_revenue(problem: Problem, truth: Truth) -> bool:
     """Whether a run knows the sum of its rewards; not if it only draws the sum of another statistic."""
-    return problem.truth.feed != Feed.SUM or truth.category.family.view().statistic.is_reward
+    return problem.truth.feed != Feed.SUM or truth.family.view().statistic.is_reward
 
 
 def work_per_client(problem: Problem) -> float:
@@ -155,7 +159,7 @@ def check_size(truth: Truth, horizon: int) -> None:
     if horizon * clients.average > MOST_CLIENTS:
         problem = f"brings more than {MOST_CLIENTS:.0g} clients of {name!r}"
         raise InputError("horizon", horizon, problem, "give a smaller horizon or fewer clients per round")
-    law = truth.category.family.view().law
+    law = truth.family.view().law
     trials = law.size if law.code == BINOMIAL else 1.0
     largest = max(trials, truth.mean) if truth.category.family.support.whole else 1.0
     if horizon * clients.average * largest > MOST_CLIENTS:

@@ -9,6 +9,7 @@ from profitable.common import check
 from profitable.common.files import as_path, replace_text
 from profitable.errors import DuplicateNameError, InputError, ParameterError, ProfitableError
 from profitable.model.category import Category, is_text
+from profitable.model.family import Family
 from profitable.policy.policy import Policy
 from profitable.simulation.arrivals import Clients
 from profitable.simulation.cut_rewards import cut_mean
@@ -25,6 +26,7 @@ class Truth:
     - `clients`: a number, a law of `profitable.simulation.arrivals`, or a list with one count for each round.
     - `amount_sd`: standard deviation of a loan's amount.  Amounts are gamma distributed and independent of repayment.
       So they change the realised profit and nothing else.
+    - `sigma`: the standard deviation of `Normal` rewards, which the agent does not know.
 
     >>> from profitable import Bernoulli
     >>> students = Truth(Category("students", Bernoulli(), threshold=0.2), mean=0.3, clients=5)
@@ -36,6 +38,7 @@ class Truth:
     mean: float = field(kw_only=True)
     clients: Clients = field(kw_only=True, default=Clients.of(1))
     amount_sd: float = field(kw_only=True, default=0.0)
+    sigma: float | None = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
         category = self.category
@@ -51,6 +54,9 @@ class Truth:
         if not family.has_law:
             remedy = "choose a family with a law, such as Bernoulli, and give its bound"
             raise InputError("family", str(family), "has no law to draw rewards from", remedy)
+        if self.sigma is not None:
+            object.__setattr__(self, "sigma", check.positive("sigma", self.sigma))
+        family.drawn(self.sigma)
         mean = family.check_mean("mean", self.mean)
         object.__setattr__(self, "mean", mean)
         if (family.support.open and mean == family.support.low) or not family.view().holds_mean(mean):
@@ -72,11 +78,16 @@ class Truth:
         edges = category.bounds()
         if edges is None or category.family.bounds is not None:
             return
-        cut = cut_mean(category.family, self.mean, *edges)
+        cut = cut_mean(self.family, self.mean, *edges)
         if (cut > category.threshold) != self.profitable and self.mean != category.threshold:
             problem = f"cuts the mean {self.mean:g} to {cut:g}, on the other side of the threshold"
             remedy = f"give a larger bound, or another threshold than {category.threshold:g}"
             raise ParameterError("bound", category.bound, problem, remedy)
+
+    @property
+    def family(self) -> Family:
+        """The family that rewards are drawn from: the category's own, with what is hidden from the agent."""
+        return self.category.family.drawn(self.sigma)
 
     @property
     def profitable(self) -> bool:
@@ -134,7 +145,8 @@ class Scenario:
 
     def lower_bound(self) -> bounds.LowerBound:
         """Theorem 1 for this scenario."""
-        return bounds.lower_bound(self.categories, [truth.mean for truth in self.truths])
+        means, sigmas = [truth.mean for truth in self.truths], [truth.sigma for truth in self.truths]
+        return bounds.lower_bound(self.categories, means, sigmas=sigmas)
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "scenario") -> Self:

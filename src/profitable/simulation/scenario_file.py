@@ -3,7 +3,7 @@
 import json
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from difflib import get_close_matches
 from typing import Any, TypeGuard, TypeVar
 
@@ -73,16 +73,18 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
         remedy = f"choose from {', '.join(drawable)}"
         raise InputError(f"{where}: family", family_name, "is unknown", remedy)
     kind = FAMILIES[family_name]
-    parameters = [each.name for each in fields(kind)]
-    _known(entry, {"name", "clients", *PLAIN_FIELDS, *parameters}, where)
-    known = {key: _needed(entry, key, where) for key in parameters}
+    parameters, hidden = {each.name: each for each in fields(kind)}, ["sigma"] if kind.hides_sigma else []
+    _known(entry, {"name", "clients", *PLAIN_FIELDS, *parameters, *hidden}, where)
+    needed = [key for key, each in parameters.items() if each.default is MISSING or key in entry]
+    known = {key: _needed(entry, key, where) for key in needed}
     family = _named(where, lambda: kind(**known))
     options = {key: entry[key] for key in ("bound", "worth") if key in entry}
     if "prior" in entry:
         options["prior"] = _prior(entry["prior"], f"{where}: prior")
     mean, threshold = _needed(entry, "mean", where), _needed(entry, "threshold", where)
     category = _named(where, lambda: Category(name, family, threshold=threshold, **options))
-    return _named(where, lambda: Truth(category, mean=mean, clients=clients))
+    unseen = {key: _needed(entry, key, where) for key in hidden}
+    return _named(where, lambda: Truth(category, mean=mean, clients=clients, **unseen))
 
 
 def _clients(value: Any, where: str) -> Clients:
@@ -153,7 +155,8 @@ def write(name: str, truths: Sequence[Truth]) -> str:
             table["loan"] = loan | ({"amount_sd": truth.amount_sd} if truth.amount_sd > 0.0 else {})
         else:
             table |= {"family": category.family.name, **category.family.parameters}
-            table |= {"mean": truth.mean, "threshold": category.threshold}
+            table |= {"mean": truth.mean} | ({} if truth.sigma is None else {"sigma": truth.sigma})
+            table["threshold"] = category.threshold
             if category.bound is not None:
                 table["bound"] = category.bound
             if category.worth != 1.0:

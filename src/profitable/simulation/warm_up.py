@@ -16,7 +16,7 @@ from profitable.agent.agent import Agent
 from profitable.errors import ProfitableError
 from profitable.kernels.late import late_functions
 from profitable.model.category import Category
-from profitable.model.families import FAMILIES
+from profitable.model.families import FAMILIES, Normal
 from profitable.model.family import Family
 from profitable.policy.policies import POLICIES, Policy
 from profitable.simulation.arrivals import OnePlusPoisson
@@ -52,6 +52,11 @@ def _example(cls: type[Family]) -> Family:
     return cls(**{name: 0.0 if name == "low" else 2 for name in needed})
 
 
+def _sigma(family: Family) -> float | None:
+    """A standard deviation, if a simulation has to know one."""
+    return 1.0 if family.hides_sigma else None
+
+
 def _numbers(family: Family) -> tuple[float, float]:
     """A mean inside the domain, and a threshold above it."""
     low, high = family.mean_domain
@@ -62,14 +67,18 @@ def _numbers(family: Family) -> tuple[float, float]:
 
 def _use_family(family: Family) -> None:
     mean, threshold = _numbers(family)
-    family.divergence(mean, threshold)
+    drawn = family.drawn(_sigma(family))
+    drawn.divergence(mean, threshold)
     value = family.view().statistic.of_mean(mean)
-    posterior = family.posterior(clients=2, total=2 * value)
+    if isinstance(family, Normal):
+        posterior = family.posterior(clients=6, total=6 * value, squares=6 * (value**2 + 1.0))
+    else:
+        posterior = family.posterior(clients=2, total=2 * value)
     posterior.quantile(0.5)
     posterior.draw(np.random.default_rng(1))
     with suppress(ProfitableError):  # Bounded has no law to draw from
-        cut_mean(family, mean, max(family.mean_domain[0], 0.0), threshold)
-        family.view().statistic.of_rewards(family.draw(np.random.default_rng(1), mean=mean))
+        cut_mean(drawn, mean, max(family.mean_domain[0], 0.0), threshold)
+        family.view().statistic.of_rewards(drawn.draw(np.random.default_rng(1), mean=mean))
 
 
 def _use(family: Family, policy: Policy) -> None:
@@ -78,7 +87,7 @@ def _use(family: Family, policy: Policy) -> None:
     with suppress(ProfitableError):
         _ask_agent(category, policy)
     with suppress(ProfitableError):
-        world = Scenario("it", [Truth(category, mean=mean, clients=CLIENTS)])
+        world = Scenario("it", [Truth(category, mean=mean, clients=CLIENTS, sigma=_sigma(family))])
         for kernel in ("events", "rounds"):
             simulate(world, [policy], horizon=HORIZON, runs=1, kernel=kernel, workers=1, progress=False)
 

@@ -20,7 +20,7 @@ from profitable.errors import InputError, ParameterError
 from profitable.kernels.empirical import empirical_evidence
 from profitable.kernels.patience import patience_of
 from profitable.model.category import Category
-from profitable.model.families import Family
+from profitable.model.families import Family, Normal
 
 # sup over T of sum_{t=3}^{T-1} 1/(t log t) - log log T, which increases to its limit.
 LOG_LOG_CONSTANT = 0.07333113
@@ -51,18 +51,27 @@ class Arrivals:
         return cls(smallest=number, average=number, largest=number)
 
 
-def information(family: Family, mean: float, threshold: float) -> float:
+def information(family: Family, mean: float, threshold: float, *, sigma: float | None = None) -> float:
     """K_inf(nu, tau) of Theorem 1 for a one-dimensional family: d(mean, threshold), and 0 for a profitable mean.
+
+    For `Normal` it depends on the true standard deviation, too: log(1 + (tau - mu)^2/sigma^2)/2 (Burnetas and Katehakis
+    1996).
 
     >>> from profitable import Bernoulli
     >>> round(information(Bernoulli(), 0.5, 0.6), 6)
     0.020411
+    >>> from profitable import Normal
+    >>> round(information(Normal(), 1.0, 2.0, sigma=1.0), 6)  # log(2)/2
+    0.346574
     """
     if not _is_family(family).has_law:
         raise InputError(
             "family", str(family), "has a K_inf that depends on the whole law", "use information_of_law(values, ...)"
         )
     mean, threshold = family.check_mean("mean", mean), family.check_mean("threshold", threshold)
+    family.drawn(sigma)  # which checks it
+    if isinstance(family, Normal):
+        return family.divergence(mean, threshold, sigma=sigma) if mean < threshold else 0.0
     return family.divergence(mean, threshold) if mean < threshold else 0.0
 
 
@@ -116,8 +125,12 @@ class LowerBound:
         object.__setattr__(self, "total", math.fsum(self.regret_per_log_t))
 
 
-def lower_bound(categories: Sequence[Category], means: Sequence[float]) -> LowerBound:
+def lower_bound(
+    categories: Sequence[Category], means: Sequence[float], *, sigmas: Sequence[float | None] | None = None
+) -> LowerBound:
     """Theorem 1 for known means: liminf E[N_a(T)] / log T >= 1 / K_inf(nu_a, tau_a).
+
+    `sigmas` are the standard deviations of `Normal` rewards, None for other families.
 
     >>> from profitable import Bernoulli
     >>> thresholds, means = (0.2, 0.2, 0.4, 0.6, 0.8), (0.1, 0.3, 0.5, 0.5, 0.7)  # the paper's scenario 1
@@ -125,11 +138,12 @@ def lower_bound(categories: Sequence[Category], means: Sequence[float]) -> Lower
     >>> round(lower_bound(categories, means).total, 3)
     11.175
     """
-    _check_lists(categories, Category, means=means)
+    sigmas = [None] * len(means) if sigmas is None else sigmas
+    _check_lists(categories, Category, means=means, sigmas=sigmas)
     clients: list[float] = []
     regrets: list[float] = []
-    for category, mean in zip(categories, means, strict=True):
-        nats = information(category.family, mean, category.threshold)
+    for category, mean, sigma in zip(categories, means, sigmas, strict=True):
+        nats = information(category.family, mean, category.threshold, sigma=sigma)
         clients.append(1.0 / nats if nats > 0.0 else 0.0)
         regrets.append(clients[-1] * loss(category, mean))
     return LowerBound(tuple(clients), tuple(regrets))
