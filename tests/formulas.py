@@ -63,7 +63,9 @@ def likelihood_ratio(rewards: Rewards, tau: float) -> float:
         def nats(log_sigma: float) -> float:
             return -float(stats.norm.logpdf(rewards, mean, math.exp(log_sigma)).sum())
 
-        return -float(optimize.minimize_scalar(nats, bounds=(-10.0, 10.0), method="bounded", options={"xatol": 1e-9}).fun)
+        return -float(
+            optimize.minimize_scalar(nats, bounds=(-10.0, 10.0), method="bounded", options={"xatol": 1e-9}).fun
+        )
 
     return best(math.fsum(rewards) / len(rewards)) - best(tau)
 

@@ -67,7 +67,8 @@ class History:
 
     def do_sum(self) -> None:
         rewards = self.rewards()
-        self.agent.observe(self.name, count=len(rewards), total=sum(rewards))
+        squares = sum(reward**2 for reward in rewards) if self.row.sigma is not None else None
+        self.agent.observe(self.name, count=len(rewards), total=sum(rewards), squares=squares)
         self.booked.append((rewards, None))
 
     def do_correct(self) -> None:

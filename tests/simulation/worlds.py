@@ -48,7 +48,8 @@ def single(
     sigma: float | None = None,
     **options: Any,
 ) -> pb.Truth:
-    category = pb.Category("it", family, threshold=threshold, bound=bound, **options)
+    name = options.pop("name", "it")
+    category = pb.Category(name, family, threshold=threshold, bound=bound, **options)
     return pb.Truth(category, mean=mean, clients=Clients.of(clients), sigma=sigma)
 
 

@@ -230,8 +230,8 @@ class Agent:
         k = ledger.categories.position(name)
         verdict = self._preview(np.array([k]))[name]
         memory = 0 if ledger.values is None else ledger.values[k].nbytes
-        per_round = ledger.per_round(k)
-        return explanation(self.category(name), self.policy, self[name], verdict, self.round + 1, memory, per_round)
+        given = self.category(name), self.policy, self[name], verdict, self.round + 1, memory, ledger.per_round(k)
+        return explanation(*given, ledger.spread_of(k))
 
     @alone
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":

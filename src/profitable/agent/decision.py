@@ -221,7 +221,7 @@ class Decision:
         return list(map(Verdict, *self._columns(slice(check.whole("number", number, least=0))).values()))
 
     def interval(self, name: str, share: float) -> tuple[float, float] | None:
-        """Where the mean reward of a category lies with probability `share`, given what was seen; None if too little was.
+        """Where the mean reward of a category lies with probability `share`; None if too little was seen to say.
 
         It is the middle of the posterior under Jeffreys' prior, or under the prior of the category.
 

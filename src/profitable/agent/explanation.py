@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from profitable.agent.verdict import Verdict, for_good, prospect
 from profitable.common.text_tables import money, number
+from profitable.kernels.evidence import Seen
+from profitable.kernels.unknown_variance import are_equal, least_clients, says_nothing
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
 
@@ -43,10 +45,12 @@ def explanation(
     round: int,
     memory: int,
     per_round: float | None,
+    spread: Seen | None = None,
 ) -> str:
     """A text: what was seen, how strongly it speaks against the category, what `round` would decide, and the money.
 
-    `per_round` is how many clients a round brings, None if that is not known yet.
+    `per_round` is how many clients a round brings, None if that is not known yet.  `spread` is what was seen of rewards
+    whose variance is estimated.
     """
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {number(category.threshold)}."]
     if category.amount is not None:
@@ -56,6 +60,8 @@ def explanation(
         lines.append(f"Believed before: {prior}.")
     if standing.clients:
         lines.append(_seen(policy, standing))
+        if spread is not None and standing.mean is not None:
+            lines.append(_spread(category, policy, spread))
     else:
         lines.append("Seen: no outcome yet.")
     if standing.waiting:
@@ -88,6 +94,18 @@ def _seen(policy: Policy, standing: Standing) -> str:
     return (
         f"Seen: {clients} clients, who count as {number(standing.counted)} with mean {number(standing.mean)} ({how})."
     )
+
+
+def _spread(category: Category, policy: Policy, seen: Seen) -> str:
+    """How far the rewards lie apart, and whether that says anything yet."""
+    law, is_posterior = category.family.view().law, policy.rule.is_posterior
+    deviation = number(math.sqrt(seen.spread / seen.clients))
+    equal = are_equal(seen.clients, seen.total, seen.spread)
+    text = "Their rewards are all equal." if equal else f"Their standard deviation is {deviation}."
+    if says_nothing(law, seen.clients, seen.total, seen.spread, is_posterior):
+        least = math.ceil(least_clients(law, is_posterior))
+        text += f" This says nothing yet: it takes {number(least)} clients whose rewards are not all equal."
+    return text
 
 
 def _outlook(policy: Policy, standing: Standing, verdict: Verdict, round: int) -> str:

@@ -19,7 +19,8 @@ from profitable.common.types import FloatArray, IntArray
 from profitable.errors import CorrectionError, ParameterError
 from profitable.kernels import agent_table
 from profitable.kernels.agent_table import FULL, NONE, SNAPSHOT, Row
-from profitable.kernels.evidence import evidence
+from profitable.kernels.evidence import Seen, evidence
+from profitable.kernels.law import NORMAL
 from profitable.kernels.patience import clients_per_round
 from profitable.model.category import Category
 
@@ -105,6 +106,11 @@ class Ledger:
         terms, came = self.categories.policy.terms, known + waiting - earlier
         is_known = terms.clients > 0.0 or (came > 0.0 and rounds > 0.0)
         return clients_per_round(terms, came, rounds) if is_known else None
+
+    def spread_of(self, k: int) -> Seen | None:
+        """What was seen of a category's rewards, if their variance is estimated."""
+        categories, view = self.categories, self.categories.view_of(k)
+        return seen_of(categories.rule_of(k), view, self.column(k), EMPTY) if view.law.code == NORMAL else None
 
     def __getstate__(self) -> dict[str, object]:
         """The state of a copy or a pickle.  `_snapshot` is left out, because it is a view of this ledger's table."""

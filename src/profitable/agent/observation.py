@@ -41,8 +41,8 @@ ROUNDED = 1e-12  # squares that exceed total^2/count by this share do so by roun
 class Batch:
     """Outcomes of some clients of one category: the rewards one by one, or their count and total.
 
-    `squares`, the sum of the squared rewards, belongs to count and total where a policy looks at the spread: with `Normal`
-    rewards, and with UCB-V-4P.
+    `squares`, the sum of the squared rewards, belongs to count and total where a policy looks at the spread: with
+    `Normal` rewards, and with UCB-V-4P.
     `costs` are what accepting these clients really cost: a list with one cost for each client or, except for loans, one
     number that is their total.  Without them, each client costs the category's price.
     """

@@ -19,8 +19,8 @@ posterior has P(mean >= 0.5) = 0.0260.
 >>> [round(evidence(rule, bernoulli, seen, 0.5), 3) for rule in (DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR)]
 [1.927, 4.23, 3.648]
 
-Normal rewards of unknown variance have other formulas (`kernels/unknown_variance.py`), which need the spread.  So what a
-rule needs depends on the law: `rule.under(law)` is the rule as it is under a law, and a view has that one.
+Normal rewards of unknown variance have other formulas (`kernels/unknown_variance.py`), which need the spread.  So what
+a rule needs depends on the law: `rule.under(law)` is the rule as it is under a law, and a view has that one.
 
 A new rule is one constant below with what it needs and is, and one branch: in `evidence_of_sums` if N and S are all it
 needs, else in `evidence_of_rewards`.  Everything else in the package asks the rule; what a rule does not promise is

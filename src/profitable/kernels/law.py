@@ -20,8 +20,8 @@ Jeffreys posterior is Beta(2.5, 8.5), and P(mean >= 0.5) = 0.0260.
 >>> round(against(bernoulli, 10.0, 2.0, 0.5), 3), round(math.exp(-posterior_evidence(bernoulli, 10.0, 2.0, 0.5)), 4)
 (1.927, 0.026)
 
-Every function here gives NaN for a code it does not know.  `NORMAL` is such a code: its variance is not known, so N and S
-are not enough (`kernels/unknown_variance.py`).
+Every function here gives NaN for a code it does not know.  `NORMAL` is such a code: its variance is not known, so N and
+S are not enough (`kernels/unknown_variance.py`).
 """
 
 import math

@@ -4,12 +4,12 @@ Let m = S/N, v = D/N and r = (tau - m)/sqrt(v).  Then
 
 - a divergence rule has (N - 2)/2 log(1 + r^2) if m < tau, from 3 clients on (Cowan, Honda and Katehakis 2018; with N in
   place of N - 2 the regret would not be logarithmic);
-- the posterior rule has -log P(T >= sqrt(nu) r) for Student's T with nu = N + 2 alpha - 1 degrees of freedom, as soon as
-  nu >= 2: from 5 clients on at alpha = -1 (Honda and Takemura 2014).  The prior of mean and variance has the density
+- the posterior rule has -log P(T >= sqrt(nu) r) for Student's T with nu = N + 2 alpha - 1 degrees of freedom, as soon
+  as nu >= 2: from 5 clients on at alpha = -1 (Honda and Takemura 2014).  The prior of mean and variance has the density
   (sigma^2)^(-1 - alpha).
 
-Before that, and while all rewards are equal, there is no evidence: three equal defaults say nothing about the spread, and
-must not reject a category for ever.  N may be a fraction.
+Before that, and while all rewards are equal, there is no evidence: three equal defaults say nothing about the spread,
+and must not reject a category for ever.  N may be a fraction.
 
 Example: the rewards 0, 1, 2, 1, 1 against tau = 2.  m = 1, D = 2, r^2 = 1/0.4 = 2.5: evidence 3/2 log 3.5 = 1.879.  The
 posterior has nu = 2 and t = sqrt(5): P(T >= t) = (1 - t/sqrt(2 + t^2))/2 = 0.0774.
@@ -31,7 +31,7 @@ from profitable.kernels.law import SMALLEST_POSITIVE, Law
 from profitable.kernels.special import LARGEST_SLOPE, student_evidence
 
 LEAST_CLIENTS = 3.0  # for a divergence rule
-LEAST_FREEDOM = 2.0  # degrees of freedom, for the posterior rule
+LEAST_FREEDOM = 2.0  # degrees of freedom, for the posterior rule: with one, it would have no mean
 EQUAL = 1e-26  # D/Q up to which rewards are equal but for rounding: they agree in 13 digits
 
 
@@ -42,24 +42,21 @@ def freedom(law: Law, clients: float) -> float:
 
 
 @part
+def least_clients(law: Law, is_posterior: bool) -> float:
+    """How many clients it takes before there is evidence."""
+    return max(LEAST_FREEDOM + 1.0 - 2.0 * law.size, 2.0) if is_posterior else LEAST_CLIENTS
+
+
+@part
 def are_equal(clients: float, total: float, spread: float) -> bool:
     """Whether all rewards are equal, up to rounding."""
     return spread <= EQUAL * (spread + total * (total / clients))
 
 
 @part
-def has_posterior(law: Law, clients: float, total: float, spread: float) -> bool:
-    """Whether these clients are enough for a posterior of the mean; false where something is not a number."""
-    enough = clients > 0.0 and freedom(law, clients) >= LEAST_FREEDOM
-    return enough and not are_equal(clients, total, spread)
-
-
-@part
 def says_nothing(law: Law, clients: float, total: float, spread: float, is_posterior: bool) -> bool:
-    """Whether there is no evidence against any threshold yet."""
-    if is_posterior:
-        return not has_posterior(law, clients, total, spread)
-    return clients < LEAST_CLIENTS or are_equal(clients, total, spread)
+    """Whether there is no evidence against any threshold yet, because clients are too few or their rewards equal."""
+    return clients < least_clients(law, is_posterior) or are_equal(clients, total, spread)
 
 
 @part

@@ -143,13 +143,13 @@ class Gaussian(Family):
 class Normal(Family):
     """Normal rewards with an unknown standard deviation, which is estimated; they may be negative.
 
-    It is also a sensible choice for rewards between two limits that vary far less than the limits allow.  It is not if
-    rare large losses decide: before the first of them the rewards look alike, and the category looks safer, or worse,
-    than it is.  Nor is it with few clients: there is no evidence before the third (kl-UCB-4P, kl-UCB+-4P) or the fifth
-    (Bayes-UCB-4P, TS-4P, Optimal), nor while all rewards are equal.
+    It is also a sensible choice for rewards between two limits that vary far less than the limits allow.  It is not
+    where rare large losses or gains decide: before the first of them the rewards look alike, and the category looks
+    safer, or more hopeless, than it is.  Nor is it with few clients: there is no evidence before the third (kl-UCB-4P,
+    kl-UCB+-4P) or the fifth (Bayes-UCB-4P, TS-4P, Optimal), nor while all rewards are equal.
 
-    `alpha` is the prior of the posterior policies: density (sigma^2)^(-1 - alpha) for mean and variance.  They are optimal
-    for alpha < 0, and not for the reference prior, alpha = 0 (Honda and Takemura 2014).
+    `alpha` is the prior of the posterior policies: density (sigma^2)^(-1 - alpha) for mean and variance.  They are
+    optimal for alpha < 0, and not for the reference prior, alpha = 0 (Honda and Takemura 2014).
 
     >>> posterior = Normal().posterior(clients=5, total=5.0, squares=7.0)  # of 0, 1, 2, 1, 1: Student's t, 2 degrees
     >>> round(posterior.survival(2.0), 4)
@@ -196,9 +196,7 @@ class Normal(Family):
         """`size` independent sums [size], each of `clients` rewards with this standard deviation."""
         return self.drawn(sigma).draw_total(rng, mean=mean, clients=clients, size=size)
 
-    def draw(
-        self, rng: np.random.Generator, *, mean: float, size: int = 1, sigma: float | None = None
-    ) -> FloatArray:
+    def draw(self, rng: np.random.Generator, *, mean: float, size: int = 1, sigma: float | None = None) -> FloatArray:
         """`size` independent rewards with this standard deviation, [size]."""
         return self.drawn(sigma).draw(rng, mean=mean, size=size)
 

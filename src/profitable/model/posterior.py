@@ -10,7 +10,7 @@ from profitable.errors import ParameterError
 from profitable.kernels.draw import draw_means
 from profitable.kernels.evidence import POSTERIOR, Seen, evidence, index, sums
 from profitable.kernels.law import BINOMIAL, NORMAL
-from profitable.kernels.unknown_variance import has_posterior
+from profitable.kernels.unknown_variance import says_nothing
 from profitable.model.view import View
 
 
@@ -38,7 +38,7 @@ class Posterior:
         """Whether there is a law to draw from, and not only a prior that is none."""
         law, clients = self.view.law, self.view.prior_clients
         if law.code == NORMAL:
-            return has_posterior(law, clients, self.view.prior_total, self.spread)
+            return not says_nothing(law, clients, self.view.prior_total, self.spread, True)
         return clients != 0.0 or law.code == BINOMIAL
 
     def evidence(self, threshold: float) -> float:

@@ -112,9 +112,9 @@ def _feed(policy: Policy, rule: Rule, view: View, truth: Truth, horizon: int, ev
     """How rewards are drawn: as one sum where that is exact and all that the rule needs."""
     family = truth.family
     own = family.view()
-    if own.law.code == GAUSSIAN and own.statistic == view.statistic and own.statistic.is_reward and not every_reward:
-        if rule.needs_spread and not rule.needs_values:
-            return Feed.MOMENTS
+    plain = own.law.code == GAUSSIAN and own.statistic == view.statistic and own.statistic.is_reward
+    if plain and rule.needs_spread and not rule.needs_values and not every_reward:
+        return Feed.MOMENTS
     every_reward |= policy.draws and rule.needs_rewards
     zero_or_one = family.support.is_zero_or_one
     needs_more = rule.needs_values or (rule.needs_spread and not zero_or_one)
