@@ -333,6 +333,7 @@ def test_draws_are_legal_rewards() -> None:
 
 NONSENSE = [None, 3, -1.5, "", "x", [], [1], {}, object(), math.nan, True, b"x", 10**400]
 COIN = pb.Category("coin", pb.Bernoulli(), threshold=0.5)
+SPREAD = pb.Category("spread", pb.Normal(), threshold=0.5)
 WORLD = pb.Scenario("world", [pb.Truth(COIN, mean=0.4, clients=2)])
 ONE_A_ROUND = pb.bounds.Arrivals.constant(1)
 BELOW, ABOVE = (pb.Bernoulli(), 0.4, 0.5), (pb.Bernoulli(), 0.6, 0.5)
@@ -353,6 +354,11 @@ def calls(result: pb.Result) -> dict[str, tuple[Callable[..., object], tuple[obj
         "Scenario.from_toml": (pb.Scenario.from_toml, (WORLD.to_toml(),), {}),
         "Scenario.save": (WORLD.save, ("world.toml",), {}),
         "Truth": (pb.Truth, (COIN,), {"mean": 0.4, "clients": 1, "amount_sd": 0.0}),
+        "Truth of Normal": (pb.Truth, (SPREAD,), {"mean": 0.4, "sigma": 1.0}),
+        "Normal": (pb.Normal, (), {"alpha": -1.0}),
+        "Normal.divergence": (pb.Normal().divergence, (0.4, 0.5), {"sigma": 1.0}),
+        "Normal.posterior": (pb.Normal().posterior, (), {"clients": 5, "total": 5.0, "squares": 7.0}),
+        "Normal.drawn": (pb.Normal().drawn, (1.0,), {}),
         "OnePlusPoisson": (pb.OnePlusPoisson, (), {"rate": 1}),
         "UniformClients": (pb.UniformClients, (), {"low": 1, "high": 2}),
         "simulate": (pb.simulate, (WORLD, ["ts"]), simulation | {"out": None}),
@@ -379,8 +385,10 @@ def calls(result: pb.Result) -> dict[str, tuple[Callable[..., object], tuple[obj
         "Arrivals": (bounds.Arrivals, (), {"smallest": 1, "average": 1, "largest": 2}),
         "Arrivals.constant": (bounds.Arrivals.constant, (1,), {}),
         "information": (bounds.information, BELOW, {}),
+        "information of Normal": (bounds.information, (pb.Normal(), 0.4, 0.5), {"sigma": 1.0}),
         "information_of_law": (bounds.information_of_law, ([0, 1], [0.5, 0.5]), {"threshold": 0.6, "high": 1.0}),
-        "lower_bound": (bounds.lower_bound, ([COIN], [0.4]), {}),
+        "lower_bound": (bounds.lower_bound, ([COIN], [0.4]), {"sigmas": [None]}),
+        "lower_bound of Normal": (bounds.lower_bound, ([SPREAD], [0.4]), {"sigmas": [1.0]}),
         "loss": (bounds.loss, (COIN, 0.4), {}),
         "asymptotic_upper_bound": (bounds.asymptotic_upper_bound, ([COIN], [0.4], [ONE_A_ROUND]), {}),
         "kl_ucb_unprofitable": (bounds.kl_ucb_unprofitable, BELOW, late | {"epsilon": 1.0, "largest_epsilon": 9.0}),

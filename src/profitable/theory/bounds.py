@@ -138,8 +138,9 @@ def lower_bound(
     >>> round(lower_bound(categories, means).total, 3)
     11.175
     """
-    sigmas = [None] * len(means) if sigmas is None else sigmas
-    _check_lists(categories, Category, means=means, sigmas=sigmas)
+    _check_lists(categories, Category, means=means)
+    sigmas = [None] * len(categories) if sigmas is None else sigmas
+    _check_lists(categories, Category, sigmas=sigmas)
     clients: list[float] = []
     regrets: list[float] = []
     for category, mean, sigma in zip(categories, means, sigmas, strict=True):
