@@ -47,7 +47,7 @@ class Plain:
         spread = math.fsum(weights * (values - total / clients) ** 2)
         target = view.statistic.of_mean(self.row.category().threshold)
         seen = Seen(clients, total, spread, values[weights > 0.0], weights[weights > 0.0])
-        return clients, total / clients, evidence(self.policy.rule, view.law, seen, target)
+        return clients, total / clients, evidence(self.policy.rule.under(view.law), view.law, seen, target)
 
 
 def play(row: FamilyRow, policy: pb.Policy, seed: int, folder: Path) -> None:
@@ -127,6 +127,8 @@ def test_a_rejected_category_returns_when_it_is_said(row: FamilyRow, name: str, 
 )
 def test_bounds_hold_the_posterior_evidence(place: int, clients: float, shift: float) -> None:
     row = FAMILIES[place]
+    if row.sigma is not None:  # its bounds need the spread: tests/kernels/test_unknown_variance.py
+        return
     view = pb.ThompsonSampling().view(row.category())
     target = view.statistic.of_mean(row.threshold)
     low, high = view.statistic_range

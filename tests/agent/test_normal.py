@@ -82,6 +82,35 @@ def test_equal_rewards_do_not_reject(policy: str, reward: float) -> None:
     assert "not all equal" not in agent.explain("it")
 
 
+@pytest.mark.parametrize("options", ["forget=0.97", "forget=0.999", "window=40"])
+@pytest.mark.parametrize("policy", KNOWING)
+def test_equal_rewards_stay_equal_while_they_are_forgotten(policy: str, options: str) -> None:
+    """Their weights are rounded in every round, and so are the sums."""
+    rewards = np.random.default_rng(1).integers(1, 4, 300).tolist()
+    agent = agent_of(f"{policy}:{options}", 1e6)
+    for number in rewards:
+        verdict = agent.decide()["it"]
+        assert verdict.accepted
+        assert verdict.evidence == 0.0
+        agent.observe("it", [0.3] * number)
+    agent.observe("it", [0.2] * 2)
+    assert agent["it"].evidence > 10.0
+
+
+@pytest.mark.parametrize("policy", KNOWING)
+def test_forgetting_brings_a_category_back(policy: str) -> None:
+    """When too little is remembered to say anything, at the latest."""
+    agent = agent_of(f"{policy}:forget=0.9")
+    agent.decide()
+    agent.observe("it", [0.0, 1.0, 0.5, 0.3, 0.7] * 20)
+    assert agent["it"].evidence > 50.0
+    for _ in range(60):
+        agent.decide()
+    assert agent["it"].counted < 1.0
+    assert agent["it"].evidence == 0.0
+    assert agent.decide()["it"].accepted
+
+
 @pytest.mark.parametrize(("policy", "first"), [("kl-ucb", 3), ("kl-ucb+", 3), ("bayes-ucb", 5), ("ts", 5)])
 def test_too_few_clients_say_nothing(policy: str, first: int) -> None:
     agent = agent_of(policy)

@@ -201,6 +201,19 @@ def test_evidence_is_a_number(
         assert index == index
 
 
+@given(
+    clients=st.floats(1.0, 1e6),
+    slope=st.one_of(st.floats(-3.0, 3.0), SIZES, SIZES.map(lambda size: -size)),
+    alpha=st.sampled_from([-1.0, 0.5]),
+)
+def test_bounds_hold_the_posterior_evidence(clients: float, slope: float, alpha: float) -> None:
+    total, spread = 0.3 * clients, 4.0 * clients
+    threshold = 0.3 + 2.0 * slope
+    least, most = unknown_variance.student_bounds(normal(alpha), clients, total, spread, threshold)
+    assert least <= nats_of(rule.POSTERIOR, clients, total, spread, threshold, alpha) <= most
+    assert most - least <= 0.5 * math.log(math.pi * clients) + 1.0 + 3e-6 * most
+
+
 def test_posterior_draws_are_student_s() -> None:
     """Exact moments of t with many degrees of freedom, at 5 standard errors (one seed in a million)."""
     from profitable.kernels.draw import draw_means

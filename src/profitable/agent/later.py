@@ -12,7 +12,7 @@ from profitable.agent.observation import Entry
 from profitable.agent.window import NO_ENTRY, Window, joined
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels import agent_table
-from profitable.kernels.agent_table import SNAPSHOT, Row, squared_deviations
+from profitable.kernels.agent_table import SNAPSHOT, Row, weighted_deviations
 from profitable.kernels.evidence import Seen, evidence
 from profitable.kernels.patience import LAST_ROUND, Patience, first_time
 from profitable.model.view import View
@@ -80,8 +80,8 @@ def _first(terms: Patience, nats: float, start: int, until: int, left: Entry, vi
 
 def _nats(policy: Policy, view: View, entry: Entry, target: float) -> float:
     """The evidence of what is left in a window."""
-    rule, sums, kept = policy.rule, entry.sums, entry.values or EMPTY
-    spread = squared_deviations(sums.clients, sums.total, sums.total_lost, sums.squares, sums.squares_lost)
+    rule, sums, kept = policy.rule.under(view.law), entry.sums, entry.values or EMPTY
+    spread = weighted_deviations(sums.clients, sums.total, sums.total_lost, sums.squares, sums.squares_lost)
     total = sums.total + sums.total_lost + view.prior_total
     seen = Seen(sums.clients + view.prior_clients, total, spread, kept.values, kept.counts)
     return evidence(rule, view.law, seen, target)

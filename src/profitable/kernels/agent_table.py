@@ -19,9 +19,10 @@ from profitable.kernels.compile import kernel, part
 from profitable.kernels.evidence import Seen, evidence, faded, index
 from profitable.kernels.exact import exact_product, exact_sum
 from profitable.kernels.late import Matrix, late
-from profitable.kernels.law import posterior_bounds
+from profitable.kernels.law import NORMAL, posterior_bounds
 from profitable.kernels.patience import Patience, clients_per_round, patience_at, patience_in
 from profitable.kernels.statistic import statistic_of
+from profitable.kernels.unknown_variance import student_bounds
 from profitable.kernels.view import CodedView, is_legal, view_of
 
 
@@ -55,6 +56,7 @@ class Row(IntEnum):
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(Row.TARGET)  # a decision keeps a copy of the rows before this one
+ROUNDED_WEIGHTS = 1e-12  # D/Q of equal rewards, at most, after many changes of their weight
 FORGOTTEN = 1e-9  # clients: what counts for less counts for nothing
 MOMENTS = 64  # at which a rejected category is looked at, to find when it comes back
 
@@ -111,17 +113,23 @@ def squared_deviations(clients: float, total: float, carry: float, squares: floa
     return max(0.0, (squares - quotient) + (squares_carry - rest))
 
 
+@part
+def weighted_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
+    """The same for sums that were rounded when their weights changed: equal rewards must not seem to differ."""
+    spread = squared_deviations(clients, total, carry, squares, squares_carry)
+    return spread if spread > ROUNDED_WEIGHTS * squares else 0.0
+
+
 @late
 def _renew(table: Matrix, k: int, view: CodedView) -> None:
     """Compute spread and evidence of category k anew; where the rule needs the values, the agent does the second."""
     if view.rule.needs_spread:
-        table[Row.SPREAD, k] = squared_deviations(
-            table[Row.CLIENTS, k],
-            table[Row.TOTAL, k],
-            table[Row.CARRY, k],
-            table[Row.SQUARES, k],
-            table[Row.SQUARES_CARRY, k],
-        )
+        total, carry = table[Row.TOTAL, k], table[Row.CARRY, k]
+        squares, squares_carry = table[Row.SQUARES, k], table[Row.SQUARES_CARRY, k]
+        if table[Row.CLIENTS, k] == table[Row.KNOWN, k]:
+            table[Row.SPREAD, k] = squared_deviations(table[Row.CLIENTS, k], total, carry, squares, squares_carry)
+        else:
+            table[Row.SPREAD, k] = weighted_deviations(table[Row.CLIENTS, k], total, carry, squares, squares_carry)
     table[Row.ROUGH, k] = 0.0
     if view.rule.needs_values:
         return
@@ -264,6 +272,8 @@ def _settle(table: FloatArray, k: int, view: CodedView, limit: float) -> None:
     """Let the evidence of a posterior be on the right side of the limit: by a bound if that decides, else computed."""
     clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
     least, most = posterior_bounds(view.law, clients, total, table[Row.TARGET, k])
+    if view.law.code == NORMAL and view.rule.is_posterior:
+        least, most = student_bounds(view.law, clients, total, table[Row.SPREAD, k], table[Row.TARGET, k])
     if least > limit:
         table[Row.EVIDENCE, k] = least
     elif most <= limit:

@@ -61,7 +61,7 @@ class Rule(NamedTuple):
 
     def under(self, law: Law) -> "Rule":
         """The rule as it is under a law: where the variance is not known, N and S are not enough."""
-        return self._replace(needs_spread=True, is_monotone=False) if law.code == NORMAL else self
+        return self._replace(needs_spread=True, is_monotone=False, scales=False) if law.code == NORMAL else self
 
 
 DIVERGENCE = Rule(0, is_monotone=True, is_zero_above=True, logarithms=0.0, scales=True)
@@ -120,7 +120,7 @@ def evidence_of_normal_rewards(rule: Rule, law: Law, seen: Seen, threshold: floa
     if rule.code == DIVERGENCE.code:
         return nats
     if rule.code == DIVERGENCE_PLUS.code:
-        return nats + math.log(seen.clients) if nats != 0.0 else 0.0
+        return nats + plus(seen.clients) if nats != 0.0 else 0.0
     return math.nan
 
 
