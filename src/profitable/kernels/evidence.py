@@ -185,10 +185,9 @@ def index(rule: Rule, law: Law, seen: Seen, limit: float) -> float:
     """sup of the thresholds whose evidence is at most `limit`: the paper's u_a(t), by bisection to the last bit."""
     if limit == math.inf or (seen.clients == 0.0 and seen.total == 0.0):
         return law.high
-    if law.code == NORMAL and says_nothing(law, seen.clients, seen.total, seen.spread, rule.is_posterior):
-        return law.high
     if rule.is_posterior and limit <= 0.0:
-        return law.low
+        silent = law.code == NORMAL and says_nothing(law, seen.clients, seen.total, seen.spread, True)
+        return law.high if silent else law.low
     inside = min(max(seen.total / seen.clients if seen.clients > 0.0 else 0.0, law.low), law.high)
     if not rule.is_zero_above:  # as a posterior quantile, it may lie below the mean
         step = max(abs(inside), 1e-3) * 0.1
