@@ -27,6 +27,7 @@ def test_against_scipy(clients: float) -> None:
         (pb.Bounded(low=-1, high=3), stats.beta((total + clients) / 4 + 0.5, (3 * clients - total) / 4 + 0.5, -1, 4)),
         (pb.Poisson(), stats.gamma(total + 0.5, scale=1 / clients)),
         (pb.Gaussian(sigma=2.0), stats.norm(total / clients, 2 / math.sqrt(clients))),
+        (pb.Normal(), stats.t(max(clients, 5.0) - 3.0, total / clients, 2.0)),
         (pb.Gamma(shape=5.0), stats.invgamma(5 * clients, scale=5 * total)),
         (pb.NegativeBinomial(failures=5.0), stats.betaprime(total + 0.5, 5 * clients, scale=5)),
     ]

@@ -7,6 +7,7 @@
 | Gamma, shape k    | inverse Gamma(kN, kS)                   | kS / (kN - 1)             |
 | Negative binomial | r times beta prime(S + 1/2, rN)         | r (S + 1/2) / (rN - 1)    |
 | Gaussian          | normal                                  | S / N                     |
+| Normal            | Student's                               | S / N                     |
 
 For Weibull, x^k is exponential, and the mean is a moment of order 1/k of an inverse gamma law.
 
