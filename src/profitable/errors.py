@@ -24,6 +24,8 @@
     │   └── NotSavedError                       what was computed cannot be written; `result` holds it
     └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
+What is legal but probably not meant is a warning: `ProfitableWarning` (a UserWarning).
+
 Each message is one sentence that names the field, the value and the remedy.  They are attributes, too, and so is the
 `category` that an error is about, if it is about one.
 """
@@ -61,6 +63,10 @@ def _shorten(value: object) -> str:
     except ValueError:  # Python does not write out integers of thousands of digits
         return "a number of thousands of digits"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+class ProfitableWarning(UserWarning):
+    """Something that is legal and probably not meant."""
 
 
 class InputError(ProfitableError, ValueError):

@@ -79,6 +79,7 @@ MISTAKES = [
     ("rate = 6", "speed = 6", ["'shops'", "clients", "speed"]),
     ("rate = 0.12", "rate = 12", ["'car loans'", "loan", "rate = 12", "0.12 for 12 %"]),
     ("repayment = 0.93", "repayment = 1.2", ["'car loans'", "loan", "repayment = 1.2"]),
+    ("repayment = 0.93", "repayment = 0.93, recovery = 1", ["'car loans'", "recovery = 1", "0.4 for 40 %"]),
     ("repayment = 0.93", "repayment = 0.93, amount_sd = -1", ["'car loans'", "amount_sd = -1"]),
     ("amount = 1000.0", "amount = 0", ["'car loans'", "amount = 0"]),
     ('"shops"', '"students"', ["category 2", "'students'", "twice"]),
@@ -142,15 +143,41 @@ def test_round_trip(name: str, row: FamilyRow, clients: object, worth: float, pr
 
 
 @given(
-    amount=st.floats(1, 1e9), rate=st.floats(0, 1), repayment=st.floats(0, 1), share=st.just(0.0) | st.floats(1e-5, 3.0)
+    amount=st.floats(1, 1e9),
+    rate=st.floats(1e-9, 1),
+    repayment=st.floats(0, 1),
+    recovery=st.just(0.0) | st.floats(0.01, 0.9),
+    share=st.just(0.0) | st.floats(1e-5, 3.0),
 )
-def test_round_trip_of_loans(amount: float, rate: float, repayment: float, share: float) -> None:
+def test_round_trip_of_loans(amount: float, rate: float, repayment: float, recovery: float, share: float) -> None:
     spread = share * amount
-    category = pb.Category.loan("loan", amount=amount, rate=rate)
+    category = pb.Category.loan("loan", amount=amount, rate=rate, recovery=recovery)
     scenario = pb.Scenario("one", [pb.Truth(category, mean=repayment, amount_sd=spread)])
     again = pb.Scenario.from_toml(scenario.to_toml())
     assert again.truths[0].category.threshold == pytest.approx(category.threshold, rel=1e-15)
     assert again.truths[0].amount_sd == spread
+    assert (again.truths[0].category.recovery, again.truths[0].category.amount) == (recovery, amount)
+
+
+def test_loans_with_recovery() -> None:
+    text = CONTRACT.replace("repayment = 0.93", "repayment = 0.93, recovery = 0.4")
+    loans = pb.Scenario.from_toml(text).truths[2]
+    assert loans.category.threshold == pytest.approx(0.6 / 0.72)
+    assert loans.loss == pytest.approx(1000 * (1.12 * 0.93 + 0.4 * 0.07 - 1))
+    assert "recovery = 0.4" in pb.Scenario.from_toml(text).to_toml()
+    assert "recovery" not in pb.Scenario.from_toml(CONTRACT).to_toml()
+
+
+def test_a_scenario_file_does_not_warn() -> None:
+    edge = pb.Scenario.from_toml(CONTRACT.replace("rate = 0.12", "rate = 0.0"))
+    assert edge.truths[2].category.threshold == 1.0
+    assert pb.Scenario.from_toml(edge.to_toml()) == edge
+    pb.simulate(edge, ["kl-ucb"], horizon=5, runs=2, progress=False)
+
+
+def test_amounts_are_not_simulated() -> None:
+    with pytest.raises(pb.errors.InputError, match="draws none"):
+        pb.Truth(pb.Category.returns("cards", required=0.05, family=pb.Gaussian(sigma=0.3)), mean=1.1)
 
 
 @pytest.mark.parametrize("row", [row for row in FAMILIES if row.law is not None and row.bound], ids=str)

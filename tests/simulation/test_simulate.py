@@ -3,6 +3,7 @@
 import json
 import math
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +93,12 @@ def test_profit_agrees_with_the_clients_accepted() -> None:
     """E[profit] = margin x E[clients], by optional stopping."""
     loan = pb.Truth(pb.Category.loan("loans", amount=1000, rate=0.12), mean=0.93, clients=3, amount_sd=400.0)
     poor = pb.Truth(pb.Category.loan("poor", amount=500, rate=0.1), mean=0.8, clients=2)
-    scenario = pb.Scenario("money", [loan, poor, single(pb.Poisson(), 2.0, 1.5, 4, worth=10.0)])
+    half = pb.Category.loan("half", amount=500, rate=0.1, recovery=0.5)
+    others = [pb.Truth(half, mean=0.8, clients=2), pb.Truth(replace(half, name="sd"), mean=0.9, amount_sd=100.0)]
+    scenario = pb.Scenario("money", [loan, poor, single(pb.Poisson(), 2.0, 1.5, 4, worth=10.0), *others])
     curve = simulate(scenario, "kl-ucb", runs=2_000, horizon=200)["kl-ucb"]
-    margins = np.array([1000 * (1.12 * 0.93 - 1), 500 * (1.1 * 0.8 - 1), 10 * 0.5])
+    lent_half = [500 * (1.1 * mean + 0.5 * (1 - mean) - 1) for mean in (0.8, 0.9)]
+    margins = np.array([1000 * (1.12 * 0.93 - 1), 500 * (1.1 * 0.8 - 1), 10 * 0.5, *lent_half])
     off = (curve.mean("profit") - margins * curve.mean("clients")) / curve.error("profit")
     assert (abs(off) < 5).all(), off
     varied = simulate(scenario, "kl-ucb", runs=2_000, horizon=200)

@@ -1,26 +1,47 @@
 """Category: a group of clients, the law of their rewards, and what accepting one of them costs."""
 
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Literal, Self, get_args
 
 from profitable.common import check
-from profitable.errors import ParameterError, ProfitableError, ThresholdError
-from profitable.model.families import Bernoulli, Family
+from profitable.errors import ParameterError, ProfitableError, ProfitableWarning, ThresholdError
+from profitable.model.families import Bernoulli, Bounded, Family
 from profitable.model.prior import Prior
 
 LARGEST_GROWTH = 11.0  # 1 + rate of a loan; beyond this, the rate was probably given in percent
+MOST_BACK = 2.0  # money back per unit lent, unless the caller says otherwise
+Weight = Literal["money", "client"]
+_warns = ContextVar("warns", default=True)
+
+
+@contextmanager
+def said_before() -> Generator[None]:
+    """No warnings about the categories that are made inside: their author has seen them, or has chosen them."""
+    token = _warns.set(False)
+    try:
+        yield
+    finally:
+        _warns.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
     """One of the K categories of the paper: name, family of rewards, known threshold.
 
-    - `threshold`: what accepting one client costs, in the units of the rewards.
+    - `threshold`: what accepting one client costs, in the units of the rewards.  If a client costs 1 and a sale, a
+      reward of 1, brings 10, it is 0.1.  `Category.offer`, `.loan` and `.returns` compute it from money.
     - `bound`: policies for bounded rewards cut rewards at it, and at -bound where rewards can be negative.  They need
       it unless the family itself is bounded.  Other policies ignore it.
     - `worth`: what a reward of 1 is worth in money.  It affects the profit shown, not the decisions.
     - `prior`: for Bayes-UCB-4P and TS-4P; Jeffreys' unless given.
-    - `amount`: what one loan costs, whatever its rate.  `Category.loan` sets it.
+    - `amount`: what one loan costs, whatever its rate; `recovery`: the share of it that comes back in a default.
+      `Category.loan` sets both.
+    - `weight`: whether the mean that decides is that of "money" or of each "client", where rewards are money back per
+      unit lent and `observe` takes `amounts`.  `Category.returns` sets it.
 
     >>> Category("shops", Bernoulli(), threshold=0.2).price
     0.2
@@ -33,6 +54,8 @@ class Category:
     worth: float = field(default=1.0, kw_only=True)
     prior: Prior | None = field(default=None, kw_only=True)
     amount: float | None = field(default=None, kw_only=True)
+    recovery: float = field(default=0.0, kw_only=True)
+    weight: Weight | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not is_text(self.name):
@@ -41,6 +64,15 @@ class Category:
             self._check()
         except ProfitableError as error:
             raise error.about(self.name) from None
+        if self.threshold in self.family.mean_domain and _warns.get():
+            warnings.warn(self._at_the_edge(), ProfitableWarning, stacklevel=3)
+
+    def _at_the_edge(self) -> str:
+        """What a threshold at the edge of the mean domain means."""
+        low = self.threshold == self.family.mean_domain[0]
+        means = "always profitable: no mean is below it" if low else "never profitable: no mean is above it"
+        remedy = "the threshold is what a client costs in units of the rewards, see Category.offer"
+        return f"threshold of {self.name!r} = {self.threshold:g} means that {self.family} rewards are {means}; {remedy}"
 
     def _check(self) -> None:
         if not isinstance(self.family, Family):
@@ -60,11 +92,27 @@ class Category:
             if not isinstance(self.family, Bernoulli):
                 problem = f"makes {self.family} rewards a loan"
                 raise ParameterError("amount", self.amount, problem, "use Category.loan, or worth=")
+        if type(self.recovery) is not float or self.recovery != 0.0:
+            object.__setattr__(self, "recovery", _recovery(self.recovery))
+            if self.recovery > 0.0 and self.amount is None:
+                raise ParameterError(
+                    "recovery", self.recovery, "belongs to a loan, and this is none", "use Category.loan"
+                )
+        if self.weight is not None:
+            self._check_weight()
         if self.prior is not None:
             if not isinstance(self.prior, Prior):
                 remedy = "give for example Prior.like(clients=200, mean=0.91)"
                 raise ParameterError("prior", self.prior, "is not a prior", remedy)
             self.prior.imaginary_clients(self.family)
+
+    def _check_weight(self) -> None:
+        if self.weight not in get_args(Weight):
+            raise ParameterError("weight", self.weight, "is no weight", 'give "money" or "client"')
+        view = self.family.view()
+        if view.support.whole or not view.statistic.is_reward:
+            remedy = "choose Bounded(low=, high=), or another family of amounts that are added up as they are"
+            raise ParameterError("family", str(self.family), "is not for money back per unit lent", remedy)
 
     def _check_bound(self, bound: float) -> None:
         natural = self.family.bounds
@@ -80,38 +128,113 @@ class Category:
             )
 
     @classmethod
-    def loan(cls, name: str, *, amount: float, rate: float, prior: Prior | None = None) -> Self:
-        """A loan of `amount` that comes back as (1 + rate) * amount or not at all (section 1.3); rate 0.12 is 12 %.
+    def offer(cls, name: str, *, cost: float, revenue: float, prior: Prior | None = None) -> Self:
+        """An offer that costs `cost` for each client and brings `revenue` if the client takes it: a call, a mailing.
 
-        The reward is 1 if the loan is repaid and 0 if not.  The threshold is 1 / (1 + rate), eq. (1), and a reward of 1
-        is worth (1 + rate) * amount.
+        The reward is 1 if the client takes the offer and 0 if not.  The threshold is cost / revenue.
+
+        >>> calls = Category.offer("students", cost=1, revenue=10)
+        >>> calls.threshold, calls.worth, calls.price
+        (0.1, 10.0, 1.0)
+        """
+        try:
+            cost, revenue = check.positive("cost", cost), check.positive("revenue", revenue)
+            if revenue <= cost:
+                problem = f"is not above the cost {cost:g}, so that the offer can never pay"
+                raise ParameterError("revenue", revenue, problem, "give what a client who takes the offer brings")
+        except ProfitableError as error:
+            raise error.about(name) from None
+        return cls(name, Bernoulli(), threshold=cost / revenue, worth=revenue, prior=prior)
+
+    @classmethod
+    def loan(cls, name: str, *, amount: float, rate: float, recovery: float = 0.0, prior: Prior | None = None) -> Self:
+        """A loan of `amount` that comes back as (1 + rate) * amount or defaults (section 1.3); rate 0.12 is 12 %.
+
+        A default returns the share `recovery` of the amount.  The reward is 1 if the loan is repaid and 0 if not.  The
+        threshold is (1 - recovery) / (1 + rate - recovery); without recovery it is 1 / (1 + rate), eq. (1).
 
         >>> loan = Category.loan("car loans", amount=1_000, rate=0.12)
         >>> round(loan.threshold, 4), round(loan.worth), loan.price
         (0.8929, 1120, 1000.0)
+        >>> round(Category.loan("car loans", amount=1_000, rate=0.12, recovery=0.4).threshold, 4)
+        0.8333
         """
         try:
             amount = check.positive("amount", amount)
             growth = 1.0 + check.not_negative("rate", rate, "give a fraction: 0.12 for 12 %")
             if growth > LARGEST_GROWTH:
                 raise ParameterError("rate", rate, "looks like percent", "give a fraction: 0.12 for 12 %")
+            share = _recovery(recovery)
         except ProfitableError as error:
             raise error.about(name) from None
-        return cls(name, Bernoulli(), threshold=1.0 / growth, worth=amount * growth, prior=prior, amount=amount)
+        threshold, worth = (1.0 - share) / (growth - share), amount * (growth - share)
+        return cls(name, Bernoulli(), threshold=threshold, worth=worth, prior=prior, amount=amount, recovery=share)
+
+    @classmethod
+    def returns(
+        cls,
+        name: str,
+        *,
+        required: float = 0.0,
+        high: float | None = None,
+        family: Family | None = None,
+        weight: Weight = "money",
+        prior: Prior | None = None,
+    ) -> Self:
+        """Money back per unit lent: a reward of 1.08 means that 1.08 came back for each 1 lent, whatever the amount.
+
+        - `required`: what must be earned on each unit; 0.05 is 5 %, and the threshold is 1.05.
+        - `high`: the most that can come back per unit, 2 unless given.
+        - `family`: `Bounded(low=0, high=high)` unless given; for another one, `high` is the category's bound.
+        - `weight`: the mean that decides is that of money, sum(amount * reward) / sum(amount).  With "client", every
+          client counts the same, and the amounts affect the profit only.
+
+        The profit is sum(amount * (reward - 1)): what is required is not a cost.
+
+        >>> cards = Category.returns("credit cards", required=0.05, high=2.0)
+        >>> cards.threshold, str(cards.family), cards.price
+        (1.05, 'Bounded(low=0, high=2)', 1.0)
+        """
+        try:
+            earned = check.finite("required", required, "give a fraction: 0.05 for 5 %")
+            if earned < -1.0:
+                raise ParameterError("required", required, "is a loss of more than everything", "give -1 or more")
+            most = MOST_BACK if high is None and family is None else high
+            if most is not None and 1.0 + earned > (most := check.positive("high", most)):
+                problem = f"is beyond what {most:g} back per unit can earn, so that it can never pay"
+                raise ParameterError("required", required, problem, "give a fraction, 0.05 for 5 %, or a larger high")
+        except ProfitableError as error:
+            raise error.about(name) from None
+        if family is None:
+            family, most = Bounded(low=0.0, high=most or MOST_BACK), None
+        return cls(name, family, threshold=1.0 + earned, bound=most, prior=prior, weight=weight)
 
     @property
     def price(self) -> float:
         """What accepting one client costs, in money."""
-        return self.threshold * self.worth if self.amount is None else self.amount
+        if self.amount is not None:
+            return self.amount
+        return self.threshold * self.worth if self.weight is None else self.worth
+
+    @property
+    def recovered(self) -> float:
+        """What one client brings in money even with a reward of 0: what comes back of a loan in default."""
+        return 0.0 if self.amount is None else self.recovery * self.amount
+
+    @property
+    def by_money(self) -> bool:
+        """Whether the mean that decides is that of money, so that a client weighs as much as its amount."""
+        return self.weight == "money"
 
     def with_threshold(self, threshold: float) -> Self:
-        """The same category with another threshold.  A loan keeps its amount and changes its rate."""
+        """The same category with another threshold.  A loan keeps its amount and recovery, and changes its rate."""
         if self.amount is None:
             return replace(self, threshold=threshold)
         plain = self.family.check_mean("threshold", threshold)
         if plain == 0.0:
-            raise ParameterError("threshold", threshold, "is not possible for a loan", "give 1 / (1 + rate)", self.name)
-        return replace(self, threshold=plain, worth=self.amount / plain)
+            remedy = "give (1 - recovery) / (1 + rate - recovery)" if self.recovery else "give 1 / (1 + rate)"
+            raise ParameterError("threshold", threshold, "is not possible for a loan", remedy, self.name)
+        return replace(self, threshold=plain, worth=self.amount * (1.0 - self.recovery) / plain)
 
     def bounds(self) -> tuple[float, float] | None:
         """The interval that policies for bounded rewards see, if there is one."""
@@ -120,6 +243,15 @@ class Category:
         if self.bound is None:
             return None
         return (0.0 if self.family.support.low >= 0.0 else -self.bound), self.bound
+
+
+def _recovery(value: object) -> float:
+    """The share of a loan that a default returns, as a float."""
+    plain = check.number(value)
+    if not check.fits(plain, 0.0, 1.0) or plain == 1.0:
+        problem = "is not the share of a loan that a default returns"
+        raise ParameterError("recovery", value, problem, "give a number from 0 to below 1: 0.4 for 40 %")
+    return float(plain)
 
 
 def is_text(name: str) -> bool:

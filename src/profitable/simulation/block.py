@@ -121,15 +121,15 @@ def _profit(
     if not knows_revenue(problem, truth):
         return np.full(len(runs), np.nan)
     if truth.amount_sd == 0.0:
-        return runs["revenue"] * category.worth - runs["arrived"] * category.price
+        return runs["revenue"] * category.worth - runs["arrived"] * (category.price - category.recovered)
     # Amounts do not influence decisions.  So they are drawn at the end: a sum for repaid loans and one for lost loans.
     rng = stream(settings.seed, "amounts", stream_name(settings.policies[which]), category.name, block)
     law = Law(GAMMA, size=(category.price / truth.amount_sd) ** 2)
-    repaid, growth = runs["total"], 1.0 / category.threshold
+    repaid, kept = runs["total"], 1.0 - category.recovery
 
     def lent(loans: float) -> float:
         return draw_total(rng, law, category.price, loans) if loans > 0.0 else 0.0
 
     back = np.array([lent(number) for number in repaid])
     lost = np.array([lent(number) for number in runs["arrived"] - repaid])
-    return (growth - 1.0) * back - lost
+    return kept * ((1.0 / category.threshold - 1.0) * back - lost)

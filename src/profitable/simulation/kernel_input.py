@@ -16,7 +16,7 @@ from profitable.kernels.rewards import Truth as CodedTruth
 from profitable.kernels.run_record import Problem, Tables
 from profitable.kernels.statistic import Cut
 from profitable.kernels.worst_case import WITH_CEILING
-from profitable.model.category import Category
+from profitable.model.category import Category, said_before
 from profitable.model.family import Family
 from profitable.model.view import View
 from profitable.policy.policy import Bayesian, Policy
@@ -46,7 +46,8 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
     """The input for a policy of this package; `every_reward`: draw rewards one by one even where a sum is enough."""
     category = truth.category
     if not isinstance(policy, Bayesian):  # only Bayesian policies use the prior in a scenario
-        category = replace(category, prior=None)
+        with said_before():
+            category = replace(category, prior=None)
     view = policy.view(category)
     rule = policy.rule.under(view.law)
     _check_own(policy, view, category)

@@ -57,6 +57,9 @@ class Truth:
         if self.sigma is not None:
             object.__setattr__(self, "sigma", check.positive("sigma", self.sigma))
         family.drawn(self.sigma)
+        if category.weight is not None:
+            remedy = "give Category(name, family, threshold=), where each client counts the same"
+            raise InputError("weight", category.weight, "belongs to amounts, and a simulation draws none", remedy)
         mean = family.check_mean("mean", self.mean)
         object.__setattr__(self, "mean", mean)
         if (family.support.open and mean == family.support.low) or not family.view().holds_mean(mean):

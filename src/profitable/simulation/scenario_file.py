@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypeGuard, TypeVar
 
 from profitable.errors import DuplicateNameError, InputError, ProfitableError
-from profitable.model.category import Category
+from profitable.model.category import Category, said_before
 from profitable.model.families import FAMILIES
 from profitable.model.prior import Prior
 from profitable.simulation.arrivals import Clients, OnePlusPoisson, UniformClients
@@ -41,7 +41,8 @@ def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth]]:
         raise InputError(f"{source}: category", entries, "is not a list of categories", remedy)
     truths: list[Truth] = []
     for place, entry in enumerate(entries, 1):
-        truth = _truth(entry, f"{source}: category {place}", source)
+        with said_before():
+            truth = _truth(entry, f"{source}: category {place}", source)
         if any(truth.category.name == other.category.name for other in truths):
             where = f"{source}: category {place}: name"
             raise DuplicateNameError(where, truth.category.name, "is given twice", "give each category its own name")
@@ -60,10 +61,11 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
         loan, inside = entry["loan"], f"{where}: loan"
         if not _is_table(loan):
             raise InputError(inside, loan, "is not a table", "give { amount = ..., rate = ..., repayment = ... }")
-        _known(loan, {"amount", "rate", "repayment", "amount_sd"}, inside)
+        _known(loan, {"amount", "rate", "repayment", "recovery", "amount_sd"}, inside)
         amount, rate, repayment = (_needed(loan, key, inside) for key in ("amount", "rate", "repayment"))
         prior = _prior(entry["prior"], f"{where}: prior") if "prior" in entry else None
-        category = _named(inside, lambda: Category.loan(name, amount=amount, rate=rate, prior=prior))
+        terms: dict[str, Any] = {"amount": amount, "rate": rate, "recovery": loan.get("recovery", 0.0), "prior": prior}
+        category = _named(inside, lambda: Category.loan(name, **terms))
         _named(inside, lambda: category.family.check_mean("repayment", repayment))
         spread = loan.get("amount_sd", 0.0)
         return _named(inside, lambda: Truth(category, mean=repayment, clients=clients, amount_sd=spread))
@@ -152,7 +154,8 @@ def write(name: str, truths: Sequence[Truth]) -> str:
         table: dict[str, Any] = {"name": category.name}
         if category.amount is not None:
             loan = {"amount": category.amount, "rate": _rate(category), "repayment": truth.mean}
-            table["loan"] = loan | ({"amount_sd": truth.amount_sd} if truth.amount_sd > 0.0 else {})
+            others = {"recovery": category.recovery, "amount_sd": truth.amount_sd}
+            table["loan"] = loan | {key: value for key, value in others.items() if value > 0.0}
         else:
             table |= {"family": category.family.name, **category.family.parameters}
             table |= {"mean": truth.mean} | ({} if truth.sigma is None else {"sigma": truth.sigma})
@@ -170,12 +173,15 @@ def write(name: str, truths: Sequence[Truth]) -> str:
 
 def _rate(category: Category) -> float:
     """The loan's rate: the shortest decimal that gives the very same category, if there is one."""
-    exact = 1.0 / category.threshold - 1.0
-    amount = category.amount or 0.0
+    share, amount = category.recovery, category.amount or 0.0
+    exact = (1.0 - share) / category.threshold - (1.0 - share)
     for digits in range(1, 17):
         rate = round(exact, digits)
-        if rate >= 0.0 and Category.loan(category.name, amount=amount, rate=rate).threshold == category.threshold:
-            return rate
+        if rate >= 0.0:
+            with said_before():
+                same = Category.loan(category.name, amount=amount, rate=rate, recovery=share)
+            if same.threshold == category.threshold:
+                return rate
     return exact
 
 
