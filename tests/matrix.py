@@ -10,6 +10,7 @@ from scipy import stats
 
 import profitable as pb
 from profitable.common.types import FloatArray
+from profitable.model.category import said_before
 from profitable.model.posterior import Posterior
 from tests import formulas
 
@@ -36,7 +37,8 @@ class FamilyRow:
 
     def category(self, threshold: float | None = None, **options: object) -> pb.Category:
         tau = self.threshold if threshold is None else threshold
-        return pb.Category("it", self.family, threshold=tau, bound=self.bound, **options)  # type: ignore[arg-type]
+        with said_before():  # a threshold at an edge is chosen here on purpose
+            return pb.Category("it", self.family, threshold=tau, bound=self.bound, **options)  # type: ignore[arg-type]
 
     def rewards(self, size: int, seed: int = 0, mean: float | None = None) -> FloatArray:
         return self.drawn.draw(np.random.default_rng(seed), mean=self.mean if mean is None else mean, size=size)

@@ -98,6 +98,7 @@ def test_the_index_is_where_the_evidence_meets_the_patience(row: FamilyRow, poli
             assert (evidence <= verdict.patience) is expected, (verdict, evidence)
 
 
+@pytest.mark.filterwarnings("ignore:threshold:profitable.errors.ProfitableWarning")  # it ends at an edge
 @every_family
 @every_policy
 def test_evidence_grows_with_the_threshold(row: FamilyRow, policy: pb.Policy) -> None:

@@ -104,6 +104,7 @@ class History:
             self.agent.decide()
 
 
+@pytest.mark.filterwarnings("ignore:threshold:profitable.errors.ProfitableWarning")  # some are at an edge
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_what_is_saved_can_be_loaded(tmp_path: Path, row: FamilyRow, policy: str) -> None:

@@ -10,6 +10,7 @@ import profitable as pb
 from profitable.kernels.rounds import run_rounds
 from profitable.kernels.run_record import RUN, Signal
 from profitable.kernels.skip_ahead import run_events
+from profitable.model.category import said_before
 from profitable.simulation.arrivals import Clients
 from profitable.simulation.kernel_input import make_input
 from profitable.simulation.settings import Settings, prepare
@@ -49,7 +50,8 @@ def single(
     **options: Any,
 ) -> pb.Truth:
     name = options.pop("name", "it")
-    category = pb.Category(name, family, threshold=threshold, bound=bound, **options)
+    with said_before():
+        category = pb.Category(name, family, threshold=threshold, bound=bound, **options)
     return pb.Truth(category, mean=mean, clients=Clients.of(clients), sigma=sigma)
 
 

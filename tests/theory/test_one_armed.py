@@ -14,6 +14,7 @@ from scipy import integrate, stats
 
 import profitable as pb
 from profitable.errors import InputError
+from profitable.model.category import said_before
 from profitable.theory import states
 from profitable.theory.one_armed import OneArmed, one_armed
 
@@ -25,7 +26,8 @@ FAMILIES = [pb.Bernoulli(), pb.Poisson(), pb.Exponential(), pb.Gaussian(sigma=1.
 def category(family: pb.Family, threshold: float = 0.4, prior: pb.Prior | None = None) -> pb.Category:
     if prior is None and not isinstance(family, pb.Bernoulli):
         prior, threshold = ONE_CLIENT, 5.0 * threshold
-    return pb.Category("students", family, threshold=threshold, prior=prior)
+    with said_before():
+        return pb.Category("students", family, threshold=threshold, prior=prior)
 
 
 # ------------------------------------------------------------------------------------------------ brute force
