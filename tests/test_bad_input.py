@@ -359,6 +359,18 @@ def calls(result: pb.Result) -> dict[str, tuple[Callable[..., object], tuple[obj
         "Normal.divergence": (pb.Normal().divergence, (0.4, 0.5), {"sigma": 1.0}),
         "Normal.posterior": (pb.Normal().posterior, (), {"clients": 5, "total": 5.0, "squares": 7.0}),
         "Normal.drawn": (pb.Normal().drawn, (1.0,), {}),
+        "Category": (
+            pb.Category,
+            ("a", pb.Bernoulli()),
+            {"threshold": 0.5, "worth": 2, "recovery": 0.0, "weight": None},
+        ),
+        "Category.offer": (pb.Category.offer, ("a",), {"cost": 1, "revenue": 10, "prior": None}),
+        "Category.loan": (pb.Category.loan, ("a",), {"amount": 1_000, "rate": 0.1, "recovery": 0.4, "prior": None}),
+        "Category.returns": (
+            pb.Category.returns,
+            ("a",),
+            {"required": 0.05, "high": 2.0, "family": None, "weight": "money", "prior": None},
+        ),
         "OnePlusPoisson": (pb.OnePlusPoisson, (), {"rate": 1}),
         "UniformClients": (pb.UniformClients, (), {"low": 1, "high": 2}),
         "simulate": (pb.simulate, (WORLD, ["ts"]), simulation | {"out": None}),

@@ -3,9 +3,8 @@
 import copy
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from profitable.agent.explanation import Standing, explanation
 from profitable.agent.ledger import Ledger
 from profitable.agent.limit import read_limit
 from profitable.agent.observation import Batch, Rewards
+from profitable.agent.one_at_a_time import alone
 from profitable.agent.transfer import transfer
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
@@ -30,19 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NO_DRAWS: FloatArray = np.empty(0)
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
-
-
-def alone(method: Callable[Concatenate["Agent", Given], Answer]) -> Callable[Concatenate["Agent", Given], Answer]:
-    """Let one thread at a time into the methods of an agent."""
-
-    @wraps(method)
-    def guarded(self: "Agent", *args: Given.args, **options: Given.kwargs) -> Answer:
-        with self._lock:
-            return method(self, *args, **options)
-
-    return guarded
 
 
 class Agent:
@@ -254,23 +241,28 @@ class Agent:
         total: float | None = None,
         squares: float | None = None,
         costs: Rewards | None = None,
+        amounts: Rewards | None = None,
     ) -> None:
         """Add outcomes of one category, or of many at once: a mapping from names to rewards or batches.
 
         Give the rewards, or their `count` and `total`, and `squares` (the sum of the squared rewards) where the policy
         looks at the spread.  Give `costs` if the clients did not cost the category's price:
         a list with one cost for each client or, except for loans, one number: what they cost together.
+        `amounts` are what was lent to each client, for categories of `Category.returns`; 1 unless given.
         If anything is wrong, an error is raised and nothing is added.
         """
         with self._lock:
             ledger = self._ledger
-            plain = count is None and total is None and squares is None and costs is None
+            plain = count is None and total is None and squares is None and costs is None and amounts is None
             if isinstance(category, str):
                 k = ledger.categories.position(category)
                 if plain and rewards is not None and ledger.values is None and ledger.window is None:
                     ledger.absorb(k, rewards)
                 else:
-                    ledger.observe(k, Batch(rewards=rewards, count=count, total=total, squares=squares, costs=costs))
+                    ledger.observe(
+                        k,
+                        Batch(rewards=rewards, count=count, total=total, squares=squares, costs=costs, amounts=amounts),
+                    )
                 return
             if rewards is not None or not plain:
                 raise ParameterError(
@@ -300,6 +292,8 @@ class Agent:
         now: Rewards | None = None,
         was_costs: Rewards | None = None,
         now_costs: Rewards | None = None,
+        was_amounts: Rewards | None = None,
+        now_amounts: Rewards | None = None,
         counted_in: int | None = None,
     ) -> None:
         """Replace outcomes that were reported wrongly; without `now` they are taken back.
@@ -307,7 +301,8 @@ class Agent:
         If the policy forgets, say since when they count: `counted_in` is `agent.round` at the time they were reported.
 
         Without costs, the money is corrected by averages over the category's clients: what one of them cost and, for
-        loans, what a repaid one brought.  Nothing can be taken back that was not booked.
+        loans, what a repaid one brought.  Outcomes with amounts need `was_amounts`; `now_amounts` are the same unless
+        given.  Nothing can be taken back that was not booked.
 
         >>> import profitable as pb
         >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
@@ -317,10 +312,11 @@ class Agent:
         0.3333333333333333
         """
         k = self._ledger.categories.position(name)
-        if now is None and now_costs is not None:
-            raise ParameterError("now_costs", now_costs, "is given without now", "give now=, too", name)
-        replacement = None if now is None else Batch(rewards=now, costs=now_costs)
-        self._ledger.correct(k, Batch(rewards=was, costs=was_costs), replacement, counted_in)
+        for field, value in (("now_costs", now_costs), ("now_amounts", now_amounts)):
+            if now is None and value is not None:
+                raise ParameterError(field, value, "is given without now", "give now=, too", name)
+        replacement = None if now is None else Batch(rewards=now, costs=now_costs, amounts=now_amounts)
+        self._ledger.correct(k, Batch(rewards=was, costs=was_costs, amounts=was_amounts), replacement, counted_in)
 
     # ------------------------------------------------------------------------------------------ changing
 

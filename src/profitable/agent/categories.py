@@ -6,6 +6,7 @@ share the list with the agent that made it.  To remove a category or to change t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import DuplicateNameError, ParameterError, UnknownCategoryError
 from profitable.kernels.evidence import Rule
 from profitable.kernels.view import row
-from profitable.model.category import Category
+from profitable.model.category import Category, Weight, said_before
 from profitable.model.families import Family
 from profitable.model.prior import Prior
 from profitable.model.view import View
@@ -27,6 +28,7 @@ class Kind(NamedTuple):
     family: Family
     bound: float | None
     prior: Prior | None
+    weight: Weight | None
 
 
 class Terms(NamedTuple):
@@ -36,19 +38,23 @@ class Terms(NamedTuple):
     threshold: float
     worth: float
     amount: float | None
+    recovery: float
 
     def named(self, name: str) -> Category:
         """The category with these terms."""
-        family, bound, prior = self.kind
-        return Category(
-            name,
-            family,
-            threshold=self.threshold,
-            bound=bound,
-            worth=self.worth,
-            prior=prior,
-            amount=self.amount,
-        )
+        family, bound, prior, weight = self.kind
+        with said_before():
+            return Category(
+                name,
+                family,
+                threshold=self.threshold,
+                bound=bound,
+                worth=self.worth,
+                prior=prior,
+                amount=self.amount,
+                recovery=self.recovery,
+                weight=weight,
+            )
 
 
 class Categories:
@@ -112,7 +118,7 @@ class Categories:
 
     def _kind_number(self, kind: Kind, example: Category) -> int:
         if kind not in self.kinds:
-            view = self.policy.view(example)
+            view = replace(self.policy.view(example), by_money=example.by_money)
             self.kinds[kind] = len(self.views)
             self.views.append(view)
             coded = view.coded(self.policy.rule)
@@ -151,6 +157,10 @@ class Categories:
     def amounts(self) -> list[float | None]:
         """What one loan costs, for each category that is a loan."""
         return [entry.amount for entry in self._entries]
+
+    def recoveries(self) -> list[float]:
+        """The share of each loan that comes back in a default; 0 for what is no loan."""
+        return [entry.recovery for entry in self._entries]
 
     def view_of(self, position: int) -> View:
         """The view of the category at a position."""
@@ -220,7 +230,7 @@ class Categories:
 
 
 def _kind_of(category: Category) -> Kind:
-    return Kind(category.family, category.bound, category.prior)
+    return Kind(category.family, category.bound, category.prior, category.weight)
 
 
 def _some(names: list[str]) -> str:

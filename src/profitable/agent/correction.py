@@ -1,12 +1,16 @@
 """Corrections: whether outcomes can be taken back, and what the sums are afterwards."""
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from profitable.agent.distinct_rewards import DistinctRewards
 from profitable.agent.observation import Batch, Entry
 from profitable.common.types import FloatArray
-from profitable.errors import CorrectionError
-from profitable.kernels.agent_table import Row, Sums
+from profitable.errors import CorrectionError, ParameterError
+from profitable.kernels.agent_table import Row
+from profitable.kernels.batch import Sums
 from profitable.model.category import Category
 from profitable.model.view import View
 
@@ -15,17 +19,46 @@ DUST = 1e-15  # the share of an earlier sum below which the rest is rounding
 
 
 def at_average(category: Category, numbers: list[float], entry: Entry) -> Entry:
-    """The entry at the average terms of the category's clients; a loan's rate may have changed since."""
+    """The entry at the average terms of the category's clients; a loan's rate may have changed since.
+
+    Of each loan the recovered share comes back in any case.  The rest of the revenue comes from repaid loans.
+    """
+    if category.weight is not None:
+        return entry  # without amounts they are 1, and nothing is left to average
     sums = entry.sums._replace(cost=entry.sums.clients * numbers[Row.COST] / numbers[Row.KNOWN])
     if category.amount is None or not numbers[Row.TOTAL] or numbers[Row.CLIENTS] != numbers[Row.KNOWN]:
         return entry._replace(sums=sums)  # of outcomes that are partly forgotten, nobody knows how many were repaid
-    return entry._replace(sums=sums._replace(revenue=sums.total * numbers[Row.REVENUE] / numbers[Row.TOTAL]))
+    share = category.recovery
+    revenue = sums.total * (numbers[Row.REVENUE] - share * numbers[Row.COST]) / numbers[Row.TOTAL] + share * sums.cost
+    return entry._replace(sums=sums._replace(revenue=revenue))
 
 
 def at_weight(entry: Entry, weight: float) -> Entry:
     """The entry with sums that count for `weight`."""
     sums = Sums(*(weight * each for each in entry.sums))
     return Entry(sums, None if entry.values is None else entry.values.aged(weight))
+
+
+def in_clients(entry: Entry, share: float) -> Entry:
+    """An entry of amounts as the clients that it counts as, if each unit of money counts as `share` of one."""
+    return at_weight(entry._replace(sums=entry.sums._replace(clients=entry.sums.lent)), share)
+
+
+def check_amounts(category: Category, numbers: list[float], was: Batch, now: Batch | None) -> Batch | None:
+    """What is booked in place of `was`, with its amounts; ParameterError where they are needed and missing."""
+    if category.weight is None or numbers[Row.COST] == numbers[Row.KNOWN] * category.price:
+        needed = was.amounts is not None
+    else:
+        needed = True
+    if needed and was.amounts is None:
+        problem, remedy = "is missing, and its clients were lent other amounts than 1", "give the amounts of these, too"
+        raise ParameterError("was_amounts", None, problem, remedy, category.name)
+    if now is None or not needed or now.amounts is not None:
+        return now
+    if np.size(now.rewards) != np.size(was.amounts):  # type: ignore[arg-type]
+        problem, remedy = "is missing, and other clients than before are given", "give the amounts of these, too"
+        raise ParameterError("now_amounts", None, problem, remedy, category.name)
+    return replace(now, amounts=was.amounts)
 
 
 def check_seen(
@@ -37,6 +70,9 @@ def check_seen(
     was: Batch,
 ) -> None:
     """CorrectionError for outcomes that cannot have been observed, as far as the sums show."""
+    if view.by_money:
+        share = numbers[Row.CLIENTS] / numbers[Row.LENT] if numbers[Row.LENT] > 0.0 else 1.0
+        old, kept = in_clients(old, share), None if kept is None else kept.aged(share)
     taken = old.sums
     clients, total = numbers[Row.CLIENTS] - taken.clients, numbers[Row.TOTAL] - (taken.total + taken.total_lost)
     if kept is not None and old.values is not None:
@@ -88,8 +124,10 @@ def settle(column: FloatArray, category: Category, view: View, before: list[floa
     if not low <= column[Row.TOTAL] <= high:
         column[Row.TOTAL] = min(max(column[Row.TOTAL], low), high)
         column[Row.CARRY] = 0.0
+        if view.by_money:
+            column[Row.BACK], column[Row.BACK_CARRY] = column[Row.TOTAL] * (column[Row.LENT] / column[Row.CLIENTS]), 0.0
     if column[Row.SQUARES] < 0.0:
         column[Row.SQUARES] = column[Row.SQUARES_CARRY] = 0.0
-    plain = before[Row.CLIENTS] == before[Row.KNOWN]
+    plain = before[Row.CLIENTS] == before[Row.KNOWN] and category.weight is None
     if plain and category.amount is None and view.statistic.is_reward:  # the total has more digits than the money
         column[Row.REVENUE] = column[Row.TOTAL] * category.worth

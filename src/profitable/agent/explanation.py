@@ -10,6 +10,8 @@ from profitable.kernels.unknown_variance import are_equal, least_clients, says_n
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
 
+MEANS = {"money": "the money, so that large amounts count for more", "client": "the clients, whatever their amounts"}
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -54,12 +56,16 @@ def explanation(
     """
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {number(category.threshold)}."]
     if category.amount is not None:
-        worth, price = money(category.worth), money(category.price)
-        lines.append(f"A loan of {price} comes back as {worth} or not at all; the mean is the share that is repaid.")
+        worth, price = money(category.worth + category.recovered), money(category.price)
+        lost = f"a default returns {number(100.0 * category.recovery)} %" if category.recovery else ""
+        back = f"as {worth}; {lost}" if lost else f"as {worth} or not at all"
+        lines.append(f"A loan of {price} comes back {back}; the mean is the share that is repaid.")
+    if category.weight is not None:
+        lines.append(f"A reward is money back per unit lent; the mean is that of {MEANS[category.weight]}.")
     if (prior := policy.prior_of(category)) is not None:
         lines.append(f"Believed before: {prior}.")
     if standing.clients:
-        lines.append(_seen(policy, standing))
+        lines.append(_seen(category, policy, standing))
         if spread is not None and standing.mean is not None:
             lines.append(_spread(category, policy, spread))
     else:
@@ -81,8 +87,11 @@ def explanation(
     return "\n".join(lines)
 
 
-def _seen(policy: Policy, standing: Standing) -> str:
+def _seen(category: Category, policy: Policy, standing: Standing) -> str:
     clients = number(standing.clients)
+    if not policy.forgets and category.by_money and standing.counted != standing.clients:
+        clients, counted, mean = map(number, (standing.clients, standing.counted, standing.mean))
+        return f"Seen: {clients} clients, who count as {counted} because amounts differ, with mean {mean}."
     if not policy.forgets:
         return f"Seen: {clients} clients with mean {number(standing.mean)}."
     if policy.window is not None:

@@ -7,6 +7,7 @@ nothing else is seen of it, the evidence is 6 * 0.97^j after j more rounds.  Tha
 import numpy as np
 
 from profitable.agent.categories import Categories
+from profitable.agent.correction import in_clients
 from profitable.agent.distinct_rewards import EMPTY
 from profitable.agent.observation import Entry
 from profitable.agent.window import NO_ENTRY, Window, joined
@@ -74,12 +75,21 @@ def _seen_out(round: int, categories: Categories, column: FloatArray, k: int, wi
 
 def _first(terms: Patience, nats: float, start: int, until: int, left: Entry, view: View, per_round: float) -> int:
     """The first round that accepts this evidence after at least `start` and fewer than `until` rounds; 0 if none."""
-    time = first_time(terms, nats, start, left.sums.clients + view.prior_clients, per_round) if start < until else 0
+    clients = (by_itself(left) if view.by_money else left).sums.clients + view.prior_clients
+    time = first_time(terms, nats, start, clients, per_round) if start < until else 0
     return time + 1 if 0 < time < until else 0
+
+
+def by_itself(entry: Entry) -> Entry:
+    """An entry of amounts as the clients that it counts as, if there is nothing else."""
+    sums = entry.sums
+    return in_clients(entry, sums.lent / sums.lent_squares) if sums.lent_squares > 0.0 else NO_ENTRY
 
 
 def _nats(policy: Policy, view: View, entry: Entry, target: float) -> float:
     """The evidence of what is left in a window."""
+    if view.by_money:
+        entry = by_itself(entry)
     rule, sums, kept = policy.rule.under(view.law), entry.sums, entry.values or EMPTY
     spread = weighted_deviations(sums.clients, sums.total, sums.total_lost, sums.squares, sums.squares_lost)
     total = sums.total + sums.total_lost + view.prior_total

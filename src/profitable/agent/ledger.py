@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.categories import Categories
-from profitable.agent.correction import at_average, at_weight, check_booked, check_seen, settle
+from profitable.agent.correction import at_average, at_weight, check_amounts, check_booked, check_seen, settle
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
 from profitable.agent.observation import Batch, Entry, Rewards, plain_rewards, read, reward_array, reward_error
 from profitable.agent.window import Window
@@ -89,7 +89,7 @@ class Ledger:
         if policy.forget < 1.0:
             agent_table.age(self._table, categories.which(), categories.view_table(), policy.forget)
             if self.values is not None:
-                self.values = [kept.aged(policy.forget) for kept in self.values]
+                self.values = [kept.aged(policy.forget, self.unit(k)) for k, kept in enumerate(self.values)]
         if self.window is not None:
             for k, entry in self.window.advance().items():
                 self._add(k, entry, 0.0, -1.0)
@@ -200,8 +200,15 @@ class Ledger:
     def _add(self, k: int, entry: Entry, books: float, counts: float) -> None:
         agent_table.add(self._table, k, self.categories.view_row_of(k), books, counts, np.array(entry.sums))
         if self.values is not None and entry.values is not None:
-            self.values[k] = self.values[k].plus(entry.values, counts)
+            by_money = self.categories.view_of(k).by_money
+            kept = self.values[k].plus(entry.values, counts, by_money)
+            self.values[k] = kept if self._table[Row.CLIENTS, k] > 0.0 else EMPTY
             self._renew_from_values(k)
+
+    def unit(self, k: int) -> float:
+        """What counts as one client: 1, or an amount of money where clients weigh as much as their amounts."""
+        clients = self._table[Row.CLIENTS, k]
+        return float(self._table[Row.LENT, k] / clients) if self.categories.view_of(k).by_money and clients else 1.0
 
     def expect(self, told: Mapping[str, object]) -> None:
         """Book clients who were accepted and whose outcome is still to come."""
@@ -219,9 +226,10 @@ class Ledger:
 
     def correct(self, k: int, was: Batch, now: Batch | None, counted_in: int | None) -> None:
         """Take a batch back and, if `now` is given, book that one in its place, as if counted in the same round."""
+        category, view, before = self.categories[k], self.categories.view_of(k), self.column(k)
+        now = check_amounts(category, before, was, now)
         old = self._read(k, was)
         new = None if now is None else self._read(k, now)
-        category, view, before = self.categories[k], self.categories.view_of(k), self.column(k)
         weight = self._weight(k, old, counted_in, was)
         if weight > 0.0:
             kept = None if self.values is None else self.values[k]
@@ -303,6 +311,7 @@ class Ledger:
         table[Row.THRESHOLD, positions] = [category.threshold for category in categories]
         table[Row.WORTH, positions] = [category.worth for category in categories]
         table[Row.PRICE, positions] = [category.price for category in categories]
+        table[Row.RECOVERED, positions] = [category.recovered for category in categories]
         self.renew(positions)
 
     def renew(self, positions: IntArray) -> None:

@@ -23,7 +23,7 @@ from profitable.errors import (
     RewardError,
     SumNotEnoughError,
 )
-from profitable.kernels.agent_table import Sums, digest_row
+from profitable.kernels.batch import Sums, digest_amounts, digest_row
 from profitable.kernels.evidence import Rule
 from profitable.kernels.exact import exact_product
 from profitable.kernels.statistic import Cut
@@ -45,6 +45,8 @@ class Batch:
     `Normal` rewards, and with UCB-V-4P.
     `costs` are what accepting these clients really cost: a list with one cost for each client or, except for loans, one
     number that is their total.  Without them, each client costs the category's price.
+
+    `amounts` are what was lent to each client, for categories of `Category.returns`; without them, it is 1.
     """
 
     rewards: Rewards | None = None
@@ -52,6 +54,7 @@ class Batch:
     total: float | None = None
     squares: float | None = None
     costs: Rewards | None = None
+    amounts: Rewards | None = None
 
 
 class Entry(NamedTuple):
@@ -63,6 +66,7 @@ class Entry(NamedTuple):
 
 def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Rule) -> Entry:
     """Check a batch and add it up; raises an error if anything is wrong with it."""
+    _check_amounts(batch, category)
     if batch.rewards is None:
         return _read_sum(batch, category, view, rule)
     for field in ("count", "total", "squares"):
@@ -74,7 +78,9 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
     bad, sums = digest_row(row, rewards)
     if bad >= 0:
         raise reward_error(name, rewards[bad].item(), view.support)
-    revenue = sums.revenue * category.worth
+    if batch.amounts is not None:
+        return _weighted(rewards, _amounts(batch.amounts, name, rewards.size), sums, category, view, row, rule)
+    revenue = sums.revenue * category.worth + rewards.size * category.recovered
     if batch.costs is None:
         cost = rewards.size * category.price
     else:
@@ -83,10 +89,59 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
         if category.amount is not None:
             if costs.size != rewards.size:
                 raise _unpaired(category, batch.costs)
-            # What comes back is (1 + rate) times the amount of that very loan.
-            revenue = float(rewards @ costs) * (category.worth / category.amount)
+            # What comes back is (1 + rate) times the amount of that very loan, or the recovered share of it.
+            revenue = float(rewards @ costs) * (category.worth / category.amount) + cost * category.recovery
     values = DistinctRewards.of(view.statistic.of_rewards(rewards)) if rule.needs_values else None
     return Entry(sums._replace(revenue=revenue, cost=cost), values)
+
+
+def _weighted(
+    rewards: FloatArray,
+    amounts: FloatArray,
+    plain: Sums,
+    category: Category,
+    view: View,
+    row: FloatArray,
+    rule: Rule,
+) -> Entry:
+    """The entry of rewards with amounts; `plain` are the sums in which each client counts the same."""
+    sums, weights = plain, None
+    if category.by_money:
+        sums, weights = digest_amounts(row, rewards, amounts), amounts
+    values = DistinctRewards.of(view.statistic.of_rewards(rewards), weights) if rule.needs_values else None
+    revenue, cost = float(rewards @ amounts) * category.worth, float(amounts.sum()) * category.price
+    return Entry(sums._replace(revenue=revenue, cost=cost), values)
+
+
+def _check_amounts(batch: Batch, category: Category) -> None:
+    """ParameterError for amounts or costs that do not belong to the category."""
+    if category.weight is None and batch.amounts is not None:
+        remedy = "use Category.returns for money back per unit lent, or give costs="
+        raise ParameterError("amounts", batch.amounts, "are given to a category that takes none", remedy, category.name)
+    if category.weight is not None and batch.costs is not None:
+        problem = "are given to a category whose costs are its amounts"
+        raise ParameterError("costs", batch.costs, problem, "give amounts=", category.name)
+    if batch.amounts is not None and batch.rewards is None:
+        raise SumNotEnoughError(
+            "amounts",
+            batch.amounts,
+            "cannot be matched with rewards that are only known in total",
+            "give the rewards and the amounts one by one",
+            category.name,
+        )
+
+
+def _amounts(values: Rewards, name: str, clients: int) -> FloatArray:
+    """What was lent to each of some clients, [clients]."""
+    amounts = reward_array(values, name, "amounts")
+    if amounts.size != clients:
+        problem, remedy = f"do not fit the {clients} clients", f"give {clients} amounts, one for each client"
+        raise ParameterError("amounts", values, problem, remedy, name)
+    bad = np.flatnonzero(~((amounts >= 1.0 / check.LARGEST) & (amounts <= check.LARGEST)))
+    if bad.size:
+        problem = "is not an amount that was lent"
+        raise ParameterError("amounts", amounts[bad[0]].item(), problem, "give finite amounts above 0", name)
+    return amounts
 
 
 def plain_rewards(values: Any, name: str) -> list[float]:
@@ -203,7 +258,8 @@ def _read_sum(batch: Batch, category: Category, view: View, rule: Rule) -> Entry
         cost = float(_costs(batch.costs, category, count).sum())
     values = DistinctRewards(np.array([0.0, 1.0]), np.array([count - total, total]))
     squares, lost = _squares(batch, count, total, view, name)
-    sums = Sums(count, total, 0.0, squares, lost, revenue=total * category.worth, cost=cost)
+    revenue = total * category.worth + count * category.recovered
+    sums = Sums(count, total, 0.0, squares, lost, revenue, cost, lent=count, lent_squares=count)
     return Entry(sums, values.plus(EMPTY) if rule.needs_values else None)
 
 

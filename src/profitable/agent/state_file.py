@@ -27,6 +27,7 @@ from profitable.agent.state_record import (
     AGENT_FORMAT,
     AGENT_FORMAT_VERSION,
     COUNT_ROWS,
+    MONEY_ROWS,
     ROUND_ROWS,
     SUM_ROWS,
     Columns,
@@ -36,12 +37,14 @@ from profitable.agent.state_record import (
     SampleRecord,
     StateRecord,
 )
+from profitable.agent.transfer import LENT_SUMS
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.files import as_path, is_sealed, replace_text, seal
 from profitable.common.types import IntArray
 from profitable.errors import BrokenStateError, NewerStateError, ParameterError, ProfitableError, StateFileError
-from profitable.kernels.agent_table import Row, Sums
+from profitable.kernels.agent_table import Row
+from profitable.kernels.batch import Sums
 from profitable.model.category import is_text
 from profitable.model.families import FAMILIES
 from profitable.model.family import Family
@@ -82,18 +85,20 @@ def record_of(agent: Agent) -> StateRecord:
     kinds = [list(categories.kinds)[number] for number in used]
     for kind in kinds:
         _check_registered("family", kind.family.name, type(kind.family), FAMILIES)
-    amounts = categories.amounts()
+    amounts, recoveries = categories.amounts(), categories.recoveries()
     columns: dict[str, Any] = {
         "name": categories.names,
         "kind": np.searchsorted(used, categories.which()).tolist(),
         "threshold": table[Row.THRESHOLD].tolist(),
         "worth": table[Row.WORTH].tolist() if (table[Row.WORTH] != 1.0).any() else None,
         "amount": amounts if any(amount is not None for amount in amounts) else None,
+        "recovery": recoveries if any(recoveries) else None,
         "paused": (table[Row.PAUSED] != 0.0).tolist() if table[Row.PAUSED].any() else None,
     }
     counts = {**COUNT_ROWS, **ROUND_ROWS}
     columns |= {key: table[row].astype(np.int64).tolist() for key, row in counts.items() if table[row].any()}
-    columns |= {key: table[row].tolist() for key, row in SUM_ROWS.items() if table[row].any()}
+    sums = {**SUM_ROWS, **MONEY_ROWS}
+    columns |= {key: table[row].tolist() for key, row in sums.items() if table[row].any()}
     if (table[Row.CLIENTS] != table[Row.KNOWN]).any():
         columns["counted"] = table[Row.CLIENTS].tolist()
     if ledger.values is not None:
@@ -110,7 +115,7 @@ def record_of(agent: Agent) -> StateRecord:
                 "random": {"generator": "PCG64", **agent._stream.dump()},
                 "kinds": [_kind_record(kind) for kind in kinds],
                 "columns": columns,
-                "window": None if ledger.window is None else _window_record(ledger.window),
+                "window": None if ledger.window is None else _window_record(ledger.window, kinds),
             }
         )
         _check(ledger)
@@ -138,10 +143,10 @@ def _sample_record(kept: DistinctRewards) -> dict[str, Any]:
     return {"values": kept.values.tolist(), "counts": kept.counts.tolist()}
 
 
-def _window_record(window: Window) -> dict[str, Any]:
+def _window_record(window: Window, kinds: list[Kind]) -> dict[str, Any]:
     entries = [(round, k, entry) for round, counted in window for k, entry in counted.items()]
     record: dict[str, Any] = {"round": [each[0] for each in entries], "place": [each[1] for each in entries]}
-    for field in WINDOW_SUMS:
+    for field in (*WINDOW_SUMS, *(LENT_SUMS if any(kind.weight == "money" for kind in kinds) else ())):
         record[field] = [getattr(entry.sums, field) for _, _, entry in entries]
     samples = [_sample_record(entry.values) for _, _, entry in entries if entry.values is not None]
     return {**record, "sample": samples or None}
@@ -149,7 +154,7 @@ def _window_record(window: Window) -> dict[str, Any]:
 
 def _kind_record(kind: Kind) -> dict[str, Any]:
     record = {"family": kind.family.name, "parameters": kind.family.parameters, "bound": kind.bound}
-    return {**record, "prior": _prior_record(kind.prior)}
+    return {**record, "prior": _prior_record(kind.prior), "weight": kind.weight}
 
 
 def text_of(record: StateRecord) -> str:
@@ -224,8 +229,11 @@ def restore(record: StateRecord) -> Agent:
     table[Row.WORTH] = columns.column("worth", 1.0)
     amounts = np.array(columns.column("amount", None), dtype=np.float64)
     table[Row.PRICE] = np.where(np.isnan(amounts), table[Row.THRESHOLD] * table[Row.WORTH], amounts)
+    lends = np.array([record.kinds[number].weight is not None for number in columns.kind])
+    table[Row.PRICE, lends] = table[Row.WORTH, lends]
+    table[Row.RECOVERED] = np.nan_to_num(amounts) * columns.column("recovery", 0.0)
     table[Row.PAUSED] = columns.column("paused", False)
-    for name, row in {**COUNT_ROWS, **ROUND_ROWS, **SUM_ROWS}.items():
+    for name, row in {**COUNT_ROWS, **ROUND_ROWS, **SUM_ROWS, **MONEY_ROWS}.items():
         table[row] = columns.column(name, 0)
     table[Row.CLIENTS] = table[Row.KNOWN] if columns.counted is None else columns.counted
     ledger.round = record.round
@@ -261,7 +269,8 @@ def _fill(window: Window, record: StateRecord) -> None:
     for i, round in enumerate(saved.round):
         if not record.round - window.length < round <= record.round:
             raise BrokenStateError("window", round, "is no round that is remembered", BACKUP)
-        sums = Sums(**{field: getattr(saved, field)[i] for field in WINDOW_SUMS})
+        fields = (*WINDOW_SUMS, *(LENT_SUMS if saved.lent_squares_lost is not None else ()))
+        sums = Sums(**{field: getattr(saved, field)[i] for field in fields})
         window.add(round, saved.place[i], Entry(sums, None if saved.sample is None else _sample(saved.sample[i])))
 
 
@@ -282,10 +291,10 @@ def _categories(record: StateRecord, policy: Policy) -> Categories:
         raise BrokenStateError("columns", torn or "kind", "are torn", BACKUP)
     if not all(map(str.strip, columns.name)) or not is_text("".join(columns.name)):
         raise BrokenStateError("name", "", "is not a name", BACKUP)
-    kinds = [Kind(_family(each), each.bound, _prior(each.prior)) for each in record.kinds]
+    kinds = [Kind(_family(each), each.bound, _prior(each.prior), each.weight) for each in record.kinds]
     shared = [kinds[number] for number in columns.kind]
     worths, amounts = columns.column("worth", 1.0), columns.column("amount", None)
-    terms = list(map(Terms, shared, columns.threshold, worths, amounts))
+    terms = list(map(Terms, shared, columns.threshold, worths, amounts, columns.column("recovery", 0.0)))
     categories = Categories(policy)
     numbers = np.zeros(len(kinds), dtype=np.int64)
     for number in range(len(kinds)):
@@ -298,7 +307,7 @@ def _categories(record: StateRecord, policy: Policy) -> Categories:
 def _extremes(columns: Columns, positions: IntArray) -> set[int]:
     """Those of some categories whose terms are the largest or smallest: if they are legal, all between them are."""
     found: set[int] = set()
-    for column in (columns.threshold, columns.worth, columns.amount):
+    for column in (columns.threshold, columns.worth, columns.amount, columns.recovery):
         if column is not None:
             values = np.array(column, dtype=np.float64)[positions]
             known = positions[~np.isnan(values)]
@@ -335,9 +344,14 @@ def _check(ledger: Ledger) -> None:
             k = int(np.argmax(impossible))
             problem = f"cannot be the sum over {clients[k]:g} clients"
             raise BrokenStateError("total", float(totals[k]), problem, BACKUP, categories.names[k])
+        if view.by_money:
+            lent, squares, back = (table[row, chosen] for row in (Row.LENT, Row.LENT_SQUARES, Row.BACK))
+            pairs = ((clients[chosen] * squares, lent * lent), (totals[chosen] * lent, back * clients[chosen]))
+            if not all(np.allclose(*pair, rtol=ROUNDING, atol=0.0) for pair in pairs):
+                raise BrokenStateError("lent", float(lent.sum()), "does not fit what it counts as", BACKUP)
     for k, kept in enumerate(ledger.values or ()):
         low, high = categories.view_of(k).statistic_range
-        name, values, counts = categories.names[k], kept.values, kept.counts
+        name, values, counts = categories.names[k], kept.values, kept.counts / ledger.unit(k)
         if values.size != counts.size or not abs(counts.sum() - clients[k]) <= ROUNDING * (1.0 + clients[k]):
             raise BrokenStateError("sample", values.size, "is torn", BACKUP, name)
         inside = bool(((values >= low) & (values <= high)).all() and (np.diff(values) > 0.0).all())

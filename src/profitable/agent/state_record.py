@@ -32,6 +32,14 @@ SUM_ROWS = {
     "revenue": Row.REVENUE,
     "cost": Row.COST,
 }
+MONEY_ROWS = {  # of amounts; not before format 4
+    "lent": Row.LENT,
+    "lent_carry": Row.LENT_CARRY,
+    "lent_squares": Row.LENT_SQUARES,
+    "lent_squares_carry": Row.LENT_SQUARES_CARRY,
+    "back": Row.BACK,
+    "back_carry": Row.BACK_CARRY,
+}
 
 
 class Record(BaseModel):
@@ -60,7 +68,7 @@ class SampleRecord(Record):
     """The distinct rewards that KL-Emp-UCB-4P remembers of a category."""
 
     values: list[Finite]
-    counts: list[Annotated[float, Field(gt=0.0, le=1e15)]]
+    counts: list[Annotated[float, Field(gt=0.0, allow_inf_nan=False)]]
 
 
 class RandomRecord(Record):
@@ -80,6 +88,7 @@ class KindRecord(Record):
     parameters: dict[str, Finite] = Field(default_factory=dict)
     bound: Finite | None = None
     prior: PriorRecord | None = None
+    weight: Literal["money", "client"] | None = None
 
 
 class Columns(Record):
@@ -90,6 +99,7 @@ class Columns(Record):
     threshold: list[Finite]
     worth: list[Finite] | None = None
     amount: list[Finite | None] | None = None
+    recovery: list[Finite] | None = None
     paused: list[bool] | None = None
     clients: list[Count] | None = None
     counted: list[NotNegative] | None = None  # as how many these clients count; all of them unless given
@@ -102,6 +112,12 @@ class Columns(Record):
     squares_carry: list[Finite] | None = None
     revenue: list[Finite] | None = None
     cost: list[Finite] | None = None
+    lent: list[NotNegative] | None = None
+    lent_carry: list[Finite] | None = None
+    lent_squares: list[NotNegative] | None = None
+    lent_squares_carry: list[Finite] | None = None
+    back: list[Finite] | None = None
+    back_carry: list[Finite] | None = None
     sample: list[SampleRecord] | None = None
 
     def column(self, name: str, default: Any) -> list[Any]:
@@ -120,6 +136,10 @@ class WindowRecord(Record):
     total_lost: list[Finite]
     squares: list[Finite]
     squares_lost: list[Finite]
+    lent: list[Finite] | None = None
+    lent_lost: list[Finite] | None = None
+    lent_squares: list[Finite] | None = None
+    lent_squares_lost: list[Finite] | None = None
     sample: list[SampleRecord] | None = None
 
 

@@ -15,16 +15,20 @@ from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
 from profitable.agent.ledger import Ledger
 from profitable.agent.observation import Entry
 from profitable.errors import SumNotEnoughError
-from profitable.kernels.agent_table import Row, Sums
+from profitable.kernels.agent_table import Row
+from profitable.kernels.batch import Sums
 from profitable.kernels.exact import exact_product
 from profitable.kernels.statistic import Cut, Identity
 from profitable.policy.policies import Policy
 
-TERM_ROWS = [Row.THRESHOLD, Row.WORTH, Row.PRICE]
+TERM_ROWS = [Row.THRESHOLD, Row.WORTH, Row.PRICE, Row.RECOVERED]
 BATCH_ROWS = [Row.CLIENTS, Row.TOTAL, Row.CARRY, Row.SQUARES, Row.SQUARES_CARRY]
+BACK_ROWS = [Row.CLIENTS, Row.BACK, Row.BACK_CARRY, Row.SQUARES, Row.SQUARES_CARRY]
+LENT_ROWS = [Row.LENT, Row.LENT_CARRY, Row.LENT_SQUARES, Row.LENT_SQUARES_CARRY]
+LENT_SUMS = ("lent", "lent_lost", "lent_squares", "lent_squares_lost")
 SQUARES = [Row.SQUARES, Row.SQUARES_CARRY]
 COUNTERS = [Row.CLIENTS, Row.KNOWN, Row.WAITING, Row.PAUSED, Row.ROUNDS, Row.EARLIER]
-KEPT = [*TERM_ROWS, *COUNTERS, Row.TOTAL, Row.CARRY, Row.REVENUE, Row.COST]
+KEPT = [*TERM_ROWS, *COUNTERS, Row.TOTAL, Row.CARRY, Row.REVENUE, Row.COST, *LENT_ROWS, Row.BACK, Row.BACK_CARRY]
 
 
 def transfer(old: Ledger, policy: Policy) -> Ledger:
@@ -52,7 +56,9 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
     if new.window is not None:
         new.window.now = new.round
         for k in seen:
-            sums = Sums(*new.table[BATCH_ROWS, k].tolist())
+            rows = BACK_ROWS if new.categories.view_of(k).by_money else BATCH_ROWS
+            lent = dict(zip(LENT_SUMS, new.table[LENT_ROWS, k].tolist(), strict=True))
+            sums = Sums(*new.table[rows, k].tolist(), **lent)
             new.window.add(new.round, k, Entry(sums, None if new.values is None else new.values[k]))
     return new
 

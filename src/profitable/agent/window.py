@@ -9,10 +9,12 @@ from types import MappingProxyType
 
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
 from profitable.agent.observation import Entry
-from profitable.kernels.agent_table import Sums
+from profitable.kernels.batch import Sums
+from profitable.kernels.exact import exact_sum
 
 NOTHING: Mapping[int, Entry] = MappingProxyType({})
 NO_ENTRY = Entry(Sums(), EMPTY)
+PAIRS = ("total", "squares", "lent", "lent_squares")
 
 
 class Window:
@@ -57,7 +59,12 @@ class Window:
 def joined(first: Entry, second: Entry, sign: float) -> Entry:
     """Two entries as one; with sign -1 the second is taken away."""
     sums = Sums(*(a + sign * b for a, b in zip(first.sums, second.sums, strict=True)))
+    for name in PAIRS:  # keep what the sum loses to rounding: the rest must be right when a large part leaves
+        whole, error = exact_sum(getattr(first.sums, name), sign * getattr(second.sums, name))
+        whole, lost = exact_sum(whole, error + getattr(sums, f"{name}_lost"))
+        sums = sums._replace(**{name: whole, f"{name}_lost": lost})
     values: DistinctRewards | None = None
     if first.values is not None and second.values is not None:
-        values = first.values.plus(second.values, sign)
+        by_money = any(each.sums.lent_squares != each.sums.lent for each in (first, second))
+        values = first.values.plus(second.values, sign, by_money)
     return Entry(sums, values)

@@ -9,21 +9,20 @@ the price of two clients to COST, computes EVIDENCE anew and returns -1: no rewa
 
 import math
 from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 
-from profitable.common.check import LARGEST, MOST
+from profitable.common.check import MOST
 from profitable.common.types import FloatArray, IntArray
+from profitable.kernels.batch import Sums, digest
 from profitable.kernels.compile import kernel, part
 from profitable.kernels.evidence import Seen, evidence, faded, index
 from profitable.kernels.exact import exact_product, exact_sum
 from profitable.kernels.late import Matrix, late
 from profitable.kernels.law import NORMAL, posterior_bounds
 from profitable.kernels.patience import Patience, clients_per_round, patience_at, patience_in
-from profitable.kernels.statistic import statistic_of
 from profitable.kernels.unknown_variance import student_bounds
-from profitable.kernels.view import CodedView, is_legal, view_of
+from profitable.kernels.view import CodedView, view_of
 
 
 class Row(IntEnum):
@@ -48,9 +47,16 @@ class Row(IntEnum):
     COST = 16  # in money
     WORTH = 17  # money per unit of reward
     PRICE = 18  # money that accepting one client costs, unless the caller says otherwise
-    CARRY = 19  # of TOTAL
-    SQUARES = 20  # the sum of the squared statistics, for rules that need the spread
-    SQUARES_CARRY = 21
+    RECOVERED = 19  # money that one client brings even with a reward of 0
+    CARRY = 20  # of TOTAL
+    SQUARES = 21  # the sum of the squared statistics, for rules that need the spread
+    SQUARES_CARRY = 22
+    LENT = 23  # the sum of the amounts, where clients weigh as much as they are lent; then SQUARES is weighted, too
+    LENT_CARRY = 24
+    LENT_SQUARES = 25  # the sum of the squared amounts
+    LENT_SQUARES_CARRY = 26
+    BACK = 27  # the sum of amount times statistic
+    BACK_CARRY = 28
 
 
 NONE = -1  # no reward was refused
@@ -58,46 +64,8 @@ FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(Row.TARGET)  # a decision keeps a copy of the rows before this one
 ROUNDED_WEIGHTS = 1e-12  # D/Q of equal rewards, at most, after many changes of their weight
 FORGOTTEN = 1e-9  # clients: what counts for less counts for nothing
+NO_MONEY = 1e-20  # the share of an earlier sum of amounts below which the rest is rounding
 MOMENTS = 64  # at which a rejected category is looked at, to find when it comes back
-
-
-class Sums(NamedTuple):
-    """A batch of outcomes, added up: clients, statistics and their squares with what they lost to rounding, money."""
-
-    clients: float = 0.0
-    total: float = 0.0
-    total_lost: float = 0.0
-    squares: float = 0.0
-    squares_lost: float = 0.0
-    revenue: float = 0.0
-    cost: float = 0.0
-
-
-@part
-def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
-    """The place of the first illegal reward (-1 if none), and the sums; `revenue` is the plain sum of the rewards."""
-    raw = 0.0
-    total = 0.0
-    total_lost = 0.0
-    squares = 0.0
-    squares_lost = 0.0
-    for i in range(rewards.size):
-        value = statistic_of(view.statistic, rewards[i]) if is_legal(view.support, rewards[i]) else np.inf
-        if not value <= LARGEST:
-            return i, Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        raw += rewards[i]
-        total, error = exact_sum(total, value)
-        total_lost += error
-        square, lost = exact_product(value, value)
-        squares, error = exact_sum(squares, square)
-        squares_lost += error + lost
-    return -1, Sums(float(rewards.size), total, total_lost, squares, squares_lost, raw, 0.0)
-
-
-@kernel
-def digest_row(view_row: FloatArray, rewards: FloatArray) -> tuple[int, Sums]:
-    """`digest` for callers from Python, with the view as a row."""
-    return digest(view_of(view_row), rewards)
 
 
 @part
@@ -124,12 +92,16 @@ def weighted_deviations(clients: float, total: float, carry: float, squares: flo
 def _renew(table: Matrix, k: int, view: CodedView) -> None:
     """Compute spread and evidence of category k anew; where the rule needs the values, the agent does the second."""
     if view.rule.needs_spread:
-        total, carry = table[Row.TOTAL, k], table[Row.CARRY, k]
+        number, total, carry = table[Row.CLIENTS, k], table[Row.TOTAL, k], table[Row.CARRY, k]
+        share = 1.0
+        if view.by_money:
+            number, total, carry = table[Row.LENT, k], table[Row.BACK, k], table[Row.BACK_CARRY, k]
+            share = share_of(table, k)
         squares, squares_carry = table[Row.SQUARES, k], table[Row.SQUARES_CARRY, k]
         if table[Row.CLIENTS, k] == table[Row.KNOWN, k]:
-            table[Row.SPREAD, k] = squared_deviations(table[Row.CLIENTS, k], total, carry, squares, squares_carry)
+            table[Row.SPREAD, k] = share * squared_deviations(number, total, carry, squares, squares_carry)
         else:
-            table[Row.SPREAD, k] = weighted_deviations(table[Row.CLIENTS, k], total, carry, squares, squares_carry)
+            table[Row.SPREAD, k] = share * weighted_deviations(number, total, carry, squares, squares_carry)
     table[Row.ROUGH, k] = 0.0
     if view.rule.needs_values:
         return
@@ -158,8 +130,11 @@ def _accumulate(table: FloatArray, rows: tuple[int, int], k: int, value: float, 
 @part
 def _add(table: FloatArray, k: int, view: CodedView, books: float, counts: float, batch: Sums) -> None:
     table[Row.KNOWN, k] += books * batch.clients
-    table[Row.CLIENTS, k] += counts * batch.clients
-    _accumulate(table, (Row.TOTAL, Row.CARRY), k, counts * batch.total, counts * batch.total_lost)
+    if view.by_money:
+        _add_money(table, k, counts, batch)
+    else:
+        table[Row.CLIENTS, k] += counts * batch.clients
+        _accumulate(table, (Row.TOTAL, Row.CARRY), k, counts * batch.total, counts * batch.total_lost)
     if view.rule.needs_spread:
         _accumulate(table, (Row.SQUARES, Row.SQUARES_CARRY), k, counts * batch.squares, counts * batch.squares_lost)
     if table[Row.CLIENTS, k] < FORGOTTEN:
@@ -170,19 +145,49 @@ def _add(table: FloatArray, k: int, view: CodedView, books: float, counts: float
 
 
 @part
+def _add_money(table: FloatArray, k: int, counts: float, batch: Sums) -> None:
+    """Add amounts, and let them count as N = (sum a)^2 / sum a^2 clients with the mean of money."""
+    before = table[Row.LENT, k]
+    _accumulate(table, (Row.LENT, Row.LENT_CARRY), k, counts * batch.lent, counts * batch.lent_lost)
+    squares, lost = counts * batch.lent_squares, counts * batch.lent_squares_lost
+    _accumulate(table, (Row.LENT_SQUARES, Row.LENT_SQUARES_CARRY), k, squares, lost)
+    _accumulate(table, (Row.BACK, Row.BACK_CARRY), k, counts * batch.total, counts * batch.total_lost)
+    if table[Row.KNOWN, k] <= 0.0 or table[Row.LENT, k] <= NO_MONEY * before:
+        _forget_sums(table, k)
+    count_money(table, k)
+
+
+@part
+def count_money(table: FloatArray, k: int) -> None:
+    """Set N and S of a category whose clients weigh as much as their amounts."""
+    share = share_of(table, k)
+    table[Row.CLIENTS, k] = table[Row.LENT, k] * share
+    table[Row.TOTAL, k], table[Row.CARRY, k] = table[Row.BACK, k] * share, table[Row.BACK_CARRY, k] * share
+
+
+@part
+def share_of(table: FloatArray, k: int) -> float:
+    """How many clients a unit of money counts as: sum a / sum a^2, which is 1 if all amounts are 1."""
+    squares = table[Row.LENT_SQUARES, k]
+    return table[Row.LENT, k] / squares if squares > 0.0 else 0.0
+
+
+@part
 def _forget_sums(table: FloatArray, k: int) -> None:
     table[Row.CLIENTS, k] = table[Row.TOTAL, k] = table[Row.CARRY, k] = 0.0
     table[Row.SQUARES, k] = table[Row.SQUARES_CARRY, k] = table[Row.SPREAD, k] = 0.0
+    table[Row.LENT : Row.BACK_CARRY + 1, k] = 0.0
 
 
 @kernel
 def add(table: FloatArray, k: int, view_row: FloatArray, books: float, counts: float, batch: FloatArray) -> None:
-    """Add a batch, and renew the evidence; the batch is `Sums` as an array [7].
+    """Add a batch, and renew the evidence; the batch is `Sums` as an array [11].
 
     `books` is 1 to book its clients and money, -1 to take them back and 0 to leave them.  `counts` is what each outcome
     adds to the sums that decide: 1, less if some of it is forgotten, or negative to take it away.
     """
-    sums = Sums(batch[0], batch[1], batch[2], batch[3], batch[4], batch[5], batch[6])
+    statistics, money = (batch[0], batch[1], batch[2], batch[3], batch[4]), (batch[5], batch[6])
+    sums = Sums(*statistics, *money, batch[7], batch[8], batch[9], batch[10])
     _add(table, k, view_of(view_row), books, counts, sums)
 
 
@@ -200,9 +205,11 @@ def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray)
     view = view_of(view_row)
     bad, batch = digest(view, rewards)
     if bad < 0:
-        revenue, cost = batch.revenue * table[Row.WORTH, k], batch.clients * table[Row.PRICE, k]
+        revenue = batch.revenue * table[Row.WORTH, k] + batch.clients * table[Row.RECOVERED, k]
         statistics = (batch.total, batch.total_lost, batch.squares, batch.squares_lost)
-        _add(table, k, view, 1.0, 1.0, Sums(batch.clients, *statistics, revenue, cost))
+        lent = (batch.lent, batch.lent_lost, batch.lent_squares, batch.lent_squares_lost)
+        cost = batch.clients * table[Row.PRICE, k]
+        _add(table, k, view, 1.0, 1.0, Sums(batch.clients, *statistics, revenue, cost, *lent))
         arrive(table, k, batch.clients)
     return bad
 
@@ -292,11 +299,13 @@ def age(table: FloatArray, which: IntArray, view_rows: FloatArray, forget: float
     for k in range(which.size):
         if table[Row.CLIENTS, k] == 0.0:
             continue
-        rule = view_of(view_rows[which[k]]).rule
-        clients = table[Row.CLIENTS, k]
+        view = view_of(view_rows[which[k]])
+        rule, clients = view.rule, table[Row.CLIENTS, k]
         table[Row.CLIENTS, k] = forget * clients
         table[Row.TOTAL, k] *= forget
         table[Row.CARRY, k] *= forget
+        if view.by_money:
+            table[Row.LENT : Row.BACK_CARRY + 1, k] *= forget
         if rule.needs_spread:
             table[Row.SQUARES, k] *= forget
             table[Row.SQUARES_CARRY, k] *= forget

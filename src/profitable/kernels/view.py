@@ -57,12 +57,13 @@ class CodedView(NamedTuple):
     support: Support
     prior_clients: float
     prior_total: float
+    by_money: bool = False  # whether a client weighs as much as its amount
 
 
 def row(view: CodedView) -> FloatArray:
-    """The view as one row of numbers, [21]."""
+    """The view as one row of numbers, [22]."""
     parts = (*view.rule, *view.law, *view.statistic, *view.support, view.prior_clients, view.prior_total)
-    return np.array(parts, dtype=np.float64)
+    return np.array((*parts, view.by_money), dtype=np.float64)
 
 
 @part
@@ -75,6 +76,7 @@ def view_of(row: FloatArray) -> CodedView:
         Support(row[15], row[16], row[17] != 0.0, row[18] != 0.0),
         row[19],
         row[20],
+        row[21] != 0.0,
     )
 
 

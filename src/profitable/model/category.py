@@ -64,12 +64,13 @@ class Category:
             self._check()
         except ProfitableError as error:
             raise error.about(self.name) from None
-        if self.threshold in self.family.mean_domain and _warns.get():
+        support = self.family.view().support
+        if self.threshold in (support.low, support.high) and _warns.get():
             warnings.warn(self._at_the_edge(), ProfitableWarning, stacklevel=3)
 
     def _at_the_edge(self) -> str:
         """What a threshold at the edge of the mean domain means."""
-        low = self.threshold == self.family.mean_domain[0]
+        low = self.threshold == self.family.support.low
         means = "always profitable: no mean is below it" if low else "never profitable: no mean is above it"
         remedy = "the threshold is what a client costs in units of the rewards, see Category.offer"
         return f"threshold of {self.name!r} = {self.threshold:g} means that {self.family} rewards are {means}; {remedy}"

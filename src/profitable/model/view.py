@@ -25,13 +25,14 @@ TINY = 1e-100
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A law, a statistic, the legal rewards, and imaginary clients (the prior)."""
+    """A law, a statistic, the legal rewards, imaginary clients (the prior), and whether amounts are weights."""
 
     law: Law
     statistic: Statistic = field(default_factory=Identity)
     support: Support = field(default_factory=Support)
     prior_clients: float = 0.0
     prior_total: float = 0.0
+    by_money: bool = False
 
     def __post_init__(self) -> None:
         if self.support.whole and (self.support.low != 0.0 or not isinstance(self.statistic, Identity)):
@@ -39,8 +40,8 @@ class View:
 
     def coded(self, rule: Rule) -> CodedView:
         """The view of a policy with that rule, as the kernels read it."""
-        own = rule.under(self.law)
-        return CodedView(own, self.law, self.statistic.coded, self.support, self.prior_clients, self.prior_total)
+        own, prior = rule.under(self.law), (self.prior_clients, self.prior_total)
+        return CodedView(own, self.law, self.statistic.coded, self.support, *prior, self.by_money)
 
     @property
     def has_prior(self) -> bool:

@@ -1,0 +1,95 @@
+"""A batch of outcomes, checked and added up, before it enters the agent's table.
+
+Example: `digest_row(view_row, np.array([1.0, 0.0]))` returns -1 (no reward is illegal) and `Sums` with 2 clients and
+the total 1.  With the amounts 300 and 100, `digest_amounts` returns the total 300, of 400 lent.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from profitable.common.check import LARGEST
+from profitable.common.types import FloatArray
+from profitable.kernels.compile import kernel, part
+from profitable.kernels.exact import exact_product, exact_sum
+from profitable.kernels.statistic import statistic_of
+from profitable.kernels.view import CodedView, is_legal, view_of
+
+
+class Sums(NamedTuple):
+    """A batch of outcomes, added up: clients, statistics and their squares with what they lost to rounding, money.
+
+    Where clients weigh as much as their amounts, the statistics and their squares are weighted, and the amounts and
+    their squares are added up as well.
+    """
+
+    clients: float = 0.0
+    total: float = 0.0
+    total_lost: float = 0.0
+    squares: float = 0.0
+    squares_lost: float = 0.0
+    revenue: float = 0.0
+    cost: float = 0.0
+    lent: float = 0.0
+    lent_lost: float = 0.0
+    lent_squares: float = 0.0
+    lent_squares_lost: float = 0.0
+
+
+NO_SUMS = Sums()
+
+
+@part
+def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
+    """The place of the first illegal reward (-1 if none), and the sums; `revenue` is the plain sum of the rewards."""
+    raw = 0.0
+    total = 0.0
+    total_lost = 0.0
+    squares = 0.0
+    squares_lost = 0.0
+    for i in range(rewards.size):
+        value = statistic_of(view.statistic, rewards[i]) if is_legal(view.support, rewards[i]) else np.inf
+        if not value <= LARGEST:
+            return i, NO_SUMS
+        raw += rewards[i]
+        total, error = exact_sum(total, value)
+        total_lost += error
+        square, lost = exact_product(value, value)
+        squares, error = exact_sum(squares, square)
+        squares_lost += error + lost
+    size = float(rewards.size)
+    return -1, Sums(size, total, total_lost, squares, squares_lost, raw, 0.0, size, 0.0, size, 0.0)
+
+
+@kernel
+def digest_row(view_row: FloatArray, rewards: FloatArray) -> tuple[int, Sums]:
+    """`digest` for callers from Python, with the view as a row."""
+    return digest(view_of(view_row), rewards)
+
+
+@kernel
+def digest_amounts(view_row: FloatArray, rewards: FloatArray, amounts: FloatArray) -> Sums:
+    """The sums of rewards that `digest_row` found legal, each weighted by its amount; `cost` is the sum of amounts."""
+    view = view_of(view_row)
+    sums = np.zeros((4, 2))
+    raw = 0.0
+    for i in range(rewards.size):
+        value, amount = statistic_of(view.statistic, rewards[i]), amounts[i]
+        raw += amount * rewards[i]
+        first, lost = exact_product(amount, value)
+        _extend(sums, 0, first, lost)
+        second, more = exact_product(first, value)
+        _extend(sums, 1, second, more + lost * value)
+        _extend(sums, 2, amount, 0.0)
+        square, lost = exact_product(amount, amount)
+        _extend(sums, 3, square, lost)
+    statistics = (sums[0, 0], sums[0, 1], sums[1, 0], sums[1, 1])
+    lent = (sums[2, 0], sums[2, 1], sums[3, 0], sums[3, 1])
+    return Sums(float(rewards.size), *statistics, raw, sums[2, 0], *lent)
+
+
+@part
+def _extend(sums: FloatArray, i: int, value: float, lost: float) -> None:
+    """Add to the i-th of some sums, which are pairs with what they lost to rounding."""
+    sums[i, 0], error = exact_sum(sums[i, 0], value)
+    sums[i, 1] += error + lost
