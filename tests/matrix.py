@@ -83,13 +83,14 @@ class PolicyRow:
 
     policies: tuple[pb.Policy, ...]
     evidence: Callable[[FamilyRow, Sequence[float], float], float]
+    adds_rounds: bool = False  # whether log of the accepted rounds is added where that is not 0
 
     @property
     def name(self) -> str:
         return self.policies[0].name
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.policies[0]) if self.adds_rounds else self.name
 
 
 NAN, INF = math.nan, math.inf
@@ -249,6 +250,7 @@ FAMILIES = [
 POLICY_ROWS = [
     PolicyRow((pb.KLUCB(), pb.KLUCB(c=3)), formulas.kl),
     PolicyRow((pb.KLUCBPlus(), pb.KLUCBPlus(inflate=10)), formulas.kl_plus),
+    PolicyRow((pb.KLUCBPlus(count="rounds"), pb.KLUCBPlus(count="rounds", c=3)), formulas.kl, adds_rounds=True),
     PolicyRow((pb.BayesUCB(), pb.BayesUCB(c=5)), formulas.posterior),
     PolicyRow((pb.ThompsonSampling(),), formulas.posterior),
     PolicyRow(
@@ -256,6 +258,7 @@ POLICY_ROWS = [
     ),
     PolicyRow((pb.KLBernoulliUCB(),), formulas.kl_bernoulli),
     PolicyRow((pb.KLBernoulliUCBPlus(),), formulas.kl_bernoulli_plus),
+    PolicyRow((pb.KLBernoulliUCBPlus(count="rounds"),), formulas.kl_bernoulli, adds_rounds=True),
     PolicyRow((pb.KLGaussianUCB(),), formulas.kl_gaussian),
     PolicyRow((pb.KLEmpUCB(),), formulas.empirical),
     PolicyRow((pb.UCBV(),), formulas.ucb_v),

@@ -1,5 +1,6 @@
 """Every family with every policy: the properties that make a decision trustworthy."""
 
+import copy
 import itertools
 import math
 from dataclasses import fields, replace
@@ -83,17 +84,18 @@ def test_the_index_is_where_the_evidence_meets_the_patience(row: FamilyRow, poli
     agent.observe("it", row.rewards(25))
     agent.decide()
     for _ in range(30):
+        before = copy.copy(agent)
         verdict = agent.decide()["it"]
         low, high = row.family.mean_domain
         if verdict.index in (low, high, math.inf, -math.inf) or verdict.index >= (row.bound or math.inf):
             continue
-        # Re-create the state and put the threshold on either side of the index.
+        # Go back to the state before it, and put the threshold on either side of the index.
         for side, expected in ((-1.0, True), (1.0, False)):
             threshold = verdict.index + side * 1e-7 * (1.0 + abs(verdict.index))
             if not low <= threshold <= high:
                 continue
-            moved = agent_of(row, policy, threshold)
-            moved.observe("it", row.rewards(25))
+            moved = copy.copy(before)
+            moved.set_threshold("it", threshold)
             evidence = moved["it"].evidence
             assert (evidence <= verdict.patience) is expected, (verdict, evidence)
 
@@ -317,7 +319,7 @@ def test_rules_are_what_they_say(policy: pb.Policy) -> None:
 
     def nats(clients: float, total: float, threshold: float) -> float:
         values, counts = np.array([0.0, 1.0]), np.array([clients - total, total])
-        seen = Seen(clients, total, total - total**2 / clients, values, counts)
+        seen = Seen(clients, total, total - total**2 / clients, values, counts, rounds=clients)
         return evidence(rule, bernoulli, seen, threshold)
 
     for _ in range(300):
@@ -362,14 +364,16 @@ def batches(row: FamilyRow) -> list[list[float]]:
 @every_family
 @pytest.mark.parametrize("rule", POLICY_ROWS, ids=str)
 def test_evidence_is_that_of_an_independent_formula(row: FamilyRow, rule: PolicyRow) -> None:
-    """For two thresholds each, and whichever way the rewards come in."""
+    """For two thresholds each, and whichever way the rewards come in: between decisions, or at once before any."""
     for rewards in batches(row):
         for threshold in (row.threshold, 0.5 * (row.mean + row.threshold)):
             expected = rule.evidence(row, rewards, threshold)
-            agent = agent_of(row, rule.policies[0], threshold)
+            agent, rounds = agent_of(row, rule.policies[0], threshold), 0
             for reward in rewards:
+                rounds += agent.decide().accepts("it")
                 agent.observe("it", [reward])
-            assert agent["it"].evidence == pytest.approx(expected, rel=1e-5, abs=1e-9)
+            added = math.log(rounds) if rule.adds_rounds and expected > 0.0 else 0.0
+            assert agent["it"].evidence == pytest.approx(expected + added, rel=1e-5, abs=1e-9)
             at_once = agent_of(row, rule.policies[0], threshold)
             at_once.observe({"it": rewards})
             assert at_once["it"].evidence == pytest.approx(expected, rel=1e-5, abs=1e-9)

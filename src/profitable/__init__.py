@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from profitable.model.family import Family as Family
     from profitable.model.prior import Prior as Prior
     from profitable.policy.policies import *  # noqa: F403
-    from profitable.policy.policy import Policy as Policy
+    from profitable.policy.policies import Policy as Policy
     from profitable.simulation.arrivals import OnePlusPoisson as OnePlusPoisson
     from profitable.simulation.arrivals import UniformClients as UniformClients
     from profitable.simulation.curve import Curve as Curve
@@ -45,7 +45,7 @@ _HOMES = {
     "model.category": ["Category"],
     "model.family": ["Family"],
     "model.prior": ["Prior"],
-    "policy.policy": ["Policy"],
+    "policy.policies": ["Policy"],
     "simulation.arrivals": ["OnePlusPoisson", "UniformClients"],
     "simulation.curve": ["Curve"],
     "simulation.custom_policy": ["Seen"],

@@ -162,10 +162,10 @@ def test_posterior_is_likelihood_times_jeffreys_prior(numbers: law.Law) -> None:
 def test_plus_adds_log_clients_below_the_threshold_only() -> None:
     bernoulli = LAWS["bernoulli"]
     for clients, total in ((10.0, 2.0), (1e9, 1e8)):
-        plain = rule.evidence_of_sums(rule.DIVERGENCE, bernoulli, clients, total, 0.5)
-        plus = rule.evidence_of_sums(rule.DIVERGENCE_PLUS, bernoulli, clients, total, 0.5)
+        plain = rule.evidence_of_sums(rule.DIVERGENCE, bernoulli, clients, total, 0.0, 0.5)
+        plus = rule.evidence_of_sums(rule.DIVERGENCE_PLUS, bernoulli, clients, total, 0.0, 0.5)
         assert plus == plain + math.log(clients)
-    assert rule.evidence_of_sums(rule.DIVERGENCE_PLUS, bernoulli, 10.0, 6.0, 0.5) == 0.0
+    assert rule.evidence_of_sums(rule.DIVERGENCE_PLUS, bernoulli, 10.0, 6.0, 0.0, 0.5) == 0.0
 
 
 def variance_evidence(clients: float, total: float, spread: float, width: float, threshold: float) -> float:

@@ -12,7 +12,7 @@ from profitable.agent.categories import Categories
 from profitable.agent.decision import Decision
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import Standing, explanation
-from profitable.agent.ledger import Ledger
+from profitable.agent.ledger import NO_DRAWS, Ledger
 from profitable.agent.limit import read_limit
 from profitable.agent.observation import Batch, Rewards
 from profitable.agent.one_at_a_time import alone
@@ -28,8 +28,6 @@ from profitable.policy.policies import Policy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-NO_DRAWS: FloatArray = np.empty(0)
 
 
 class Agent:
@@ -190,10 +188,10 @@ class Agent:
                 limit = read_limit(ledger.categories, positions, budget, places, demand, explore)
             if decided >= LAST_ROUND:
                 raise InputError("round", decided, "is the last that can be counted", "start a new agent")
-            draws = NO_DRAWS
-            if decided and ledger.categories.policy.draws:
-                draws = self._stream.take(len(ledger) if positions is None else positions.size)
-            decision = self._decision(ledger.decide(draws, positions), positions)
+            policy, size = ledger.categories.policy, len(ledger) if positions is None else positions.size
+            draws = self._stream.take(size) if decided and policy.draws else NO_DRAWS
+            chances = self._stream.take(size) if policy.floor > 0.0 else NO_DRAWS
+            decision = self._decision(ledger.decide(draws, chances, positions), positions)
             if limit is not None:
                 ledger.revoke(decision.share_out(limit, ledger.table[[Row.WORTH, Row.PRICE, Row.ROUNDS]]))
             ledger.advance()
@@ -215,10 +213,11 @@ class Agent:
         """What the agent knows about a category and what it would decide next, in words; the agent does not change."""
         ledger = self._ledger
         k = ledger.categories.position(name)
-        verdict = self._preview(np.array([k]))[name]
+        preview = self._preview(np.array([k]))
+        verdict, patient = preview[name], preview.patient_again(name)
         memory = 0 if ledger.values is None else ledger.values[k].nbytes
-        given = self.category(name), self.policy, self[name], verdict, self.round + 1, memory, ledger.per_round(k)
-        return explanation(*given, ledger.spread_of(k))
+        given = (verdict, patient, self.round + 1, memory, ledger.per_round(k), ledger.spread_of(k))
+        return explanation(self.category(name), self.policy, self[name], *given)
 
     @alone
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":

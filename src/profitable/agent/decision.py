@@ -27,6 +27,7 @@ from profitable.policy.policies import Policy
 from profitable.policy.policy import ONE_BY_ONE
 
 EVIDENCE, PATIENCE, PAUSED = int(Row.EVIDENCE), int(Row.PATIENCE), int(Row.PAUSED)  # looked up in every decision
+ACCEPTED = int(Row.ACCEPTED)
 
 
 class Decision:
@@ -94,10 +95,7 @@ class Decision:
     def accepted_mask(self) -> BoolArray:
         """Whether each category is accepted, [M]."""
         if self._mask is None:
-            mask: BoolArray = np.less_equal(self._table[EVIDENCE], self._table[PATIENCE])
-            paused = self._table[PAUSED]
-            if paused.any():
-                mask &= paused == 0.0
+            mask: BoolArray = self._table[ACCEPTED] != 0.0
             mask.setflags(write=False)
             self._mask = mask
         return self._mask
@@ -145,16 +143,43 @@ class Decision:
 
     @property
     def propensity(self) -> FloatArray:
-        """Probability with which each category is accepted in this round, [M]: 0 or 1, except for Thompson sampling.
+        """Probability with which each category is accepted in this round, [M].
 
-        It is NaN where a limit makes it unknown: in part granted, or what is left depends on other categories' draws.
+        It is 0 or 1, except for Thompson sampling and for policies with a floor.  It is NaN where a limit makes it
+        unknown: in part granted, or what is left depends on other categories' draws.
         """
-        drawn = self.policy.draws and self.round > 1
-        if drawn:
-            own = np.where(self._table[PAUSED] == 0.0, np.exp(-self.evidence), 0.0)
-        else:
-            own = (self.accepted_mask if self._grant is None else self._grant.accepted).astype(np.float64)
+        own = self._propensity(slice(None))
+        drawn = (self.policy.draws and self.round > 1) or self.policy.floor > 0.0
         return own if self._grant is None else self._grant.propensity(own, drawn)
+
+    def _propensity(self, chosen: slice) -> FloatArray:
+        """The policy's propensity of some categories: that of patience, and what the floor adds."""
+        table = self._table[:, chosen]
+        if self.policy.draws and self.round > 1:
+            chance = np.exp(-self.evidence[chosen])
+        elif self.policy.floor > 0.0:
+            chance = np.less_equal(self.evidence[chosen], table[PATIENCE]).astype(np.float64)
+        else:
+            return (table[ACCEPTED] != 0.0).astype(np.float64)
+        return np.where(table[PAUSED] == 0.0, self.policy.with_floor(chance), 0.0)
+
+    def patient_again(self, name: str) -> int | None:
+        """The next round whose patience tolerates the evidence against a category, whatever a floor does before.
+
+        None if the category is accepted, paused, or never tolerated.  Without a floor it is the verdict's `next_round`.
+        """
+        column = self._require(name)
+        return self._patient_again(slice(column, column + 1))[0]
+
+    def _patient_again(self, chosen: slice) -> list[int | None]:
+        self._refine()
+        table = self._table[:, chosen]
+        waits = np.flatnonzero((table[ACCEPTED] == 0.0) & (table[PAUSED] == 0.0))
+        rounds: list[int | None] = [None] * table.shape[1]
+        found = next_rounds(self.round, self._categories, table[:, waits], self._places()[chosen][waits], self._window)
+        for place, each in zip(waits.tolist(), found, strict=True):
+            rounds[place] = each
+        return rounds
 
     @property
     def granted(self) -> dict[str, int] | None:
@@ -181,10 +206,9 @@ class Decision:
         """
         k = self._categories.positions.get(name) if isinstance(name, str) else None
         column = k if k is not None and self._positions is None and k < len(self) else self._require(name)
-        table = self._table
         if self._grant is not None:
             return bool(self._grant.clients[column] > 0)
-        return bool(table[EVIDENCE, column] <= table[PATIENCE, column] and table[PAUSED, column] == 0.0)
+        return bool(self._table[ACCEPTED, column])
 
     def __len__(self) -> int:
         return self._table.shape[1]
@@ -257,17 +281,15 @@ class Decision:
         shown = self._indices(chosen, positions)
         # Where rounding would make the index disagree with the decision, the decision is right.
         shown = np.where(tolerated, np.maximum(shown, threshold), np.minimum(shown, np.nextafter(threshold, -np.inf)))
-        draws = self.policy.draws and self.round > 1
-        propensity = np.where(paused, 0.0, np.exp(-evidence) if draws else tolerated.astype(np.float64))
-        waits = np.flatnonzero(~tolerated & ~paused)
-        next_round: list[int | None] = [None] * positions.size
-        found = next_rounds(self.round, self._categories, table[:, waits], positions[waits], self._window)
-        for place, each in zip(waits.tolist(), found, strict=True):
-            next_round[place] = each
+        accepted = table[ACCEPTED] != 0.0
+        patient = self._patient_again(chosen)
+        next_round = patient
+        if self.policy.floor > 0.0:  # which every round may bring
+            next_round = [self.round + 1 if waits else None for waits in (~accepted & ~paused).tolist()]
         names = self._categories.names
         columns: dict[str, list[Any]] = {
             "name": [names[k] for k in positions.tolist()],
-            "accepted": (tolerated & ~paused).tolist(),
+            "accepted": accepted.tolist(),
             "evidence": evidence.tolist(),
             "patience": patience.tolist(),
             "index": shown.tolist(),
@@ -275,14 +297,14 @@ class Decision:
             "clients": table[Row.KNOWN].astype(np.int64).tolist(),
             "counted": table[Row.CLIENTS].tolist(),
             "mean": self._categories.means(positions, table[Row.CLIENTS], table[Row.TOTAL]),
-            "propensity": propensity.tolist(),
+            "propensity": self._propensity(chosen).tolist(),
             "next_round": next_round,
             "waiting": table[Row.WAITING].astype(np.int64).tolist(),
         }
-        needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "next_round", "waiting")
+        needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "waiting")
         why = Reasons(self.policy, self.round).why
         per_round = table[Row.PER_ROUND].tolist()
-        columns["reason"] = list(map(why, *(columns[key] for key in needed), per_round, paused.tolist()))
+        columns["reason"] = list(map(why, *(columns[key] for key in needed), patient, per_round, paused.tolist()))
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()

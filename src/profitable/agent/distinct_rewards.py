@@ -66,4 +66,4 @@ def seen_of(rule: Rule, view: View, numbers: Sequence[float], kept: DistinctRewa
     counts = kept.counts
     if view.by_money and counts.size:
         counts = counts * (numbers[Row.CLIENTS] / counts.sum())
-    return Seen(clients, total, spread, kept.values, counts)
+    return Seen(clients, total, spread, kept.values, counts, numbers[Row.TAKEN])

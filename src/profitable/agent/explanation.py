@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from profitable.agent.verdict import Verdict, for_good, prospect
+from profitable.agent.verdict import Verdict, crowding, for_good, percent, prospect
 from profitable.common.text_tables import money, number
 from profitable.kernels.evidence import Seen
 from profitable.kernels.unknown_variance import are_equal, least_clients, says_nothing
@@ -44,6 +44,7 @@ def explanation(
     policy: Policy,
     standing: Standing,
     verdict: Verdict,
+    patient: int | None,
     round: int,
     memory: int,
     per_round: float | None,
@@ -51,8 +52,8 @@ def explanation(
 ) -> str:
     """A text: what was seen, how strongly it speaks against the category, what `round` would decide, and the money.
 
-    `per_round` is how many clients a round brings, None if that is not known yet.  `spread` is what was seen of rewards
-    whose variance is estimated.
+    `patient` is the next round whose patience suffices, None if there is none.  `per_round` is how many clients a round
+    brings, None if that is not known yet.  `spread` is what was seen of rewards whose variance is estimated.
     """
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {number(category.threshold)}."]
     if category.amount is not None:
@@ -81,7 +82,7 @@ def explanation(
         if verdict.patience < math.inf:
             facts = prospect(policy, round - 1, standing.evidence, verdict.patience, per_round or 1.0)
             lines.append(f"{facts}.")
-    lines.append(f"Round {number(round)}: {_outlook(policy, standing, verdict, round)}.")
+    lines.append(f"Round {number(round)}: {_outlook(policy, standing, verdict, patient, round)}.")
     profit, received, paid = map(money, (standing.profit, standing.revenue, standing.cost))
     lines.append(f"Profit so far: {profit} (received {received}, paid {paid}).")
     return "\n".join(lines)
@@ -117,7 +118,7 @@ def _spread(category: Category, policy: Policy, seen: Seen) -> str:
     return text
 
 
-def _outlook(policy: Policy, standing: Standing, verdict: Verdict, round: int) -> str:
+def _outlook(policy: Policy, standing: Standing, verdict: Verdict, patient: int | None, round: int) -> str:
     if standing.paused:
         return "paused, not accepted until it is resumed"
     if round == 1 and verdict.patience == math.inf and not policy.outlook(0.0, 1.0):
@@ -127,6 +128,10 @@ def _outlook(policy: Policy, standing: Standing, verdict: Verdict, round: int) -
     limit = f"patience {number(verdict.patience)} nats, index {number(verdict.index)}"
     if verdict.accepted:
         return f"accepted ({limit})"
-    if verdict.next_round is None:
+    if policy.floor > 0.0:
+        again = "" if patient is None else f"; patience will accept it in round {number(patient)}"
+        return f"accepted with probability {percent(policy.floor)}, by the floor ({limit}){again}"
+    if patient is None:
         return f"skipped ({limit}); {for_good(standing.waiting)}"
-    return f"skipped ({limit}); it can be accepted again in round {number(verdict.next_round)}"
+    crowd = crowding(policy, standing.evidence, verdict.patience, standing.counted)
+    return f"skipped ({limit}); {crowd}it can be accepted again in round {number(patient)}"

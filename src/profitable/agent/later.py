@@ -63,13 +63,17 @@ def _seen_out(round: int, categories: Categories, column: FloatArray, k: int, wi
     policy, view = categories.policy, categories.view_of(k)
     target = float(view.statistic.of_mean(float(column[Row.THRESHOLD])))
     terms, per_round = policy.coded_patience, float(column[Row.PER_ROUND])
-    left, until = NO_ENTRY, LAST_ROUND
+    left, rounds, until = NO_ENTRY, 0.0, LAST_ROUND
     found = 0
-    for counted, entry in sorted((counted, entries[k]) for counted, entries in window if k in entries)[::-1]:
+    entries = {counted: entries[k] for counted, entries in window if k in entries}
+    taken = {counted: numbers[k] for counted, numbers in window.taken.items() if k in numbers}
+    for counted in sorted(entries.keys() | taken.keys(), reverse=True):
         # From here on only what is `left` counts, until the next of them leaves.
         start = counted + window.length
-        found = _first(terms, _nats(policy, view, left, target), start, until, left, view, per_round) or found
-        left, until = joined(left, entry, 1.0), start
+        nats = _nats(policy, view, left, rounds, target)
+        found = _first(terms, nats, start, until, left, view, per_round) or found
+        left, until = joined(left, entries.get(counted, NO_ENTRY), 1.0), start
+        rounds += taken.get(counted, 0.0)
     return _first(terms, float(column[Row.EVIDENCE]), round, until, left, view, per_round) or found
 
 
@@ -86,12 +90,12 @@ def by_itself(entry: Entry) -> Entry:
     return in_clients(entry, sums.lent / sums.lent_squares) if sums.lent_squares > 0.0 else NO_ENTRY
 
 
-def _nats(policy: Policy, view: View, entry: Entry, target: float) -> float:
+def _nats(policy: Policy, view: View, entry: Entry, rounds: float, target: float) -> float:
     """The evidence of what is left in a window."""
     if view.by_money:
         entry = by_itself(entry)
     rule, sums, kept = policy.rule.under(view.law), entry.sums, entry.values or EMPTY
     spread = weighted_deviations(sums.clients, sums.total, sums.total_lost, sums.squares, sums.squares_lost)
     total = sums.total + sums.total_lost + view.prior_total
-    seen = Seen(sums.clients + view.prior_clients, total, spread, kept.values, kept.counts)
+    seen = Seen(sums.clients + view.prior_clients, total, spread, kept.values, kept.counts, rounds)
     return evidence(rule, view.law, seen, target)

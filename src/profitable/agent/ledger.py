@@ -24,6 +24,8 @@ from profitable.kernels.law import NORMAL
 from profitable.kernels.patience import clients_per_round
 from profitable.model.category import Category
 
+NO_DRAWS: FloatArray = np.empty(0)
+
 
 class Ledger:
     """The categories, the table, and the distinct rewards where the policy's rule needs them."""
@@ -52,35 +54,36 @@ class Ledger:
         """The numbers of one category."""
         return self._table[:, k].tolist()
 
-    def decide(self, draws: FloatArray, positions: IntArray | None) -> FloatArray:
+    def decide(self, draws: FloatArray, chances: FloatArray, positions: IntArray | None) -> FloatArray:
         """Decide the next round about all categories or some: returns a copy of the part that decisions keep.
 
-        Each category is accepted if its evidence is at most its patience and it is not paused.
+        Each category is accepted if its evidence is at most its patience and it is not paused; or by the floor, if
+        there is one: `chances` are the draws that decide about it, `draws` those of patience, and empty if not needed.
         """
         if self._snapshot is None:
             self._snapshot = self._table[:SNAPSHOT, : self._size]
             self._everyone = np.arange(self._size)
         chosen = self._everyone if positions is None else positions
-        self._decide(self._table, chosen, draws)
+        self._decide(self._table, chosen, draws, chances)
         return self._snapshot.copy() if positions is None else self._snapshot[:, positions]
 
     def revoke(self, positions: IntArray) -> None:
         """Do not count the latest round for some categories that it accepted: nothing was granted to them."""
         table = self._table
+        table[Row.ACCEPTED, positions] = 0.0
         table[Row.ROUNDS, positions] -= 1.0
         table[Row.EARLIER, positions[table[Row.ROUNDS, positions] == 0.0]] = 0.0
 
     def preview(self, positions: IntArray | None) -> FloatArray:
         """What `decide` would return as far as it is known: no draw is made, and nothing changes."""
         table: FloatArray = self.table.copy()
-        self._decide(table, np.arange(self._size) if positions is None else positions, np.empty(0))
+        self._decide(table, np.arange(self._size) if positions is None else positions, NO_DRAWS, NO_DRAWS)
         return table[:SNAPSHOT] if positions is None else table[:SNAPSHOT, positions]
 
-    def _decide(self, table: FloatArray, positions: IntArray, draws: FloatArray) -> None:
+    def _decide(self, table: FloatArray, positions: IntArray, draws: FloatArray, chances: FloatArray) -> None:
         categories = self.categories
-        agent_table.decide(
-            table, positions, categories.which(), categories.view_table(), categories.terms, float(self.round), draws
-        )
+        which, rows, terms = categories.which(), categories.view_table(), categories.terms
+        agent_table.decide(table, positions, which, rows, terms, float(self.round), draws, chances)
 
     def advance(self) -> None:
         """Let a round pass: what was counted before it counts for less, or no more, if the policy forgets."""
@@ -93,6 +96,17 @@ class Ledger:
         if self.window is not None:
             for k, entry in self.window.advance().items():
                 self._add(k, entry, 0.0, -1.0)
+        if policy.rule.needs_rounds:
+            self._count_rounds()
+
+    def _count_rounds(self) -> None:
+        """Count the latest round for the categories that it accepts, for rules that need it."""
+        if self.window is not None:
+            left = self.window.take(dict.fromkeys(np.flatnonzero(self.table[Row.ACCEPTED]).tolist(), 1.0))
+            for k, number in left.items():
+                self._table[Row.TAKEN, k] -= number
+                self._table[Row.ROUGH, k] = 1.0
+        agent_table.count_rounds(self.table, self.categories.policy.forget)
 
     def refresh(self, positions: IntArray) -> None:
         """Compute evidence that is only known roughly since outcomes have aged."""

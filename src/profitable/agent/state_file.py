@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from pydantic import ValidationError
@@ -36,6 +36,7 @@ from profitable.agent.state_record import (
     PriorRecord,
     SampleRecord,
     StateRecord,
+    TakenRecord,
 )
 from profitable.agent.transfer import LENT_SUMS
 from profitable.agent.window import Window
@@ -101,6 +102,8 @@ def record_of(agent: Agent) -> StateRecord:
     columns |= {key: table[row].tolist() for key, row in sums.items() if table[row].any()}
     if (table[Row.CLIENTS] != table[Row.KNOWN]).any():
         columns["counted"] = table[Row.CLIENTS].tolist()
+    if policy.rule.needs_rounds and (table[Row.TAKEN] != table[Row.ROUNDS]).any():
+        columns["taken"] = table[Row.TAKEN].tolist()
     if ledger.values is not None:
         columns["sample"] = [_sample_record(kept) for kept in ledger.values]
     try:
@@ -149,7 +152,9 @@ def _window_record(window: Window, kinds: list[Kind]) -> dict[str, Any]:
     for field in (*WINDOW_SUMS, *(LENT_SUMS if any(kind.weight == "money" for kind in kinds) else ())):
         record[field] = [getattr(entry.sums, field) for _, _, entry in entries]
     samples = [_sample_record(entry.values) for _, _, entry in entries if entry.values is not None]
-    return {**record, "sample": samples or None}
+    taken = [(round, k, number) for round, numbers in sorted(window.taken.items()) for k, number in numbers.items()]
+    fields = {key: [each[i] for each in taken] for i, key in enumerate(("round", "place", "rounds"))}
+    return {**record, "sample": samples or None, "taken": fields if taken else None}
 
 
 def _kind_record(kind: Kind) -> dict[str, Any]:
@@ -236,6 +241,8 @@ def restore(record: StateRecord) -> Agent:
     for name, row in {**COUNT_ROWS, **ROUND_ROWS, **SUM_ROWS, **MONEY_ROWS}.items():
         table[row] = columns.column(name, 0)
     table[Row.CLIENTS] = table[Row.KNOWN] if columns.counted is None else columns.counted
+    if policy.rule.needs_rounds:
+        table[Row.TAKEN] = table[Row.ROUNDS] if columns.taken is None else columns.taken
     ledger.round = record.round
     if (table[Row.ROUNDS] > record.round).any():
         raise BrokenStateError("rounds", int(table[Row.ROUNDS].max()), f"are more than {record.round}", BACKUP)
@@ -261,17 +268,24 @@ def _fill(window: Window, record: StateRecord) -> None:
     saved = record.window
     if saved is None:
         raise BrokenStateError("window", None, "is missing", BACKUP)
-    size = len(saved.round)
-    torn = [name for name, column in saved if column is not None and len(column) != size]
-    if torn or max(saved.place, default=0) >= len(record.columns.name):
+    taken = saved.taken or TakenRecord(round=[], place=[], rounds=[])
+    torn = [name for part in (saved, taken) for name, column in part if _is_torn(column, len(part.round))]
+    if torn or max([*saved.place, *taken.place], default=0) >= len(record.columns.name):
         raise BrokenStateError("window", torn or "place", "is torn", BACKUP)
     window.now = record.round
-    for i, round in enumerate(saved.round):
+    for round in [*saved.round, *taken.round]:
         if not record.round - window.length < round <= record.round:
             raise BrokenStateError("window", round, "is no round that is remembered", BACKUP)
-        fields = (*WINDOW_SUMS, *(LENT_SUMS if saved.lent_squares_lost is not None else ()))
+    for round, place, number in zip(taken.round, taken.place, taken.rounds, strict=True):
+        window.taken.setdefault(round, {})[place] = number
+    fields = (*WINDOW_SUMS, *(LENT_SUMS if saved.lent_squares_lost is not None else ()))
+    for i, round in enumerate(saved.round):
         sums = Sums(**{field: getattr(saved, field)[i] for field in fields})
         window.add(round, saved.place[i], Entry(sums, None if saved.sample is None else _sample(saved.sample[i])))
+
+
+def _is_torn(column: object, size: int) -> bool:
+    return isinstance(column, list) and len(cast(list[object], column)) != size
 
 
 def _stream(record: StateRecord) -> ExponentialStream:

@@ -105,6 +105,7 @@ class Columns(Record):
     counted: list[NotNegative] | None = None  # as how many these clients count; all of them unless given
     waiting: list[Count] | None = None
     rounds: list[Round] | None = None
+    taken: list[NotNegative] | None = None  # as how many these rounds count; all of them unless given
     earlier: list[Annotated[int, Field(ge=0, le=2 * 10**15)]] | None = None
     total: list[Finite] | None = None
     carry: list[Finite] | None = None
@@ -126,6 +127,14 @@ class Columns(Record):
         return [default] * len(self.name) if found is None else found
 
 
+class TakenRecord(Record):
+    """How many accepted rounds a category counts since a round, for a policy with a window that needs them."""
+
+    round: list[Round]
+    place: list[Count]
+    rounds: list[NotNegative]
+
+
 class WindowRecord(Record):
     """What was counted in each remembered round, for a policy with a window: one entry for each round and category."""
 
@@ -141,6 +150,7 @@ class WindowRecord(Record):
     lent_squares: list[Finite] | None = None
     lent_squares_lost: list[Finite] | None = None
     sample: list[SampleRecord] | None = None
+    taken: TakenRecord | None = None
 
 
 class StateRecord(Record):

@@ -14,6 +14,7 @@ import numpy as np
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
 from profitable.agent.ledger import Ledger
 from profitable.agent.observation import Entry
+from profitable.common.types import FloatArray
 from profitable.errors import SumNotEnoughError
 from profitable.kernels.agent_table import Row
 from profitable.kernels.batch import Sums
@@ -51,16 +52,29 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
                 new.table[SQUARES, k] = _squares(values)
             if new.values is not None:
                 new.values[k] = values
+    if policy.rule.needs_rounds:
+        new.table[Row.TAKEN] = _taken(old)
     new.renew(np.arange(len(new)))
     new.round = old.round
     if new.window is not None:
         new.window.now = new.round
+        if policy.rule.needs_rounds:
+            new.window.take({k: float(new.table[Row.TAKEN, k]) for k in np.flatnonzero(new.table[Row.TAKEN]).tolist()})
         for k in seen:
             rows = BACK_ROWS if new.categories.view_of(k).by_money else BATCH_ROWS
             lent = dict(zip(LENT_SUMS, new.table[LENT_ROWS, k].tolist(), strict=True))
             sums = Sums(*new.table[rows, k].tolist(), **lent)
             new.window.add(new.round, k, Entry(sums, None if new.values is None else new.values[k]))
     return new
+
+
+def _taken(old: Ledger) -> FloatArray:
+    """As how many accepted rounds count; if that was not kept, as large a part of them as of the clients."""
+    table = old.table
+    if old.categories.policy.rule.needs_rounds:
+        return table[Row.TAKEN]
+    part = np.divide(table[Row.CLIENTS], table[Row.KNOWN], out=np.ones(len(old)), where=table[Row.KNOWN] > 0.0)
+    return part * table[Row.ROUNDS]
 
 
 def _check_statistic(old: Ledger, new: Ledger, k: int) -> None:

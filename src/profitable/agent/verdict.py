@@ -6,7 +6,7 @@ from typing import Any
 
 from profitable.agent.grant import NOT_GRANTED
 from profitable.common.text_tables import number
-from profitable.policy.policies import Policy
+from profitable.policy.policies import CLIENTS, CROWD, Plus, Policy
 
 SMALL, FAR_BELOW = math.log(1e4), math.log(1e12)  # nats from which a percentage, or a number written out, is unreadable
 
@@ -15,15 +15,16 @@ SMALL, FAR_BELOW = math.log(1e4), math.log(1e12)  # nats from which a percentage
 class Verdict:
     """One category's part of a decision.
 
-    - `evidence`, `patience`: in nats.  The category is accepted if evidence <= patience and it is not paused.
+    - `evidence`, `patience`: in nats.  The category is accepted if evidence <= patience and it is not paused; or by the
+      floor, if the policy has one.
     - `index`: the paper's index; index >= threshold means the same as evidence <= patience.  Infinite if nothing limits
       it.
     - `clients`: outcomes reported so far.  `counted`: as how many of them count; fewer if the policy forgets.
     - `mean`: of the rewards as the policy sees them, which may be cut at the bound; for Pareto and Weibull, the mean
       that fits their statistic.  None without outcomes.
     - `propensity`: the probability that this round accepts the category.  None if a limit makes it unknown.
-    - `next_round`: the next round in which a rejected category can be accepted.  None if it is accepted, paused, or
-      never accepted again (rounds beyond 10^18 count as never).
+    - `next_round`: the next round in which a rejected category can be accepted; with a floor, that is the next one.
+      None if it is accepted, paused, or never accepted again (rounds beyond 10^18 count as never).
     - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
     - `demand`, `granted`: clients who ask, and how many of them the round can pay for; None unless the round has a
       limit.  A category that is granted nothing is not accepted.
@@ -94,6 +95,7 @@ class Reasons:
         self._round = round
         self._draws = policy.draws
         self._posterior = policy.rule.is_posterior
+        self._floor = policy.floor
         self._limit = "this round's draw" if policy.draws else "patience"
         self._all_in_first = not policy.outlook(0.0, 1.0)
 
@@ -105,12 +107,12 @@ class Reasons:
         clients: int,
         counted: float,
         propensity: float,
-        next_round: int | None,
         waiting: int,
+        patient: int | None,
         per_round: float,
         paused: bool,
     ) -> str:
-        """The reason for one category."""
+        """The reason for one category; `patient` is the next round whose patience suffices."""
         if paused:
             return "paused: not offered until it is resumed"
         if self._round == 1 and patience == math.inf and self._all_in_first:
@@ -124,16 +126,51 @@ class Reasons:
         if accepted and evidence == 0.0:
             return f"accepted: the mean of its {number(clients)} clients is not below the threshold"
         facts = prospect(self._policy, self._round - 1, evidence, patience, per_round)
+        if accepted and not evidence <= patience:
+            facts = facts or f"evidence {number(evidence, 3)} exceeds {self._limit} {number(patience, 3)}"
+            return f"accepted: by the floor of {percent(self._floor)}, although {facts}"
         facts = facts or f"evidence {number(evidence, 3)} nats against it, {self._limit} {number(patience, 3)}"
         if accepted:
             return f"accepted: {facts}"
-        if next_round is None:
+        if self._draws and (patient is not None or self._floor > 0.0):
+            return f"skipped: {facts}; accepted with probability {number(propensity, 3)} in each round"
+        if self._floor > 0.0:
+            return f"skipped: {facts}; {by_floor(self._floor, patient)}"
+        if patient is None:
             return f"skipped: {facts}; {for_good(waiting)}"
         if self._posterior and patience <= 0.0:
             return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
-        if self._draws:
-            return f"skipped: {facts}; accepted with probability {number(propensity, 3)} in each round"
-        return f"skipped: {facts}; it can be accepted again in round {number(next_round)}"
+        crowd = crowding(self._policy, evidence, patience, counted)
+        return f"skipped: {facts}; {crowd}it can be accepted again in round {number(patient)}"
+
+
+def percent(share: float) -> str:
+    """A probability as people say it.
+
+    >>> percent(0.05), percent(0.0005)
+    ('5 %', '0.05 %')
+    """
+    return f"{number(100.0 * share, 3)} %"
+
+
+def by_floor(floor: float, patient: int | None) -> str:
+    """What a floor does for a rejected category, and from which round on patience suffices.
+
+    >>> by_floor(0.05, 3201)
+    'each round accepts it with probability 5 % by the floor, and patience will in round 3 201'
+    """
+    later = "" if patient is None else f", and patience will in round {number(patient)}"
+    return f"each round accepts it with probability {percent(floor)} by the floor{later}"
+
+
+def crowding(policy: Policy, evidence: float, patience: float, counted: float) -> str:
+    """A remark where log N alone rejects a category: patience counts rounds, and each of them brings many clients."""
+    if not isinstance(policy, Plus) or policy.count != CLIENTS or counted <= CROWD * math.exp(patience):
+        return ""
+    if evidence > 2.0 * math.log(counted):  # the mean alone says as much
+        return ""
+    remedy = f"{policy.name}:count=rounds"
+    return f"log of its {number(counted)} clients alone exceeds patience, which counts rounds (see {remedy}); "
 
 
 def for_good(waiting: int) -> str:
@@ -171,7 +208,7 @@ def _probability(nats: float, digits: int) -> str:
 def in_short(verdict: Verdict) -> str:
     """The decision in a word or two; the numbers beside it say the rest."""
     if verdict.accepted:
-        return "accepted"
+        return "accepted" if verdict.evidence <= verdict.patience else "accepted by the floor"
     if verdict.reason.startswith(NOT_GRANTED):
         return NOT_GRANTED.removesuffix(": ")
     if verdict.next_round is None:

@@ -15,6 +15,7 @@ from profitable.kernels.exact import exact_sum
 NOTHING: Mapping[int, Entry] = MappingProxyType({})
 NO_ENTRY = Entry(Sums(), EMPTY)
 PAIRS = ("total", "squares", "lent", "lent_squares")
+NOBODY: Mapping[int, float] = MappingProxyType({})
 
 
 class Window:
@@ -24,6 +25,9 @@ class Window:
         self.length = length
         self.now = 0  # the round that counts at present
         self._rounds: dict[int, dict[int, Entry]] = {}  # of those that are over, decisions may keep a copy
+        self.taken: dict[
+            int, dict[int, float]
+        ] = {}  # accepted rounds, for rules that need them; never changed in place
 
     def add(self, round: int, k: int, entry: Entry, sign: float = 1.0) -> None:
         """Note that category k counts these outcomes since that round, or (sign -1) that it does so no longer."""
@@ -41,8 +45,15 @@ class Window:
         self.now += 1
         return self._rounds.pop(self.now - self.length, NOTHING)
 
+    def take(self, accepted: dict[int, float]) -> Mapping[int, float]:
+        """Note how many accepted rounds each category counts since now; returns what is too old by now."""
+        self.taken[self.now] = accepted
+        return self.taken.pop(self.now - self.length, NOBODY)
+
     def drop(self, k: int) -> None:
         """Forget category k; those behind it move up."""
+        for round, taken in self.taken.items():
+            self.taken[round] = {each - (each > k): number for each, number in taken.items() if each != k}
         for round, counted in self._rounds.items():
             self._rounds[round] = {each - (each > k): entry for each, entry in counted.items() if each != k}
 
@@ -52,7 +63,7 @@ class Window:
     def snapshot(self) -> "Window":
         """What a decision keeps."""
         twin = Window(self.length)
-        twin.now, twin._rounds = self.now, dict(self._rounds)
+        twin.now, twin._rounds, twin.taken = self.now, dict(self._rounds), dict(self.taken)
         return twin
 
 

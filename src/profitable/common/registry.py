@@ -54,7 +54,8 @@ def _parameters(cls: type[Any]) -> str:
     for each in fields(cls):
         if "common" in each.metadata:
             continue
-        number = f"{each.default:g}" if isinstance(each.default, float) else str(each.default)
+        text = f'"{each.default}"' if isinstance(each.default, str) else str(each.default)
+        number = f"{each.default:g}" if isinstance(each.default, float) else text
         texts.append(f"{each.name}={'' if each.default is MISSING else number}")
     return ", ".join(texts)
 

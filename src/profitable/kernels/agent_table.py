@@ -39,24 +39,26 @@ class Row(IntEnum):
     PAUSED = 8  # 1 if it is not accepted until it is resumed
     KNOWN = 9  # clients whose outcome was reported
     ROUGH = 10  # 1 if EVIDENCE is a bound on the right side of PATIENCE, or not computed since the sums have aged
-    TARGET = 11  # the threshold in the units of the statistic
-    IMAGINARY = 12  # the imaginary clients of its prior
-    ROUNDS = 13  # decisions that accepted it
-    EARLIER = 14  # clients from before the first of them
-    REVENUE = 15  # in money
-    COST = 16  # in money
-    WORTH = 17  # money per unit of reward
-    PRICE = 18  # money that accepting one client costs, unless the caller says otherwise
-    RECOVERED = 19  # money that one client brings even with a reward of 0
-    CARRY = 20  # of TOTAL
-    SQUARES = 21  # the sum of the squared statistics, for rules that need the spread
-    SQUARES_CARRY = 22
-    LENT = 23  # the sum of the amounts, where clients weigh as much as they are lent; then SQUARES is weighted, too
-    LENT_CARRY = 24
-    LENT_SQUARES = 25  # the sum of the squared amounts
-    LENT_SQUARES_CARRY = 26
-    BACK = 27  # the sum of amount times statistic
-    BACK_CARRY = 28
+    ACCEPTED = 11  # 1 if the latest decision accepts it, by patience or by the floor
+    TAKEN = 12  # as how many the rounds that accepted it count, for rules that need them
+    TARGET = 13  # the threshold in the units of the statistic
+    IMAGINARY = 14  # the imaginary clients of its prior
+    ROUNDS = 15  # decisions that accepted it
+    EARLIER = 16  # clients from before the first of them
+    REVENUE = 17  # in money
+    COST = 18  # in money
+    WORTH = 19  # money per unit of reward
+    PRICE = 20  # money that accepting one client costs, unless the caller says otherwise
+    RECOVERED = 21  # money that one client brings even with a reward of 0
+    CARRY = 22  # of TOTAL
+    SQUARES = 23  # the sum of the squared statistics, for rules that need the spread
+    SQUARES_CARRY = 24
+    LENT = 25  # the sum of the amounts, where clients weigh as much as they are lent; then SQUARES is weighted, too
+    LENT_CARRY = 26
+    LENT_SQUARES = 27  # the sum of the squared amounts
+    LENT_SQUARES_CARRY = 28
+    BACK = 29  # the sum of amount times statistic
+    BACK_CARRY = 30
 
 
 NONE = -1  # no reward was refused
@@ -108,7 +110,7 @@ def _renew(table: Matrix, k: int, view: CodedView) -> None:
     clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
     nothing = table[0, :0]
     spread = table[Row.SPREAD, k] if view.rule.needs_spread else np.nan
-    seen = Seen(clients, total, spread, nothing, nothing)
+    seen = Seen(clients, total, spread, nothing, nothing, table[Row.TAKEN, k])
     table[Row.EVIDENCE, k] = evidence(view.rule, view.law, seen, table[Row.TARGET, k])
 
 
@@ -251,11 +253,13 @@ def decide(
     terms: FloatArray,
     t: float,
     draws: FloatArray,
+    chances: FloatArray,
 ) -> None:
     """Set the patience of round t + 1 in some columns, [M], and count the round where it accepts.
 
     Evidence that has aged is settled against the patience.  `terms` is `Patience` as an array, and `draws` [M] is empty
-    unless patience is drawn.
+    unless patience is drawn.  `chances` [M] is empty unless the policy has a floor.  They are Exp(1) draws, too: X says
+    that the floor accepts a category if exp(-X) is at most the floor.
     """
     patience = patience_in(terms)
     drawn = draws.size > 0 and t > 0.0
@@ -268,7 +272,13 @@ def decide(
         table[Row.PATIENCE, k], table[Row.PER_ROUND, k] = limit, per_round
         if table[Row.ROUGH, k] != 0.0:
             _settle(table, k, view_of(view_rows[which[k]]), limit)
-        if table[Row.EVIDENCE, k] <= limit and table[Row.PAUSED, k] == 0.0:
+        accepts = table[Row.EVIDENCE, k] <= limit
+        if not accepts and chances.size > 0:
+            accepts = math.exp(-chances[i]) <= patience.floor
+        if table[Row.PAUSED, k] != 0.0:
+            accepts = False
+        table[Row.ACCEPTED, k] = accepts
+        if accepts:
             if table[Row.ROUNDS, k] == 0.0:
                 table[Row.EARLIER, k] = table[Row.KNOWN, k] + table[Row.WAITING, k]
             table[Row.ROUNDS, k] += 1.0
@@ -277,6 +287,9 @@ def decide(
 @part
 def _settle(table: FloatArray, k: int, view: CodedView, limit: float) -> None:
     """Let the evidence of a posterior be on the right side of the limit: by a bound if that decides, else computed."""
+    if view.rule.needs_rounds:
+        _renew(table, k, view)
+        return
     clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
     least, most = posterior_bounds(view.law, clients, total, table[Row.TARGET, k])
     if view.law.code == NORMAL and view.rule.is_posterior:
@@ -314,9 +327,22 @@ def age(table: FloatArray, which: IntArray, view_rows: FloatArray, forget: float
             _forget_sums(table, k)
             table[Row.ROUGH, k] = 1.0
         elif rule.scales:
-            table[Row.EVIDENCE, k] = faded(rule, table[Row.EVIDENCE, k], clients, forget)
+            table[Row.EVIDENCE, k] = faded(rule, table[Row.EVIDENCE, k], clients, table[Row.TAKEN, k], forget)
         else:
             table[Row.ROUGH, k] = 1.0
+
+
+@kernel
+def count_rounds(table: FloatArray, forget: float) -> None:
+    """Count the latest round where it accepts, for rules that need it; earlier ones count for `forget` as much.
+
+    The evidence of what is accepted becomes rough: mostly it is computed with the outcomes of the round.
+    """
+    for k in range(table.shape[1]):
+        table[Row.TAKEN, k] = forget * table[Row.TAKEN, k] + table[Row.ACCEPTED, k]
+        if table[Row.ACCEPTED, k] != 0.0 and table[Row.EVIDENCE, k] > 0.0:
+            table[Row.ROUGH, k] = 1.0
+        table[Row.ACCEPTED, k] = 0.0
 
 
 @kernel
@@ -327,7 +353,8 @@ def indices(table: FloatArray, which: IntArray, view_rows: FloatArray, limits: F
         view = view_of(view_rows[which[k]])
         clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
         spread = table[Row.SPREAD, k] if view.rule.needs_spread else np.nan
-        out[k] = index(view.rule, view.law, Seen(clients, total, spread, nothing, nothing), limits[k])
+        seen = Seen(clients, total, spread, nothing, nothing, table[Row.TAKEN, k])
+        out[k] = index(view.rule, view.law, seen, limits[k])
 
 
 @kernel
@@ -337,9 +364,8 @@ def evidences(table: FloatArray, which: IntArray, view_rows: FloatArray, out: Fl
     for i in range(out.size):
         view = view_of(view_rows[which[i]])
         clients, total = table[Row.CLIENTS, i] + view.prior_clients, table[Row.TOTAL, i] + view.prior_total
-        out[i] = evidence(
-            view.rule, view.law, Seen(clients, total, table[Row.SPREAD, i], nothing, nothing), table[SNAPSHOT, i]
-        )
+        seen = Seen(clients, total, table[Row.SPREAD, i], nothing, nothing, table[Row.TAKEN, i])
+        out[i] = evidence(view.rule, view.law, seen, table[SNAPSHOT, i])
 
 
 @kernel
@@ -384,8 +410,10 @@ def _is_back(table: FloatArray, i: int, view: CodedView, patience: Patience, now
         clients = total = 0.0
     limit = patience_at(patience, float(now + later - 1), clients + view.prior_clients, table[Row.PER_ROUND, i])
     if view.rule.scales:
-        nats = faded(view.rule, table[Row.EVIDENCE, i], table[Row.CLIENTS, i], weight) if clients > 0.0 else 0.0
-        return nats <= limit
+        if clients == 0.0:
+            return 0.0 <= limit
+        return faded(view.rule, table[Row.EVIDENCE, i], table[Row.CLIENTS, i], table[Row.TAKEN, i], weight) <= limit
     nothing = table[0, :0]
-    seen = Seen(clients + view.prior_clients, total + view.prior_total, weight * table[Row.SPREAD, i], nothing, nothing)
+    clients, total, rounds = clients + view.prior_clients, total + view.prior_total, weight * table[Row.TAKEN, i]
+    seen = Seen(clients, total, weight * table[Row.SPREAD, i], nothing, nothing, rounds)
     return evidence(view.rule, view.law, seen, table[SNAPSHOT, i]) <= limit

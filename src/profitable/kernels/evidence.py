@@ -7,6 +7,7 @@ evidence:
 | ----------------- | --------------------------------------------------- | -------------------------------------- |
 | `DIVERGENCE`      | N d(S/N, tau) if S/N < tau, else 0                  | kl-UCB-4P, kl-Bernoulli-, kl-Gaussian- |
 | `DIVERGENCE_PLUS` | the same + log N                                    | kl-UCB+-4P, kl-Bernoulli-UCB+-4P       |
+| `PLUS_OF_ROUNDS`  | the same + log of the accepted rounds               | the two with count=rounds              |
 | `POSTERIOR`       | -log P(mean >= tau given the data)                  | Bayes-UCB-4P, TS-4P                    |
 | `EMPIRICAL`       | N K_inf(empirical law, tau)                         | KL-Emp-UCB-4P                          |
 | `VARIANCE`        | the x that solves m + sqrt(2 v x/N) + 3 B x/N = tau | UCB-V-4P                               |
@@ -53,6 +54,7 @@ class Rule(NamedTuple):
     is_posterior: bool = False  # minus the logarithm of a posterior probability: it takes a prior
     logarithms: float = -1.0  # k, if evidence is about N d + k log N for many clients; -1 if it is not
     scales: bool = False  # N times a function of the rewards' empirical law (+ log N): half the weight, half of it
+    needs_rounds: bool = False  # `Seen.rounds`: the rounds that accepted the category
 
     @property
     def needs_rewards(self) -> bool:
@@ -66,6 +68,7 @@ class Rule(NamedTuple):
 
 DIVERGENCE = Rule(0, is_monotone=True, is_zero_above=True, logarithms=0.0, scales=True)
 DIVERGENCE_PLUS = Rule(1, is_monotone=True, is_zero_above=True, logarithms=1.0, scales=True)
+PLUS_OF_ROUNDS = DIVERGENCE_PLUS._replace(code=7, needs_rounds=True)
 POSTERIOR = Rule(2, is_monotone=True, is_posterior=True, logarithms=0.5)
 EMPIRICAL = Rule(3, needs_values=True, is_zero_above=True, scales=True)
 VARIANCE = Rule(4, needs_spread=True, is_zero_above=True, scales=True)
@@ -82,18 +85,19 @@ class Seen(NamedTuple):
     spread: float  # the sum of squared deviations from S/N; NaN if the rule does not need it
     values: Vector  # [D]: the statistics, if the rule needs them; in any order, and a value may come twice
     counts: Vector  # [D]: how many clients have each (0 is fine)
+    rounds: float = 0.0  # accepted rounds, if the rule needs them
 
 
-def sums(clients: float, total: float) -> Seen:
-    """What was seen, for rules that need no more than the two sums."""
-    return Seen(float(clients), float(total), math.nan, np.empty(0), np.empty(0))
+def sums(clients: float, total: float, rounds: float = 0.0) -> Seen:
+    """What was seen, for rules that need no more than the two sums, and maybe the accepted rounds."""
+    return Seen(float(clients), float(total), math.nan, np.empty(0), np.empty(0), float(rounds))
 
 
 @late
 def evidence(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
     """The evidence of a rule; 0 without data, NaN for a rule that is not known here."""
     if not rule.needs_spread and not rule.needs_values:
-        return evidence_of_sums(rule, law, seen.clients, seen.total, threshold)
+        return evidence_of_sums(rule, law, seen.clients, seen.total, seen.rounds, threshold)
     return evidence_of_rewards(rule, law, seen, threshold)
 
 
@@ -119,41 +123,50 @@ def evidence_of_normal_rewards(rule: Rule, law: Law, seen: Seen, threshold: floa
     nats = unknown_variance_evidence(law, seen.clients, seen.total, seen.spread, threshold)
     if rule.code == DIVERGENCE.code:
         return nats
-    if rule.code == DIVERGENCE_PLUS.code:
-        return nats + plus(seen.clients) if nats != 0.0 else 0.0
+    if adds_logarithm(rule):
+        return nats + plus(rule, seen.clients, seen.rounds) if nats != 0.0 else 0.0
     return math.nan
 
 
 @late
-def evidence_of_sums(rule: Rule, law: Law, clients: float, total: float, threshold: float) -> float:
-    """The evidence of a rule that needs no more than N and S."""
+def evidence_of_sums(rule: Rule, law: Law, clients: float, total: float, rounds: float, threshold: float) -> float:
+    """The evidence of a rule that needs no more than N and S, and maybe the accepted rounds."""
     if rule.code == POSTERIOR.code:
         return posterior_evidence(law, clients, total, threshold)
     if clients <= 0.0:
         return 0.0
     if rule.code == DIVERGENCE.code:
         return against(law, clients, total, threshold)
-    if rule.code == DIVERGENCE_PLUS.code:
+    if adds_logarithm(rule):
         nats = against(law, clients, total, threshold)
-        return nats + plus(clients) if is_below(clients, total, threshold) else 0.0
+        return nats + plus(rule, clients, rounds) if is_below(clients, total, threshold) else 0.0
     return math.nan
 
 
 @part
-def plus(clients: float) -> float:
-    """log N, which the rules with a plus add; 0 if less than one client is remembered."""
-    return math.log(max(clients, 1.0))
+def adds_logarithm(rule: Rule) -> bool:
+    """Whether a rule has a plus."""
+    return rule.code in (DIVERGENCE_PLUS.code, PLUS_OF_ROUNDS.code)
 
 
 @part
-def faded(rule: Rule, nats: float, clients: float, weight: float) -> float:
-    """The evidence of a rule that scales, when everything counts for `weight` of what it did; `clients` counted before.
+def plus(rule: Rule, clients: float, rounds: float) -> float:
+    """What a rule with a plus adds: log of the clients, or of the accepted rounds; 0 if less than one is remembered."""
+    return math.log(max(rounds if rule.needs_rounds else clients, 1.0))
 
-    >>> round(faded(DIVERGENCE_PLUS, 4.230, 10.0, 0.5), 3)  # 1.927/2 + log 5
+
+@part
+def faded(rule: Rule, nats: float, clients: float, rounds: float, weight: float) -> float:
+    """The evidence of a rule that scales, when everything counts for `weight` of what it did.
+
+    So many clients and accepted rounds counted before.
+
+    >>> round(faded(DIVERGENCE_PLUS, 4.230, 10.0, 3.0, 0.5), 3)  # 1.927/2 + log 5
     2.573
     """
-    if rule.code == DIVERGENCE_PLUS.code and nats > 0.0:
-        return weight * max(nats - plus(clients), 0.0) + plus(weight * clients)
+    if adds_logarithm(rule) and nats > 0.0:
+        rest = max(nats - plus(rule, clients, rounds), 0.0)
+        return weight * rest + plus(rule, weight * clients, weight * rounds)
     return weight * nats
 
 

@@ -47,12 +47,13 @@ class Patience(NamedTuple):
     clients: float = 0.0  # in a round; 0 means: as many as came so far
     forget: float = 1.0  # the weight of a round's outcomes after one more round
     window: float = math.inf  # rounds whose outcomes count
+    floor: float = 0.0  # the probability with which a category is accepted although patience does not suffice
 
 
 @part
 def patience_in(row: FloatArray) -> Patience:
     """Patience that was written as an array of numbers."""
-    return Patience(int(row[0]), row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8])
+    return Patience(int(row[0]), row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9])
 
 
 @kernel

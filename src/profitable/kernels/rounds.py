@@ -2,8 +2,8 @@
 
     in round t + 1, accept while evidence(what was seen) <= patience; then see the clients of that round
 
-The world (arrivals and rewards) and the policy (Thompson's draws) have a random generator each.  `run_events` in
-`kernels/skip_ahead.py` has the same law and is faster; the tests hold one against the other.
+The world (arrivals and rewards) and the policy (Thompson's draws, those of a floor) have a random generator each.
+`run_events` in `kernels/skip_ahead.py` has the same law and is faster; the tests hold one against the other.
 
 Example: rewards always 0, one client a round, kl-UCB against tau = 0.5.  Round 1 is accepted.  Evidence is then
 d(0, 0.5) = log 2 = 0.69, patience(1) = 0: round 2 is not.  patience(2) = log 2: round 3 is.
@@ -43,6 +43,8 @@ def run_rounds(
             if lazy:
                 sample = resolve(world, signal, problem, run, sample)
             accepts = weigh(problem, run, sample) <= tolerated
+            if not accepts and problem.patience.floor > 0.0:
+                accepts = own.random() < problem.patience.floor
             pass_rounds(run, t + 1, accepts, own_tables)
             if accepts:
                 arrived = clients_in(

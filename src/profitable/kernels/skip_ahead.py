@@ -1,6 +1,7 @@
 """`run_events`: the law of `run_rounds`, without stepping through what cannot change.
 
-It rests on two facts (docs/mathematics.md).  While a category is rejected, nothing changes but time.  While it is
+It rests on two facts (docs/mathematics.md).  While a category is rejected, nothing changes but time; a floor accepts it
+after a geometric number of rounds, unless patience does so before.  While it is
 accepted, evidence can grow only so fast: `room` is how many clients may come before it can pass patience.  All rounds
 of a block that brings no more than that are accepted whatever the rewards, so these are drawn at once.
 
@@ -118,7 +119,13 @@ def reject(world: np.random.Generator, tables: Tables, run: Record, pile: Record
 
 @inlined
 def play_patiently(
-    world: np.random.Generator, signal: IntArray, problem: Problem, tables: Tables, run: Record, pile: RecordArray
+    world: np.random.Generator,
+    own: np.random.Generator,
+    signal: IntArray,
+    problem: Problem,
+    tables: Tables,
+    run: Record,
+    pile: RecordArray,
 ) -> None:
     """One run of a policy whose patience is not drawn."""
     keeps, lazy = keeps_values(problem), is_lazy(problem)
@@ -129,14 +136,20 @@ def play_patiently(
         if lazy:
             sample = resolve(world, signal, problem, run, sample)
         nats = weigh(problem, run, sample)
+        by_floor = False  # whether the next round is accepted by the floor, and it alone
         if not nats <= patience_now(problem, run):  # which rejects NaN, as `run_rounds` does
             known = run.clients + problem.sight.prior_clients
             per_round = clients_per_round(problem.patience, run.clients, float(run.rounds))
             back = first_time(problem.patience, nats, run.now, known, per_round)
-            if back == 0 or back >= problem.horizon:
+            back = problem.horizon if back == 0 else min(back, problem.horizon)
+            if problem.patience.floor > 0.0:
+                wait = rejected_rounds(own, problem.patience.floor)
+                by_floor = wait < back - run.now
+                back = run.now + int(wait) if by_floor else back
+            if back >= problem.horizon:
                 return
             reject(world, tables, run, pile, back - run.now)
-        room, reach = certainty(problem, run, nats, average)
+        room, reach = (0.0, 1) if by_floor else certainty(problem, run, nats, average)
         room = min(room, most)
         length = look_ahead(world, problem, tables.listed, run, pile, room, reach)
         length = cut(world, run, pile, min(length, reach))
@@ -152,7 +165,8 @@ def certainty(problem: Problem, run: Record, nats: float, average: float) -> tup
     """Clients that may come within so many rounds, whatever their rewards, without a rejection; `nats` is the evidence.
 
     Where patience never falls, the rounds are all that are left.  Where it may fall, the end of the block decides, and
-    the block is no longer than half of the accepted rounds: so patience cannot fall far.
+    the block is no longer than half of the accepted rounds: so patience cannot fall far.  The same where the accepted
+    rounds are a part of the evidence: so this part cannot grow far.
     """
     if not problem.blocks or run.rounds == 0:
         return 0.0, 1
@@ -160,11 +174,13 @@ def certainty(problem: Problem, run: Record, nats: float, average: float) -> tup
     if problem.patience.kind == AHEAD:
         reach = 1 + run.rounds // 2
         crowd = 2.0 * average * reach
+    elif problem.sight.rule.needs_rounds:
+        reach = 1 + run.rounds // 2
     came, known = run.clients, run.clients + problem.sight.prior_clients
     limit = least_patience(
         problem.patience, float(run.now), known, came, float(run.rounds), float(reach), min(crowd, UNLIMITED)
     )
-    return min(certain_clients(problem, run, nats, limit, average), crowd), reach
+    return min(certain_clients(problem, run, nats, limit, average, float(reach)), crowd), reach
 
 
 # ------------------------------------------------------------------------------------------------ patience drawn
@@ -180,7 +196,7 @@ def play_by_chance(
     run: Record,
     pile: RecordArray,
 ) -> None:
-    """One run of a policy that accepts with probability exp(-evidence).
+    """One run of a policy that accepts with probability exp(-evidence), and by the floor if it does not.
 
     Each turn rejects some rounds, accepts some, and says how many it shall be in the next.
     """
@@ -200,13 +216,15 @@ def play_by_chance(
             return
         if candidate:
             # It is rejected with its true probability, given what was seen by now, over the ceiling.
-            skipped = 1 if own.random() * ceiling < -math.expm1(-nats) else 0
+            rejects = -math.expm1(-nats) * (1.0 - problem.patience.floor)
+            skipped = 1 if own.random() * ceiling < rejects else 0
             taken = 1 - skipped
             candidate = False
             continue
         length, ceiling = rare_rejections(world, problem, tables.listed, run, pile)
         if length == 1:
-            wait = rejected_rounds(own, nats)
+            chance = math.exp(-nats)
+            wait = rejected_rounds(own, chance + (1.0 - chance) * problem.patience.floor)
             if wait >= problem.horizon - run.now:
                 return
             skipped, taken = int(wait), 1
@@ -232,7 +250,8 @@ def rare_rejections(
     if room > average:
         length = look_ahead(world, problem, listed, run, pile, room, problem.horizon)
         while length > 1:
-            worst = worst_evidence(problem, run, most_on_top(problem, listed, run, pile))
+            most = most_on_top(problem, listed, run, pile)
+            worst = worst_evidence(problem, run, most, float(length))
             ceiling = min(1.0, -math.expm1(-worst) * (1.0 + MARGIN))
             if length * ceiling <= CANDIDATES:
                 break
@@ -241,9 +260,8 @@ def rare_rejections(
 
 
 @inlined
-def rejected_rounds(own: np.random.Generator, nats: float) -> float:
-    """Rounds until the next acceptance, each of which comes with probability exp(-nats): a geometric number."""
-    chance = math.exp(-nats)
+def rejected_rounds(own: np.random.Generator, chance: float) -> float:
+    """Rounds before the next acceptance, if each is accepted with that probability: a geometric number."""
     return math.floor(own.standard_exponential() / -math.log1p(-chance)) if chance > 0.0 else math.inf
 
 
@@ -271,7 +289,7 @@ def run_events(
         if problem.patience.kind == DRAWN:
             play_by_chance(world, own, signal, problem, own_tables, run, pile)
         else:
-            play_patiently(world, signal, problem, own_tables, run, pile)
+            play_patiently(world, own, signal, problem, own_tables, run, pile)
         if signal[Signal.STOP] != 0:
             return place
         if run.now < problem.horizon:

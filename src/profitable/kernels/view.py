@@ -61,7 +61,7 @@ class CodedView(NamedTuple):
 
 
 def row(view: CodedView) -> FloatArray:
-    """The view as one row of numbers, [22]."""
+    """The view as one row of numbers, [23]."""
     parts = (*view.rule, *view.law, *view.statistic, *view.support, view.prior_clients, view.prior_total)
     return np.array((*parts, view.by_money), dtype=np.float64)
 
@@ -70,13 +70,23 @@ def row(view: CodedView) -> FloatArray:
 def view_of(row: FloatArray) -> CodedView:
     """The view of a row."""
     return CodedView(
-        Rule(int(row[0]), row[1] != 0, row[2] != 0, row[3] != 0, row[4] != 0, row[5] != 0, row[6], row[7] != 0),
-        Law(int(row[8]), row[9], row[10], row[11]),
-        CodedStatistic(int(row[12]), row[13], row[14]),
-        Support(row[15], row[16], row[17] != 0.0, row[18] != 0.0),
-        row[19],
+        Rule(
+            int(row[0]),
+            row[1] != 0,
+            row[2] != 0,
+            row[3] != 0,
+            row[4] != 0,
+            row[5] != 0,
+            row[6],
+            row[7] != 0,
+            row[8] != 0,
+        ),
+        Law(int(row[9]), row[10], row[11], row[12]),
+        CodedStatistic(int(row[13]), row[14], row[15]),
+        Support(row[16], row[17], row[18] != 0.0, row[19] != 0.0),
         row[20],
-        row[21] != 0.0,
+        row[21],
+        row[22] != 0.0,
     )
 
 

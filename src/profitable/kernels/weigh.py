@@ -46,7 +46,7 @@ def weigh(problem: Problem, run: Run, sample: Matrix) -> float:
     view = problem.sight
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
     if not view.rule.needs_spread and not view.rule.needs_values:
-        return evidence_of_sums(view.rule, view.law, clients, total, problem.threshold)
+        return evidence_of_sums(view.rule, view.law, clients, total, float(run.rounds), problem.threshold)
     if view.rule.is_zero_above and not is_below(clients, total, problem.threshold):
         return 0.0
     return weigh_rewards(problem, run, sample)
@@ -78,7 +78,8 @@ def weigh_rewards(problem: Problem, run: Run, sample: Matrix) -> float:
     elif view.rule.needs_spread:
         spread = squared_deviations(run.clients, run.total, 0.0, run.squares, 0.0)
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
-    return evidence(view.rule, view.law, Seen(clients, total, spread, values, counts), problem.threshold)
+    seen = Seen(clients, total, spread, values, counts, float(run.rounds))
+    return evidence(view.rule, view.law, seen, problem.threshold)
 
 
 @late

@@ -2,7 +2,8 @@
 
 The worst reward is the smallest one.  Where there is one, no evidence after n more clients exceeds
 
-- for a monotone rule, the evidence after n clients with the smallest statistic;
+- for a monotone rule, the evidence after n clients with the smallest statistic, and after all rounds that a block may
+  have if the rule needs the accepted rounds;
 - for EMPIRICAL, the evidence now plus log((high - low)/(high - tau)) per client that falls below the threshold;
 - for VARIANCE, which is not monotone, ((N + n) tau - S)/(3B).
 
@@ -16,7 +17,7 @@ import math
 
 from profitable.common.types import Record
 from profitable.kernels.compile import inlined, part
-from profitable.kernels.evidence import DIVERGENCE_PLUS, EMPIRICAL, VARIANCE, evidence_of_sums
+from profitable.kernels.evidence import EMPIRICAL, VARIANCE, adds_logarithm, evidence_of_sums, plus
 from profitable.kernels.law import variance
 from profitable.kernels.run_record import Problem
 
@@ -39,18 +40,20 @@ def parabola(clients: float, gap: float, step: float, spread: float, nats: float
 
 
 @inlined
-def worst_evidence(problem: Problem, run: Record, n: float) -> float:
-    """The evidence of a monotone rule after n more clients with the smallest statistic."""
+def worst_evidence(problem: Problem, run: Record, n: float, rounds: float) -> float:
+    """The evidence of a monotone rule after n more clients with the smallest statistic, in so many accepted rounds."""
     view = problem.sight
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
-    return evidence_of_sums(view.rule, view.law, clients + n, total + n * problem.smallest, problem.threshold)
+    total += n * problem.smallest
+    return evidence_of_sums(view.rule, view.law, clients + n, total, run.rounds + rounds, problem.threshold)
 
 
 @inlined
-def certain_clients(problem: Problem, run: Record, now: float, limit: float, least: float) -> float:
+def certain_clients(problem: Problem, run: Record, now: float, limit: float, least: float, rounds: float) -> float:
     """Clients that may come, whatever their rewards, while evidence stays at most `limit`; 0 if fewer than `least`.
 
-    `now` is the evidence so far.  Not the largest such number, but a large one found cheaply.
+    `now` is the evidence so far, and `rounds` the largest number of rounds in which they come.
+    Not the largest such number, but a large one found cheaply.
     """
     view, low, threshold = problem.sight, problem.smallest, problem.threshold
     if threshold <= low:
@@ -69,13 +72,13 @@ def certain_clients(problem: Problem, run: Record, now: float, limit: float, lea
     if not view.rule.is_monotone:
         return 0.0
     nats = limit
-    if view.rule.code == DIVERGENCE_PLUS.code:
-        nats -= math.log(clients)
+    if adds_logarithm(view.rule):
+        nats -= plus(view.rule, clients, run.rounds + rounds)
     elif view.rule.is_posterior:
         nats -= 1.5  # -log P(Z > z) is z^2/2 and a little more
     n = 0.9 * parabola(clients, gap, step, variance(view.law, threshold), max(nats, 0.0), True)
     while n >= least:
-        if worst_evidence(problem, run, n) <= limit:
+        if worst_evidence(problem, run, n, rounds) <= limit:
             return n
         n *= 0.5
     return 0.0

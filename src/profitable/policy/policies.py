@@ -26,12 +26,39 @@ class KLUCB(Deterministic):
     look = Look(BLUE)
 
 
+CLIENTS, IN_ROUNDS = "clients", "rounds"
+CROWD = 20.0  # clients for each round that log N may count before it is worth a remark
+
+
 @dataclass(frozen=True)
-class KLUCBPlus(Deterministic):
-    """kl-UCB+-4P (section 8): evidence N d(mean, threshold) + log N."""
+class Plus(Deterministic, abstract=True):
+    """A policy whose evidence has a logarithm added: of the clients, as in the paper, or of the accepted rounds."""
+
+    count: str = field(default=CLIENTS, kw_only=True, metadata={"choices": (CLIENTS, IN_ROUNDS)})
+
+    rule = evidence.DIVERGENCE_PLUS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.count not in (CLIENTS, IN_ROUNDS):
+            raise ParameterError("count", self.count, "is unknown", f"choose from {CLIENTS}, {IN_ROUNDS}")
+        if self.count == IN_ROUNDS:
+            object.__setattr__(self, "rule", evidence.PLUS_OF_ROUNDS)
+
+
+@dataclass(frozen=True)
+class KLUCBPlus(Plus):
+    """kl-UCB+-4P (section 8): evidence N d(mean, threshold) + log N; count="rounds" adds log of the accepted rounds.
+
+    The paper's patience log t counts rounds, and its log N clients.  Where a round brings hundreds of clients, log N
+    alone is more than patience for a long time, and any mean below the threshold is rejected.  `count="rounds"` counts
+    both in rounds.
+
+    >>> print(KLUCBPlus(count="rounds"))
+    kl-ucb+:count=rounds
+    """
 
     name = "kl-ucb+"
-    rule = evidence.DIVERGENCE_PLUS
     look = Look(BLUE, DASHED)
 
 
@@ -72,11 +99,10 @@ class KLBernoulliUCB(BoundedPolicy):
 
 
 @dataclass(frozen=True)
-class KLBernoulliUCBPlus(BoundedPolicy):
+class KLBernoulliUCBPlus(Plus, BoundedPolicy):
     """kl-Bernoulli-UCB+-4P: kl-UCB+-4P with d_Bern on rewards scaled to [0, 1].  Needs a bound."""
 
     name = "kl-bernoulli-ucb+"
-    rule = evidence.DIVERGENCE_PLUS
     look = Look(ORANGE, DASHED)
 
 

@@ -45,6 +45,8 @@ class Policy(ABC):
 
     - `forget`: the weight of a round's outcomes after one more round, as 0.97; 1 (nothing is forgotten) unless given.
     - `window`: count the outcomes of so many rounds only, and forget older ones at once.
+    - `floor`: the probability with which a category is accepted although the policy rejects it, as 0.05; drawn once for
+      each category and round.
 
     >>> print(KLUCB(c=3, forget=0.97))
     kl-ucb:c=3,forget=0.97
@@ -52,9 +54,10 @@ class Policy(ABC):
 
     forget: float = field(default=1.0, kw_only=True, metadata=COMMON)
     window: int | None = field(default=None, kw_only=True, metadata=COMMON)
+    floor: float = field(default=0.0, kw_only=True, metadata=COMMON)
 
     name: ClassVar[str]
-    rule: ClassVar[Rule]  # which evidence; `kernels/evidence.py` says what each rule needs and is
+    rule: ClassVar[Rule]  # which evidence (`kernels/evidence.py`); a parameter may choose another one for a policy
     draws: ClassVar[bool] = False  # Thompson sampling: patience is drawn, not computed
     example: ClassVar[str] = "c=3"  # of a parameter on the command line
     look: ClassVar[Look | None] = None  # of its curves; the next free colour unless given
@@ -80,6 +83,11 @@ class Policy(ABC):
             if forget < 1.0:
                 remedy = "give one of the two, forget=0.97 or window=20"
                 raise ParameterError("window", self.window, f"is given beside forget={forget:g}", remedy)
+        floor = check.number(self.floor)
+        if floor is None or not check.fits(floor, 0.0, 1.0):
+            remedy = "give a number from 0 to 1, as 0.05; 0 is no floor"
+            raise ParameterError("floor", self.floor, "is not a probability", remedy)
+        object.__setattr__(self, "floor", float(floor))
 
     @property
     def forgets(self) -> bool:
@@ -136,8 +144,13 @@ class Policy(ABC):
 
     @property
     def coded_patience(self) -> Patience:
-        """Its terms, on a clock that counts no more rounds than are remembered."""
-        return self.terms._replace(forget=self.forget, window=math.inf if self.window is None else float(self.window))
+        """Its terms, on a clock that counts no more rounds than are remembered, and its floor."""
+        window = math.inf if self.window is None else float(self.window)
+        return self.terms._replace(forget=self.forget, window=window, floor=self.floor)
+
+    def with_floor(self, chance: FloatArray) -> FloatArray:
+        """The probabilities of acceptance when patience alone would accept with these, [M]."""
+        return chance + (1.0 - chance) * self.floor if self.floor > 0.0 else chance
 
     def within(self, horizon: int) -> "Policy":
         """The policy in a run of so many rounds; only `Optimal` can ask for it."""
@@ -208,6 +221,7 @@ class Policy(ABC):
         values: dict[str, Any] = {}
         remedy = f"{name} takes {', '.join(known)}, as {name}:{kind.example}" if known else f"{name} takes none"
         alone = {each.name: each.metadata["alone"] for each in fields(kind) if "alone" in each.metadata}
+        words = {each.name for each in fields(kind) if "choices" in each.metadata}
         for part in filter(None, map(str.strip, rest.split(","))):
             key, equals, value = map(str.strip, part.partition("="))
             if key not in known or key in values:
@@ -215,6 +229,9 @@ class Policy(ABC):
                 raise ParameterError(f"{key} in policy {text!r}", value, problem, remedy)
             if not equals and key in alone:
                 values[key] = alone[key]
+                continue
+            if key in words:
+                values[key] = value
                 continue
             try:
                 values[key] = int(value) if value.isdecimal() else float(value)
@@ -229,7 +246,8 @@ class Policy(ABC):
             if each.name == "prior" or value is None or value == each.metadata.get("usual", each.default):
                 continue
             alone = value == each.metadata.get("alone")
-            texts.append(each.name if alone else f"{each.name}={repr(value).removesuffix('.0')}")
+            text = value if isinstance(value, str) else repr(value).removesuffix(".0")
+            texts.append(each.name if alone else f"{each.name}={text}")
         return f"{self.name}:{','.join(texts)}" if texts else self.name
 
 

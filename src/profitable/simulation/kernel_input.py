@@ -61,7 +61,7 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
     cut = view.statistic if isinstance(view.statistic, Cut) else None
     problem = Problem(
         sight=view.coded(rule),
-        patience=policy.within(horizon).terms,
+        patience=policy.within(horizon).coded_patience,
         threshold=view.statistic.of_mean(category.threshold),
         smallest=smallest,
         blocks=smallest > -math.inf and (rule.is_monotone or rule.code in WITH_CEILING),

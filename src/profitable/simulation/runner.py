@@ -31,7 +31,7 @@ from profitable.simulation.curve import Curve
 from profitable.simulation.result import Result, paired
 from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario, unlucky_starts
-from profitable.simulation.settings import BLOCK, Settings, prepare, slow_parts, stream_name
+from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts, stream_name
 from profitable.theory.unlucky_start import UnluckyStarts
 
 logger = logging.getLogger("profitable")
@@ -127,7 +127,7 @@ def _play(
     """Play the runs that a result lacks."""
     before = result.finished
     if before < settings.runs:
-        for note in slow_parts(settings):
+        for note in [*slow_parts(settings), *crowded_parts(settings)]:
             logger.warning(note)
         with Interruption(at_once=True):
             compile_kernels(settings)

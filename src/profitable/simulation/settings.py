@@ -13,7 +13,7 @@ import numpy as np
 from profitable.common import check
 from profitable.common.types import IntArray
 from profitable.errors import ParameterError
-from profitable.policy.policies import Policy
+from profitable.policy.policies import CLIENTS, CROWD, Plus, Policy
 from profitable.simulation.custom_policy import check_custom
 from profitable.simulation.kernel_input import KernelInput, make_input, make_open_input, work_per_client
 from profitable.simulation.scenario import Scenario, Truth
@@ -141,11 +141,30 @@ def slow_parts(settings: Settings) -> list[str]:
                 what, expected = "draws rewards one by one", expected * work_per_client(each.problem)
             elif kernel == "rounds":
                 what, expected = "goes through every round", float(settings.horizon)
+            elif settings.horizon * each.problem.patience.floor > MANY:
+                what, expected = "goes through rounds that its floor accepts one by one", float(settings.horizon)
             elif not each.problem.blocks:
                 what, expected = "goes through accepted rounds one by one", float(settings.horizon)
             if what and expected > MANY:
                 slow.append(f"{name} {what} in {truth.category.name!r}, up to {expected:.0e} per run: this takes long")
     return slow
+
+
+def crowded_parts(settings: Settings) -> list[str]:
+    """Warnings about policies that count so many clients a round that they reject any mean below the threshold."""
+    crowded: list[str] = []
+    for policy, name in zip(settings.policies, settings.names, strict=True):
+        if not isinstance(policy, Plus) or policy.count != CLIENTS:
+            continue
+        tolerated = policy.inflate * max(1.0, math.log(settings.horizon)) ** policy.c
+        for truth in settings.scenario.truths:
+            average = truth.clients.average
+            if average > CROWD * tolerated:
+                crowded.append(
+                    f"{name} is greedy in {truth.category.name!r}: it adds log of the clients, {average:.4g} a round, "
+                    f"to be compared with log of the rounds; {policy.name}:count=rounds counts both in rounds"
+                )
+    return crowded
 
 
 def _name(given: str | Policy) -> str:

@@ -7,7 +7,8 @@ grows like log t times the sum of the weights.  Few runs cause this growth: abou
 
 Patience log(inflate t) + c log log t makes it rate/(w (log w)^c), where the rate is the sum of the weights divided by
 inflate.  For any c > 0 the mean then grows more slowly than log t.  A prior counts as clients who were seen already:
-then the sum is never small, and there are no such waits.
+then the sum is never small, and there are no such waits.  A floor ends a wait after a number of rounds that is
+geometric: long ones have no weight.
 
 A policy that looks ahead rejects after N clients while e^(-evidence) is below about 2 risk N/M, where M are to come.
 N/M is taken as if every round had brought the average number of clients.  If the policy expects kappa times the past,
@@ -28,6 +29,7 @@ from profitable.model.category import Category
 from profitable.policy.policy import Bayesian, BoundedPolicy, Policy
 
 TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = "posterior", "divergence", "divergence+"
+TAIL_OF_PLUS_OF_ROUNDS = "divergence+, of rounds"
 TAIL_AHEAD = "posterior, looking ahead"
 MOST_SEEN = 2_000  # clients; the weights fall geometrically
 
@@ -87,7 +89,7 @@ def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable
     `seen(most)` has the probabilities that exactly 0, 1, ..., most - 1 clients have come after some round.
     """
     view = category.family.view()
-    if view.law.code != GAMMA or mean <= category.threshold:
+    if view.law.code != GAMMA or mean <= category.threshold or policy.floor > 0.0:
         return 0.0
     if isinstance(policy, Bayesian) and policy.prior_of(category) is not None:
         return 0.0
@@ -106,6 +108,8 @@ def tail_of(policy: Policy) -> str:
         return ""
     if policy.rule.is_posterior:
         return TAIL_AHEAD if policy.terms.kind == AHEAD else TAIL_OF_POSTERIOR
+    if policy.rule.needs_rounds:
+        return TAIL_OF_PLUS_OF_ROUNDS
     return {0.0: TAIL_OF_DIVERGENCE, 1.0: TAIL_OF_DIVERGENCE_PLUS}.get(policy.rule.logarithms, "")
 
 
@@ -113,7 +117,8 @@ def sum_of_weights(tail: str, ratio: float, shape: float, seen: FloatArray) -> f
     """The sum over n of weight(n) times `seen[n]`; `ratio` is r = tau/mu of the statistic, below 1.
 
     The weight is r^(kn) for a posterior policy and r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for a divergence.  It is n times
-    as large if the evidence has log N added, or if the policy looks ahead.
+    as large if the evidence has log N added, or if the policy looks ahead.  If log of the accepted rounds is added, it
+    is as many times as large as there are rounds: n over the clients per round, and at least 1.
 
     >>> always = np.ones(100)  # one client in every round
     >>> round(sum_of_weights(TAIL_OF_POSTERIOR, 0.5, 1.0, always), 6)  # r/(1 - r)
@@ -126,8 +131,10 @@ def sum_of_weights(tail: str, ratio: float, shape: float, seen: FloatArray) -> f
     n = np.arange(1.0, seen.size)
     power = shape * n
     log_weights = power * math.log(ratio)
-    if tail in (TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS):
+    if tail in (TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS, TAIL_OF_PLUS_OF_ROUNDS):
         log_weights += power * np.log(power) - power - np.array([math.lgamma(each + 1.0) for each in power])
     if tail in (TAIL_OF_DIVERGENCE_PLUS, TAIL_AHEAD):
         log_weights += np.log(n)
+    if tail == TAIL_OF_PLUS_OF_ROUNDS:
+        log_weights += np.log(np.maximum(n * float(seen[1:].mean()), 1.0))
     return math.fsum(seen[1:] * np.exp(log_weights))
