@@ -318,7 +318,6 @@ class Decision:
         """Compute evidence that was settled by a bound: the decision stays what it is."""
         places = np.flatnonzero(self._table[Row.ROUGH])
         if places.size:
-            self.accepted_mask  # noqa: B018
             positions = places if self._positions is None else self._positions[places]
             self._table[EVIDENCE, places] = renewed(self._categories, self._table[:, places], positions)
             self._table[Row.ROUGH, places] = 0.0

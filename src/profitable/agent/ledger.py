@@ -106,7 +106,7 @@ class Ledger:
             for k, number in left.items():
                 self._table[Row.TAKEN, k] -= number
                 self._table[Row.ROUGH, k] = 1.0
-        agent_table.count_rounds(self.table, self.categories.policy.forget)
+        agent_table.count_rounds(self._table, self.categories.policy.forget)
 
     def refresh(self, positions: IntArray) -> None:
         """Compute evidence that is only known roughly since outcomes have aged."""
