@@ -231,6 +231,25 @@ def test_normal_returns() -> None:
     assert agent["cards"].evidence == pytest.approx(0.5 * number * (1.05 - mean) ** 2 / (2 * 0.25))
 
 
+def test_normal_returns_of_unknown_variance() -> None:
+    rng = np.random.default_rng(3)
+    back, lent = rng.normal(1.0, 0.1, 40), rng.gamma(2.0, 500.0, 40)
+    number, mean = lent.sum() ** 2 / (lent @ lent), (lent @ back) / lent.sum()
+    variance = lent @ (back - mean) ** 2 / lent.sum()
+    cards = pb.Category.returns("cards", required=0.05, family=pb.Normal())
+    agent = pb.Agent([cards], policy="kl-ucb")
+    agent.observe("cards", back[:25], amounts=lent[:25])
+    agent.observe("cards", back[25:], amounts=lent[25:])
+    nats = (number - 2.0) / 2.0 * math.log1p((1.05 - mean) ** 2 / variance)
+    assert agent["cards"].evidence == pytest.approx(nats, rel=1e-9)
+    agent.set_policy("bayes-ucb")  # Student's t with N - 3 degrees of freedom, alpha = -1
+    scale = math.sqrt(variance / (number - 3.0))
+    assert agent["cards"].evidence == pytest.approx(-stats.t(number - 3.0, mean, scale).logsf(1.05), rel=1e-9)
+    equal = pb.Agent([cards], policy="kl-ucb")
+    equal.observe("cards", [0.9] * 10, amounts=lent[:10])
+    assert equal["cards"].evidence == 0.0
+
+
 # ---------------------------------------------------------------------------------------------- offers and loans
 
 
