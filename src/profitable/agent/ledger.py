@@ -83,7 +83,9 @@ class Ledger:
     def _decide(self, table: FloatArray, positions: IntArray, draws: FloatArray, chances: FloatArray) -> None:
         categories = self.categories
         which, rows, terms = categories.which(), categories.view_table(), categories.terms
-        agent_table.decide(table, positions, which, rows, terms, float(self.round), draws, chances)
+        agent_table.decide(table, positions, which, rows, terms, float(self.round), draws)
+        if chances.size:
+            agent_table.accept_by_floor(table, positions, categories.policy.floor, chances)
 
     def advance(self) -> None:
         """Let a round pass: what was counted before it counts for less, or no more, if the policy forgets."""

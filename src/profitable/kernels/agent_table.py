@@ -253,13 +253,11 @@ def decide(
     terms: FloatArray,
     t: float,
     draws: FloatArray,
-    chances: FloatArray,
 ) -> None:
     """Set the patience of round t + 1 in some columns, [M], and count the round where it accepts.
 
     Evidence that has aged is settled against the patience.  `terms` is `Patience` as an array, and `draws` [M] is empty
-    unless patience is drawn.  `chances` [M] is empty unless the policy has a floor.  They are Exp(1) draws, too: X says
-    that the floor accepts a category if exp(-X) is at most the floor.
+    unless patience is drawn.
     """
     patience = patience_in(terms)
     drawn = draws.size > 0 and t > 0.0
@@ -272,16 +270,30 @@ def decide(
         table[Row.PATIENCE, k], table[Row.PER_ROUND, k] = limit, per_round
         if table[Row.ROUGH, k] != 0.0:
             _settle(table, k, view_of(view_rows[which[k]]), limit)
-        accepts = table[Row.EVIDENCE, k] <= limit
-        if not accepts and chances.size > 0:
-            accepts = math.exp(-chances[i]) <= patience.floor
-        if table[Row.PAUSED, k] != 0.0:
-            accepts = False
-        table[Row.ACCEPTED, k] = accepts
-        if accepts:
-            if table[Row.ROUNDS, k] == 0.0:
-                table[Row.EARLIER, k] = table[Row.KNOWN, k] + table[Row.WAITING, k]
-            table[Row.ROUNDS, k] += 1.0
+        table[Row.ACCEPTED, k] = 0.0
+        if table[Row.EVIDENCE, k] <= limit:
+            _accept(table, k)
+
+
+@kernel
+def accept_by_floor(table: FloatArray, positions: IntArray, floor: float, chances: FloatArray) -> None:
+    """Accept some of the rejected categories all the same.
+
+    `chances` [M] are Exp(1) draws: X says that the floor accepts a category if exp(-X) is at most the floor.
+    """
+    for i in range(positions.size):
+        if table[Row.ACCEPTED, positions[i]] == 0.0 and math.exp(-chances[i]) <= floor:
+            _accept(table, positions[i])
+
+
+@part
+def _accept(table: FloatArray, k: int) -> None:
+    """Accept category k unless it is paused, and count the round."""
+    if table[Row.PAUSED, k] == 0.0:
+        table[Row.ACCEPTED, k] = 1.0
+        if table[Row.ROUNDS, k] == 0.0:
+            table[Row.EARLIER, k] = table[Row.KNOWN, k] + table[Row.WAITING, k]
+        table[Row.ROUNDS, k] += 1.0
 
 
 @part
