@@ -28,12 +28,14 @@ from profitable.kernels.arrivals import (
 )
 from profitable.kernels.compile import inlined, kernel, part
 from profitable.kernels.patience import AHEAD, DRAWN, clients_per_round, first_time, least_patience
+from profitable.kernels.remember import forgets
 from profitable.kernels.rewards import draw_batch, draws_per_client
 from profitable.kernels.run_record import (
     PENDING,
     Problem,
     Signal,
     Tables,
+    in_phase,
     new_sample,
     of_run,
     pass_rounds,
@@ -118,11 +120,16 @@ def reject(world: np.random.Generator, tables: Tables, run: Record, pile: Record
 
 @inlined
 def play_patiently(
-    world: np.random.Generator, signal: IntArray, problem: Problem, tables: Tables, run: Record, pile: RecordArray
-) -> None:
-    """One run of a policy whose patience is not drawn."""
+    world: np.random.Generator,
+    signal: IntArray,
+    problem: Problem,
+    tables: Tables,
+    run: Record,
+    pile: RecordArray,
+    sample: FloatArray,
+) -> FloatArray:
+    """One phase of a run of a policy whose patience is not drawn; returns the sample."""
     keeps, lazy = keeps_values(problem), is_lazy(problem)
-    sample = new_sample(tables.cells, keeps)
     average = average_clients(problem.arrivals, tables.listed)
     most = LOOK_UP_AFTER / draws_per_client(problem.truth, keeps)
     while True:
@@ -131,10 +138,10 @@ def play_patiently(
         nats = weigh(problem, run, sample)
         if not nats <= patience_now(problem, run):  # which rejects NaN, as `run_rounds` does
             known = run.clients + problem.sight.prior_clients
-            per_round = clients_per_round(problem.patience, run.clients, float(run.rounds))
+            per_round = clients_per_round(problem.patience, float(run.arrived), float(run.rounds))
             back = first_time(problem.patience, nats, run.now, known, per_round)
             if back == 0 or back >= problem.horizon:
-                return
+                return sample
             reject(world, tables, run, pile, back - run.now)
         room, reach = certainty(problem, run, nats, average)
         room = min(room, most)
@@ -144,7 +151,7 @@ def play_patiently(
             length = cut(world, run, pile, length // 2)
         sample = accept_top(world, problem, tables, run, pile, sample)
         if run.now == problem.horizon or signal[Signal.STOP] != 0:
-            return
+            return sample
 
 
 @inlined
@@ -179,14 +186,16 @@ def play_by_chance(
     tables: Tables,
     run: Record,
     pile: RecordArray,
-) -> None:
-    """One run of a policy that accepts with probability exp(-evidence).
+    sample: FloatArray,
+) -> FloatArray:
+    """One phase of a run of a policy that accepts with probability exp(-evidence); returns the sample.
 
     Each turn rejects some rounds, accepts some, and says how many it shall be in the next.
     """
-    sample = new_sample(tables.cells, keeps_values(problem))
     nats, ceiling = 0.0, 1.0
-    skipped, taken = 0, problem.horizon  # the first turn takes all that is on top of the pile
+    skipped, taken = 0, problem.horizon  # the first turn of all takes what is on top of the pile: round 1
+    if run.now > 0:
+        nats, taken = weigh(problem, run, sample), 0
     candidate = False  # whether the next round may be rejected, and is looked at by itself
     while True:
         if skipped > 0:
@@ -197,7 +206,7 @@ def play_by_chance(
             sample = accept_top(world, problem, tables, run, pile, sample)
             nats = weigh(problem, run, sample)
         if run.now >= problem.horizon or signal[Signal.STOP] != 0:
-            return
+            return sample
         if candidate:
             # It is rejected with its true probability, given what was seen by now, over the ceiling.
             skipped = 1 if own.random() * ceiling < -math.expm1(-nats) else 0
@@ -208,7 +217,7 @@ def play_by_chance(
         if length == 1:
             wait = rejected_rounds(own, nats)
             if wait >= problem.horizon - run.now:
-                return
+                return sample
             skipped, taken = int(wait), 1
         else:
             # The rounds before the first candidate for rejection are accepted.
@@ -263,18 +272,28 @@ def run_events(
 
     Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do not draw then follow the very
     path of `run_rounds` with the same generators.
+
+    A phase in which the truth stays the same is played like a run of its own that begins with what was seen before.  A
+    block never reaches beyond its end.
     """
+    if forgets(problem.patience):
+        raise ValueError("what is forgotten changes in every round: play it round by round")
     pile = np.zeros(PILE_HEIGHT, dtype=PENDING)
     for place in range(runs.size):
         run = runs[place]
-        own_tables = of_run(tables, place)
-        if problem.patience.kind == DRAWN:
-            play_by_chance(world, own, signal, problem, own_tables, run, pile)
-        else:
-            play_patiently(world, signal, problem, own_tables, run, pile)
-        if signal[Signal.STOP] != 0:
-            return place
-        if run.now < problem.horizon:
-            pass_rounds(run, problem.horizon, False, own_tables)
+        sample = new_sample(tables.cells[0], keeps_values(problem))
+        for phase in range(tables.ends.size):
+            now, its = in_phase(problem, tables, phase), of_run(tables, place, phase)
+            if run.now >= now.horizon:
+                break
+            run.pending = 0
+            if now.patience.kind == DRAWN:
+                sample = play_by_chance(world, own, signal, now, its, run, pile, sample)
+            else:
+                sample = play_patiently(world, signal, now, its, run, pile, sample)
+            if signal[Signal.STOP] != 0:
+                return place
+            if run.now < now.horizon:
+                pass_rounds(run, now.horizon, False, its)
         signal[Signal.DONE] += 1
     return runs.size

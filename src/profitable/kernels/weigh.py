@@ -56,7 +56,7 @@ def weigh(problem: Problem, run: Run, sample: Matrix) -> float:
 def patience_now(problem: Problem, run: Run) -> float:
     """The patience of the next round; infinite where it is drawn."""
     known = run.clients + problem.sight.prior_clients
-    per_round = clients_per_round(problem.patience, run.clients, float(run.rounds))
+    per_round = clients_per_round(problem.patience, float(run.arrived), float(run.rounds))
     return patience_at(problem.patience, float(run.now), known, per_round)
 
 
