@@ -52,6 +52,13 @@ CANDIDATES = 3.0  # a block with more expected candidates for rejection is cut i
 
 
 @inlined
+def new_pile(run: Record) -> RecordArray:
+    """An empty pile: each phase has its own, because no block reaches beyond its end."""
+    run.pending = 0
+    return np.empty(PILE_HEIGHT, dtype=PENDING)
+
+
+@inlined
 def look_ahead(
     world: np.random.Generator,
     problem: Problem,
@@ -125,10 +132,10 @@ def play_patiently(
     problem: Problem,
     tables: Tables,
     run: Record,
-    pile: RecordArray,
     sample: FloatArray,
 ) -> FloatArray:
     """One phase of a run of a policy whose patience is not drawn; returns the sample."""
+    pile = new_pile(run)
     keeps, lazy = keeps_values(problem), is_lazy(problem)
     average = average_clients(problem.arrivals, tables.listed)
     most = LOOK_UP_AFTER / draws_per_client(problem.truth, keeps)
@@ -185,13 +192,13 @@ def play_by_chance(
     problem: Problem,
     tables: Tables,
     run: Record,
-    pile: RecordArray,
     sample: FloatArray,
 ) -> FloatArray:
     """One phase of a run of a policy that accepts with probability exp(-evidence); returns the sample.
 
     Each turn rejects some rounds, accepts some, and says how many it shall be in the next.
     """
+    pile = new_pile(run)
     nats, ceiling = 0.0, 1.0
     skipped, taken = 0, problem.horizon  # the first turn of all takes what is on top of the pile: round 1
     if run.now > 0:
@@ -273,12 +280,10 @@ def run_events(
     Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do not draw then follow the very
     path of `run_rounds` with the same generators.
 
-    A phase in which the truth stays the same is played like a run of its own that begins with what was seen before.  A
-    block never reaches beyond its end.
+    A phase in which the truth stays the same is played like a run of its own that begins with what was seen before.
     """
     if forgets(problem.patience):
         raise ValueError("what is forgotten changes in every round: play it round by round")
-    pile = np.zeros(PILE_HEIGHT, dtype=PENDING)
     for place in range(runs.size):
         run = runs[place]
         sample = new_sample(tables.cells[0], keeps_values(problem))
@@ -286,11 +291,10 @@ def run_events(
             now, its = in_phase(problem, tables, phase), of_run(tables, place, phase)
             if run.now >= now.horizon:
                 break
-            run.pending = 0
             if now.patience.kind == DRAWN:
-                sample = play_by_chance(world, own, signal, now, its, run, pile, sample)
+                sample = play_by_chance(world, own, signal, now, its, run, sample)
             else:
-                sample = play_patiently(world, signal, now, its, run, pile, sample)
+                sample = play_patiently(world, signal, now, its, run, sample)
             if signal[Signal.STOP] != 0:
                 return place
             if run.now < now.horizon:
