@@ -263,7 +263,7 @@ def test_to_forget_nothing_is_the_policy_as_it_is() -> None:
     np.testing.assert_array_equal(one.moments.mean, other.moments.mean)
     for row in FAMILIES:
         if row.family.has_law:
-            truth = pb.Truth(row.category(), mean=row.mean, clients=2)
+            truth = pb.Truth(row.category(), mean=row.mean, clients=2, sigma=row.sigma)
             for kind in (pb.KLUCB, pb.ThompsonSampling, pb.KLEmpUCB, pb.UCBV):
                 long, never = (
                     play("rounds", kind(window=window), truth, horizon=80, runs=4, seed=2, every_reward=True)
