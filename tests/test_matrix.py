@@ -379,11 +379,13 @@ def test_evidence_is_that_of_an_independent_formula(row: FamilyRow, rule: Policy
             assert at_once["it"].evidence == pytest.approx(expected, rel=1e-5, abs=1e-9)
 
 
+@pytest.mark.parametrize("memory", [{}, {"forget": 0.85}, {"forget": 0.2}, {"window": 4}], ids=str)
 @pytest.mark.parametrize("row", [row for row in FAMILIES if row.family.has_law], ids=str)
 @every_policy
-def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Policy) -> None:
-    """`run_rounds`, followed round by round by an agent who sees the very same rewards."""
-    horizon, clients, seed = 40, 2, 5
+def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Policy, memory: dict[str, float]) -> None:
+    """`run_rounds`, followed round by round by an agent who sees the very same rewards; also if both forget."""
+    horizon, clients, seed = 60, 2, 5
+    policy = replace(policy, **memory)
     truth = pb.Truth(row.category(), mean=row.mean, clients=clients, sigma=row.sigma)
     played = play(
         "rounds", policy, truth, horizon=horizon, runs=1, seed=seed, checkpoints=range(1, horizon), every_reward=True
@@ -392,10 +394,11 @@ def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Pol
     agent = agent_of(row, policy)
     decisions: list[bool] = []
     for t in range(horizon):
-        if policy.draws and t > 0:
-            decisions.append(agent["it"].evidence <= own.standard_exponential())
-        else:
-            decisions.append(agent.decide().accepts("it"))
+        decision = agent.decide()
+        drawn = policy.draws and t > 0
+        decisions.append(
+            decision.evidence[0] <= own.standard_exponential() if drawn else decision.accepts("it"),
+        )
         if decisions[-1]:
             if isinstance(row.family, pb.Bernoulli):  # drawn as their sum
                 ones = int(row.family.draw_total(world, mean=row.mean, clients=clients)[0])
@@ -404,6 +407,7 @@ def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Pol
                 agent.observe("it", row.drawn.draw(world, mean=row.mean, size=clients))
     assert np.diff(played.accepted[0], prepend=0).tolist() == decisions
     assert played.runs["revenue"][0] == pytest.approx(agent["it"].revenue, rel=1e-9)
+    assert played.runs["clients"][0] == pytest.approx(agent["it"].counted, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("size", [5, 1_000, 10**6])

@@ -172,6 +172,9 @@ MISTAKES = [
     (["simulate", "wrong.toml"], "'students'"),
     (["bounds", "wrong.toml"], "'students'"),
     (["bounds", "segments.toml", "--horizon", "1"], "horizon = 1"),
+    (["simulate", "unordered.toml"], "unordered.toml: category 'students': mean = [[1, 0.3], [9, 0.1], [5, 0.3]]"),
+    (["simulate", "outside.toml"], "outside.toml: category 'students': mean from round 9 = 3"),
+    (["bounds", "moving.toml"], "has means that change"),
 ]
 
 
@@ -183,6 +186,8 @@ MISTAKES = [
 def test_mistakes_get_one_line_and_exit_2(folder: Path, way: Way, arguments: list[str], named: str) -> None:
     (folder / "empty.toml").write_text('name = "nobody"\n')
     (folder / "wrong.toml").write_text(CONTRACT.replace("mean = 0.3", "mean = 3"))
+    for name, means in (("unordered", "[9, 0.1], [5, 0.3]"), ("outside", "[9, 3]"), ("moving", "[9, 0.1]")):
+        (folder / f"{name}.toml").write_text(CONTRACT.replace("mean = 0.3", f"mean = [[1, 0.3], {means}]"))
     (folder / "unbounded.toml").write_text(
         'name = "x"\n[[category]]\nname = "claims"\nfamily = "poisson"\nmean = 1\nthreshold = 2\nclients = 1\n'
     )

@@ -93,7 +93,7 @@ def test_rewards_drawn_later(clients: int, mean: float, bound: float) -> None:
     given, draws = input_of(pb.KLEmpUCB(), mean, bound), 4_000
     seen, runs, signal = np.zeros((draws, 2 * clients)), np.zeros(draws, dtype=RUN), np.zeros(2, dtype=np.int64)
     problem = given.problem._replace(threshold=np.inf)  # so that the single rewards matter
-    two_batches_resolved(np.random.default_rng(6), signal, problem, given.cells, clients, runs, seen)
+    two_batches_resolved(np.random.default_rng(6), signal, problem, given.cells[0], clients, runs, seen)
     np.testing.assert_allclose(seen.sum(axis=1), runs["total"], rtol=1e-12)
     np.testing.assert_allclose((seen**2).sum(axis=1), runs["squares"], rtol=1e-12)
     direct = np.minimum(rewards(2 * clients, mean, draws), bound)

@@ -85,6 +85,13 @@ HARD = [
     Case("cut and unprofitable", single(pb.Exponential(), 4.0, 5.0, pb.OnePlusPoisson(rate=5), bound=30.0)),
     Case("uniform arrivals, cut", single(pb.Poisson(), 2.0, 1.8, pb.UniformClients(low=1, high=40), bound=6.0)),
     Case("listed arrivals, cut", single(pb.Exponential(), 2.0, 1.7, [1 + t % 4 for t in range(HORIZON)], bound=9.0)),
+    Case("a mean that swaps sides", single(pb.Bernoulli(), [(1, 0.35), (60, 0.2), (61, 0.25), (200, 0.4)], 0.3, 3)),
+    Case("a mean that rises from 0", single(pb.Poisson(), [(1, 0.0), (20, 1.5), (150, 3.0)], 1.8, RANDOM, bound=6.0)),
+    Case("a mean that falls", single(pb.Exponential(), [(1, 4.0), (30, 1.5), (250, 2.5)], 2.0, RANDOM, bound=25.0)),
+    Case(
+        "a mean that moves, listed arrivals",
+        single(pb.Bernoulli(), [(1, 0.25), (41, 0.4)], 0.3, [1 + (7 * t) % 5 for t in range(HORIZON)]),
+    ),
 ]
 OTHERS = [
     pb.KLUCB(),

@@ -42,7 +42,7 @@ def paper(
 
 def single(
     family: pb.Family,
-    mean: float,
+    mean: Any,
     threshold: float,
     clients: Any = 3,
     bound: float | None = None,

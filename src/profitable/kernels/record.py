@@ -14,6 +14,7 @@ RUN = np.dtype(
         # where it stands
         ("now", np.int64),  # rounds gone
         ("rounds", np.int64),  # rounds accepted
+        ("taken", np.float64),  # as how many they count: fewer if rounds are forgotten
         ("accepted_last", np.int64),  # whether the latest round was accepted, 0 or 1
         ("checkpoint", np.int64),  # the place of the next one to fill
         ("next_time", np.int64),  # its round; 0 at the start, which says: look it up

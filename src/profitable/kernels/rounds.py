@@ -2,6 +2,9 @@
 
     in round t + 1, accept while evidence(what was seen) <= patience; then see the clients of that round
 
+A policy that forgets decides about the round first.  Then everything it had seen counts for less, and then it sees the
+clients of that round.
+
 The world (arrivals and rewards) and the policy (Thompson's draws, those of a floor) have a random generator each.
 `run_events` in `kernels/skip_ahead.py` has the same law and is faster; the tests hold one against the other.
 
@@ -15,8 +18,9 @@ from profitable.common.types import BoolArray, IntArray, RecordArray
 from profitable.kernels.arrivals import clients_in, draw_extra
 from profitable.kernels.compile import kernel
 from profitable.kernels.patience import DRAWN
+from profitable.kernels.remember import age, enter, forgets, new_ring
 from profitable.kernels.rewards import draw_batch
-from profitable.kernels.run_record import Problem, Signal, Tables, new_sample, of_run, pass_rounds
+from profitable.kernels.run_record import Problem, Signal, Tables, in_phase, new_sample, of_run, pass_rounds
 from profitable.kernels.weigh import is_lazy, keeps_values, patience_now, resolve, weigh
 
 
@@ -30,28 +34,31 @@ def run_rounds(
     runs: RecordArray,
 ) -> int:
     """Play all `runs`, which are new records.  Returns the number of finished ones: fewer if told to stop."""
-    keeps, lazy = keeps_values(problem), is_lazy(problem)
+    keeps, lazy, ages = keeps_values(problem), is_lazy(problem), forgets(problem.patience)
     for place in range(runs.size):
         run = runs[place]
-        own_tables = of_run(tables, place)
-        sample = new_sample(tables.cells, keeps)
-        for t in range(problem.horizon):
-            if signal[Signal.STOP] != 0:
-                return place
-            drawn = t > 0 and problem.patience.kind == DRAWN
-            tolerated = own.standard_exponential() if drawn else patience_now(problem, run)
-            if lazy:
-                sample = resolve(world, signal, problem, run, sample)
-            accepts = weigh(problem, run, sample) <= tolerated
-            if not accepts and problem.patience.floor > 0.0:
-                accepts = own.random() < problem.patience.floor
-            pass_rounds(run, t + 1, accepts, own_tables)
-            if accepts:
-                arrived = clients_in(
-                    world, problem.arrivals, tables.listed, t, 1, draw_extra(world, problem.arrivals, 1)
-                )
-                sample = draw_batch(world, problem.truth, tables.cells, arrived, run, sample, keeps)
-                run.arrived += arrived
+        sample, ring = new_sample(tables.cells[0], keeps), new_ring(problem)
+        for phase in range(tables.ends.size):
+            now, its = in_phase(problem, tables, phase), of_run(tables, place, phase)
+            for t in range(run.now, now.horizon):
+                if signal[Signal.STOP] != 0:
+                    return place
+                drawn = t > 0 and now.patience.kind == DRAWN
+                tolerated = own.standard_exponential() if drawn else patience_now(now, run)
+                if lazy:
+                    sample = resolve(world, signal, now, run, sample)
+                accepts = weigh(now, run, sample) <= tolerated
+                if not accepts and now.patience.floor > 0.0:
+                    accepts = own.random() < now.patience.floor
+                pass_rounds(run, t + 1, accepts, its)
+                if ages:
+                    age(now, its.cells, run, sample, ring)
+                if accepts:
+                    arrived = clients_in(world, now.arrivals, its.listed, t, 1, draw_extra(world, now.arrivals, 1))
+                    sample = draw_batch(world, now.truth, its.cells, arrived, run, sample, keeps)
+                    run.arrived += arrived
+                if ages:
+                    enter(now, run, ring)
         signal[Signal.DONE] += 1
     return runs.size
 
@@ -62,12 +69,12 @@ def accept_round(
 ) -> None:
     """Round t + 1 of many runs, for policies that decide elsewhere: draw for those that accept, [runs].
 
-    The draws and their order are those of `run_rounds`.
+    `problem` is that of the phase.  The draws and their order are those of `run_rounds`.
     """
     sample = np.ones((2, 1))
     for place in range(accepts.size):
         if accepts[place]:
             arrived = clients_in(world, problem.arrivals, tables.listed, t, 1, draw_extra(world, problem.arrivals, 1))
             run = runs[place]
-            draw_batch(world, problem.truth, tables.cells, arrived, run, sample, False)
+            draw_batch(world, problem.truth, tables.cells[0], arrived, run, sample, False)
             run.arrived += arrived

@@ -47,10 +47,13 @@ class Problem(NamedTuple):
 class Tables(NamedTuple):
     """The arrays of a run, or of many: what it reads, and where it writes what it has done at each checkpoint.
 
-    They are kept apart from the numbers of the problem because passing arrays on costs time.
+    They are kept apart from the numbers of the problem because passing arrays on costs time.  A phase is a stretch of
+    rounds in which the truth stays the same.
     """
 
-    cells: FloatArray  # [4, D + 1]: whole-number rewards that are told apart (`kernels/rewards.py`)
+    ends: IntArray  # [phases]: the last round of each
+    means: FloatArray  # [phases]: the mean of the statistic in each
+    cells: FloatArray  # [phases, 4, D + 1], or [4, D + 1] in one phase: rewards told apart (`kernels/rewards.py`)
     listed: IntArray  # [T + 1] or empty: clients of the first 0, 1, 2, ... rounds, if they are written down
     times: IntArray  # [n]: the checkpoints
     accepted: IntArray  # [runs, n], or [n] for one run: accepted rounds up to each
@@ -58,9 +61,35 @@ class Tables(NamedTuple):
 
 
 @inlined
-def of_run(tables: Tables, place: int) -> Tables:
-    """The tables of one run."""
-    return Tables(tables.cells, tables.listed, tables.times, tables.accepted[place], tables.counted[place])
+def of_run(tables: Tables, place: int, phase: int) -> Tables:
+    """The tables of one run in one phase."""
+    cells, accepted, counted = tables.cells[phase], tables.accepted[place], tables.counted[place]
+    return Tables(tables.ends, tables.means, cells, tables.listed, tables.times, accepted, counted)
+
+
+@inlined
+def in_phase(problem: Problem, tables: Tables, phase: int) -> Problem:
+    """The problem in one phase: its truth, until its last round."""
+    whole = problem.truth
+    truth = Truth(
+        whole.law,
+        tables.means[phase],
+        whole.statistic,
+        whole.feed,
+        whole.is_cut,
+        whole.cut_low,
+        whole.cut_high,
+    )
+    return Problem(
+        problem.sight,
+        problem.patience,
+        problem.threshold,
+        problem.smallest,
+        problem.blocks,
+        truth,
+        problem.arrivals,
+        min(problem.horizon, tables.ends[phase]),
+    )
 
 
 @inlined
@@ -70,6 +99,7 @@ def pass_rounds(run: Record, until: int, accepted: bool, tables: Tables) -> None
     if until >= run.next_time:
         _fill_checkpoints(run, until, step, tables)
     run.rounds += step * (until - run.now)
+    run.taken += step * (until - run.now)
     run.now = until
     run.accepted_last = step
 

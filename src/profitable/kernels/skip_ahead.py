@@ -29,12 +29,14 @@ from profitable.kernels.arrivals import (
 )
 from profitable.kernels.compile import inlined, kernel, part
 from profitable.kernels.patience import AHEAD, DRAWN, clients_per_round, first_time, least_patience
+from profitable.kernels.remember import forgets
 from profitable.kernels.rewards import draw_batch, draws_per_client
 from profitable.kernels.run_record import (
     PENDING,
     Problem,
     Signal,
     Tables,
+    in_phase,
     new_sample,
     of_run,
     pass_rounds,
@@ -48,6 +50,13 @@ CANDIDATES = 3.0  # a block with more expected candidates for rejection is cut i
 
 
 # ------------------------------------------------------------------------------------------------ the pile
+
+
+@inlined
+def new_pile(run: Record) -> RecordArray:
+    """An empty pile: each phase has its own, because no block reaches beyond its end."""
+    run.pending = 0
+    return np.empty(PILE_HEIGHT, dtype=PENDING)
 
 
 @inlined
@@ -125,11 +134,11 @@ def play_patiently(
     problem: Problem,
     tables: Tables,
     run: Record,
-    pile: RecordArray,
-) -> None:
-    """One run of a policy whose patience is not drawn."""
+    sample: FloatArray,
+) -> FloatArray:
+    """One phase of a run of a policy whose patience is not drawn; returns the sample."""
+    pile = new_pile(run)
     keeps, lazy = keeps_values(problem), is_lazy(problem)
-    sample = new_sample(tables.cells, keeps)
     average = average_clients(problem.arrivals, tables.listed)
     most = LOOK_UP_AFTER / draws_per_client(problem.truth, keeps)
     while True:
@@ -139,7 +148,7 @@ def play_patiently(
         by_floor = False  # whether the next round is accepted by the floor, and it alone
         if not nats <= patience_now(problem, run):  # which rejects NaN, as `run_rounds` does
             known = run.clients + problem.sight.prior_clients
-            per_round = clients_per_round(problem.patience, run.clients, float(run.rounds))
+            per_round = clients_per_round(problem.patience, float(run.arrived), float(run.rounds))
             back = first_time(problem.patience, nats, run.now, known, per_round)
             back = problem.horizon if back == 0 else min(back, problem.horizon)
             if problem.patience.floor > 0.0:
@@ -147,7 +156,7 @@ def play_patiently(
                 by_floor = wait < back - run.now
                 back = run.now + int(wait) if by_floor else back
             if back >= problem.horizon:
-                return
+                return sample
             reject(world, tables, run, pile, back - run.now)
         room, reach = (0.0, 1) if by_floor else certainty(problem, run, nats, average)
         room = min(room, most)
@@ -157,7 +166,7 @@ def play_patiently(
             length = cut(world, run, pile, length // 2)
         sample = accept_top(world, problem, tables, run, pile, sample)
         if run.now == problem.horizon or signal[Signal.STOP] != 0:
-            return
+            return sample
 
 
 @inlined
@@ -194,15 +203,19 @@ def play_by_chance(
     problem: Problem,
     tables: Tables,
     run: Record,
-    pile: RecordArray,
-) -> None:
-    """One run of a policy that accepts with probability exp(-evidence), and by the floor if it does not.
+    sample: FloatArray,
+) -> FloatArray:
+    """One phase of a run of a policy that accepts with probability exp(-evidence), and by the floor if it does not.
+
+    Returns the sample.
 
     Each turn rejects some rounds, accepts some, and says how many it shall be in the next.
     """
-    sample = new_sample(tables.cells, keeps_values(problem))
+    pile = new_pile(run)
     nats, ceiling = 0.0, 1.0
-    skipped, taken = 0, problem.horizon  # the first turn takes all that is on top of the pile
+    skipped, taken = 0, problem.horizon  # the first turn of all takes what is on top of the pile: round 1
+    if run.now > 0:
+        nats, taken = weigh(problem, run, sample), 0
     candidate = False  # whether the next round may be rejected, and is looked at by itself
     while True:
         if skipped > 0:
@@ -213,7 +226,7 @@ def play_by_chance(
             sample = accept_top(world, problem, tables, run, pile, sample)
             nats = weigh(problem, run, sample)
         if run.now >= problem.horizon or signal[Signal.STOP] != 0:
-            return
+            return sample
         if candidate:
             # It is rejected with its true probability, given what was seen by now, over the ceiling.
             rejects = -math.expm1(-nats) * (1.0 - problem.patience.floor)
@@ -226,7 +239,7 @@ def play_by_chance(
             chance = math.exp(-nats)
             wait = rejected_rounds(own, chance + (1.0 - chance) * problem.patience.floor)
             if wait >= problem.horizon - run.now:
-                return
+                return sample
             skipped, taken = int(wait), 1
         else:
             # The rounds before the first candidate for rejection are accepted.
@@ -281,18 +294,25 @@ def run_events(
 
     Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do not draw then follow the very
     path of `run_rounds` with the same generators.
+
+    A phase in which the truth stays the same is played like a run of its own that begins with what was seen before.
     """
-    pile = np.zeros(PILE_HEIGHT, dtype=PENDING)
+    if forgets(problem.patience):
+        raise ValueError("what is forgotten changes in every round: play it round by round")
     for place in range(runs.size):
         run = runs[place]
-        own_tables = of_run(tables, place)
-        if problem.patience.kind == DRAWN:
-            play_by_chance(world, own, signal, problem, own_tables, run, pile)
-        else:
-            play_patiently(world, own, signal, problem, own_tables, run, pile)
-        if signal[Signal.STOP] != 0:
-            return place
-        if run.now < problem.horizon:
-            pass_rounds(run, problem.horizon, False, own_tables)
+        sample = new_sample(tables.cells[0], keeps_values(problem))
+        for phase in range(tables.ends.size):
+            now, its = in_phase(problem, tables, phase), of_run(tables, place, phase)
+            if run.now >= now.horizon:
+                break
+            if now.patience.kind == DRAWN:
+                sample = play_by_chance(world, own, signal, now, its, run, sample)
+            else:
+                sample = play_patiently(world, own, signal, now, its, run, sample)
+            if signal[Signal.STOP] != 0:
+                return place
+            if run.now < now.horizon:
+                pass_rounds(run, now.horizon, False, its)
         signal[Signal.DONE] += 1
     return runs.size

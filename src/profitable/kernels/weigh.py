@@ -46,7 +46,7 @@ def weigh(problem: Problem, run: Run, sample: Matrix) -> float:
     view = problem.sight
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
     if not view.rule.needs_spread and not view.rule.needs_values:
-        return evidence_of_sums(view.rule, view.law, clients, total, float(run.rounds), problem.threshold)
+        return evidence_of_sums(view.rule, view.law, clients, total, run.taken, problem.threshold)
     if view.rule.is_zero_above and not is_below(clients, total, problem.threshold):
         return 0.0
     return weigh_rewards(problem, run, sample)
@@ -56,7 +56,7 @@ def weigh(problem: Problem, run: Run, sample: Matrix) -> float:
 def patience_now(problem: Problem, run: Run) -> float:
     """The patience of the next round; infinite where it is drawn."""
     known = run.clients + problem.sight.prior_clients
-    per_round = clients_per_round(problem.patience, run.clients, float(run.rounds))
+    per_round = clients_per_round(problem.patience, float(run.arrived), float(run.rounds))
     return patience_at(problem.patience, float(run.now), known, per_round)
 
 
@@ -78,7 +78,7 @@ def weigh_rewards(problem: Problem, run: Run, sample: Matrix) -> float:
     elif view.rule.needs_spread:
         spread = squared_deviations(run.clients, run.total, 0.0, run.squares, 0.0)
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
-    seen = Seen(clients, total, spread, values, counts, float(run.rounds))
+    seen = Seen(clients, total, spread, values, counts, run.taken)
     return evidence(view.rule, view.law, seen, problem.threshold)
 
 

@@ -54,7 +54,7 @@ def slope_of_clients(scenario: Scenario, logarithms: float, start: float, end: f
     for truth in scenario.truths:
         if truth.profitable or truth.loss == 0.0:
             continue
-        model = (truth.category.family, truth.mean, truth.category.threshold)
+        model = (truth.category.family, truth.fixed_mean, truth.category.threshold)
         nats = bounds.information(*model, sigma=truth.sigma)
         late, early = (clients_by(nats, logarithms, math.log(t)) for t in (end, start))
         slope += truth.loss * (late - early) / (math.log(end) - math.log(start))

@@ -79,7 +79,7 @@ def _theorem_2(truth: Truth, t: float) -> tuple[float, float | None, str]:
     category = truth.category
 
     def best(largest: float) -> float:
-        model = (category.family, truth.mean, category.threshold)
+        model = (category.family, truth.fixed_mean, category.threshold)
         return bounds.kl_ucb_unprofitable(*model, horizon=t, arrivals=arrivals, largest_epsilon=largest).clients
 
     return best(1000.0), best(1.0), "Theorem 2 (i)"
@@ -94,7 +94,7 @@ def _leading_terms(trial: Trial) -> str:
         for k, truth in enumerate(trial.result.scenario.truths):
             if truth.profitable:
                 continue
-            model = (truth.category.family, truth.mean, truth.category.threshold)
+            model = (truth.category.family, truth.fixed_mean, truth.category.threshold)
             leading = bounds.thompson_unprofitable(*model, horizon=horizon, arrivals=truth.clients.bounds())
             leading *= 1.0 + c * np.log(np.log(horizon)) / np.log(horizon)
             shares.setdefault(policy, []).append(_wrong_clients(trial, policy, k, horizon)[0] / leading)

@@ -59,7 +59,7 @@ def _factor(trial: Trial, long: list[Trial]) -> Answer:
         place = checkpoint(curve, start_of(curve))
         width = float(np.log(curve.t[-1]) - np.log(curve.t[place]))
         for k, truth in enumerate(trial.result.scenario.truths):
-            nats = bounds.information(truth.category.family, truth.mean, truth.category.threshold)
+            nats = bounds.information(truth.category.family, truth.fixed_mean, truth.category.threshold)
             scale = truth.clients.average * nats / width
             accepted, error = curve.accepted_rounds[k], curve.error("accepted")[k]
             ratio = float(accepted[-1] - accepted[place]) * scale
@@ -83,7 +83,7 @@ def _factor(trial: Trial, long: list[Trial]) -> Answer:
 
 def _unlucky(trial: Trial) -> Answer:
     truth = trial.result.scenario.truths[0]
-    ratio = truth.category.threshold / truth.mean
+    ratio = truth.category.threshold / truth.fixed_mean
     rows: list[tuple[str, ...]] = []
     thompson = trial.curve("ts")
     for curve in trial.result.curves:
@@ -110,13 +110,13 @@ def _unlucky(trial: Trial) -> Answer:
         "simulated": plus_minus(seen, float(thompson.error("accepted")[0, place])),
     }
     settles = load("bernoulli").scenario.truths[1]
-    waits = bernoulli_waits(settles.mean, settles.category.threshold, np.ones)
+    waits = bernoulli_waits(settles.fixed_mean, settles.category.threshold, np.ones)
     numbers |= {
-        "mean": f"{settles.mean:g}",
+        "mean": f"{settles.fixed_mean:g}",
         "threshold": f"{settles.category.threshold:g}",
         "bernoulli": f"{waits.mean():.2f}",
         "left_out": f"{LEFT_OUT:g}",
-        "power": f"{np.log1p(-settles.mean) / np.log1p(-settles.category.threshold):.1f}",
+        "power": f"{np.log1p(-settles.fixed_mean) / np.log1p(-settles.category.threshold):.1f}",
     }
     times = tuple(f"rejected by {t:,}".replace(",", " ") for t in UNLUCKY_TIMES)
     tails = tuple(f"w·P(W > w) where P = {1 - share:.2g}" for share in SHARES)

@@ -60,7 +60,7 @@ def slopes(trial: Trial) -> list[Slope]:
     """The slopes in a long experiment, for every policy with a closed form."""
     scenario = trial.result.scenario
     constant = scenario.lower_bound().total
-    means = [truth.mean for truth in scenario.truths]
+    means = [truth.fixed_mean for truth in scenario.truths]
     with_factor = bounds.asymptotic_upper_bound(
         scenario.categories, means, [truth.clients.bounds() for truth in scenario.truths]
     )

@@ -160,7 +160,7 @@ def settings(experiment: Experiment) -> str:
     cut = f"; cut at {bound:g} for policies of bounded rewards" if bound is not None else ""
     return (
         f"{listed([truth.category.family.name.capitalize() for truth in truths])} rewards with means "
-        f"{listed([f'{truth.mean:g}' for truth in truths])}, thresholds "
+        f"{listed([f'{truth.fixed_mean:g}' for truth in truths])}, thresholds "
         f"{listed([f'{truth.category.threshold:g}' for truth in truths])}{cut}; clients per round "
         f"{listed([_arrivals(truth.clients) for truth in truths])}."
     )

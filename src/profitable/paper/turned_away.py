@@ -23,9 +23,9 @@ def waits_of(truth: Truth, horizon: float) -> Waits:
     """The waits of Thompson sampling for a profitable category."""
     category = truth.category
     if isinstance(category.family, Bernoulli):
-        return bernoulli_waits(truth.mean, category.threshold, truth.clients.seen)
+        return bernoulli_waits(truth.fixed_mean, category.threshold, truth.clients.seen)
     if isinstance(category.family, Exponential) and truth.clients == ConstantClients(1):
-        return exponential_waits(category.threshold / truth.mean, horizon)
+        return exponential_waits(category.threshold / truth.fixed_mean, horizon)
     raise InputError(
         "family", category.family, "has no sum of waits here", "take Bernoulli, or Exponential and one client"
     )

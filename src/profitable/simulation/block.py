@@ -18,7 +18,7 @@ from profitable.policy.policy import Policy
 from profitable.simulation.curve import PARTS, Layout
 from profitable.simulation.custom_policy import run_custom
 from profitable.simulation.kernel_input import KernelInput, knows_revenue
-from profitable.simulation.scenario import Truth
+from profitable.simulation.scenario import Phase, Truth
 from profitable.simulation.settings import Settings, stream_name
 
 FEW = 5  # rounds that are played before anything counts, to compile what they need
@@ -55,11 +55,16 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
         if played is None:
             return None
         tables, runs = played
-        accepted_columns.append(tables.accepted.astype(np.float64))
-        rows[:, layout.place("profitable" if truth.profitable else "unprofitable")] += _regret(truth, tables)
-        if truth.loss > 0.0:
-            right &= (runs["accepted_last"] != 0) == truth.profitable
-        if truth.profitable:
+        phases = truth.phases(settings.horizon)
+        shown = np.isin(tables.times, settings.checkpoints)
+        accepted_columns.append(tables.accepted[:, shown].astype(np.float64))
+        for phase in phases:
+            side = "profitable" if phase.truth.profitable else "unprofitable"
+            rows[:, layout.place(side)] += _regret(phase, tables)[:, shown]
+        last = phases[-1].truth
+        if last.loss > 0.0:
+            right &= (runs["accepted_last"] != 0) == last.profitable
+        if last.profitable and not truth.changes_sides(settings.horizon):
             lost |= runs["rounds"] < settings.horizon - runs["rounds"]
         rows[:, layout.place("clients")][:, k] = runs["arrived"]
         profit = _profit(settings, which, block, truth, given.problem, runs)
@@ -71,7 +76,9 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
         rows[:, layout.place(f"{part}_rise")] = values[:, -1:] - values
     rows[:, layout.place("accepted")] = np.concatenate(accepted_columns, axis=1)
     rows[:, layout.place("right_set")] = right[:, None]
-    rows[:, layout.place("lost")] = lost[:, None]
+    # A category that changes sides is profitable in some rounds only: it cannot be lost in most of them.
+    defined = not any(truth.changes_sides(settings.horizon) for truth in settings.scenario.truths)
+    rows[:, layout.place("lost")] = lost[:, None] if defined else np.nan
     return rows
 
 
@@ -80,10 +87,10 @@ def _play(
 ) -> tuple[Tables, RecordArray] | None:
     """Play `number` runs in one category; None if it was stopped."""
     policy, key, name = settings.policies[which], stream_name(settings.policies[which]), truth.category.name
-    points = settings.checkpoints.size
-    accepted = np.zeros((number, points), dtype=np.int64)
-    counted = np.zeros((number, points if given.listed.size else 1), dtype=np.int64)
-    tables, runs = given.tables(settings.checkpoints, accepted, counted), np.zeros(number, dtype=RUN)
+    times = given.times(settings.checkpoints)
+    accepted = np.zeros((number, times.size), dtype=np.int64)
+    counted = np.zeros((number, times.size if given.listed.size else 1), dtype=np.int64)
+    tables, runs = given.tables(times, accepted, counted), np.zeros(number, dtype=RUN)
     if not settings.common or number == 0:
         parts = [slice(0, number)]
         worlds = [stream(settings.seed, "world", key, name, block)]
@@ -103,14 +110,31 @@ def _play(
     return tables, runs
 
 
-def _regret(truth: Truth, tables: Tables) -> FloatArray:
-    """What the wrong decisions about a category cost up to each checkpoint, [runs, n]."""
+def _regret(phase: Phase, tables: Tables) -> FloatArray:
+    """What the wrong decisions about a category in one phase cost up to each of the tables' times, [runs, n]."""
+    truth = phase.truth
     # Rounds are subtracted as integers: at T = 10^15 products of rounds and clients are no longer exact.
     if tables.listed.size:
-        wrong = tables.listed[tables.times] - tables.counted if truth.profitable else tables.counted
+        all_clients, accepted = tables.listed[tables.times], tables.counted
+    else:
+        all_clients, accepted = tables.times, tables.accepted
+    wrong = _within(phase, tables.times, all_clients - accepted if truth.profitable else accepted)
+    if tables.listed.size:
         return truth.loss * wrong.astype(np.float64)
-    wrong = tables.times - tables.accepted if truth.profitable else tables.accepted
     return truth.loss * truth.clients.average * wrong.astype(np.float64)
+
+
+def _within(phase: Phase, times: IntArray, counts: IntArray) -> IntArray:
+    """The part of cumulative counts [runs, n] at some times that belongs to a phase.
+
+    The last round of a phase is among the times, unless it is the last one of all.
+    """
+    places = np.arange(times.size)
+    last = np.searchsorted(times, phase.end, side="right") - 1  # the last place within the phase
+    before = np.searchsorted(times, phase.start) - 1  # the last place before it; -1 for the first phase
+    upto = counts[:, np.minimum(places, last)]
+    inside = upto - (counts[:, [before]] if before >= 0 else 0)
+    return np.where(places > before, inside, 0)
 
 
 def _profit(
@@ -125,7 +149,7 @@ def _profit(
     # Amounts do not influence decisions.  So they are drawn at the end: a sum for repaid loans and one for lost loans.
     rng = stream(settings.seed, "amounts", stream_name(settings.policies[which]), category.name, block)
     law = Law(GAMMA, size=(category.price / truth.amount_sd) ** 2)
-    repaid, kept = runs["total"], 1.0 - category.recovery
+    repaid, kept = runs["revenue"], 1.0 - category.recovery
 
     def lent(loans: float) -> float:
         return draw_total(rng, law, category.price, loans) if loans > 0.0 else 0.0

@@ -27,6 +27,9 @@ class BoundsReport:
     def __init__(self, scenario: Scenario, *, horizon: int = 10_000) -> None:
         if not isinstance(scenario, Scenario):
             raise InputError("scenario", scenario, "is not a scenario", "give Scenario(...) or Scenario.load(path)")
+        if scenario.moves:
+            problem = "has means that change, and the bounds are about means that do not"
+            raise InputError("scenario", scenario.name, problem, "give one mean for each category")
         self.scenario = scenario
         self.horizon = check.whole("horizon", horizon, least=3, most=10**15)
         self.rows = [self._row(truth) for truth in scenario.truths]
@@ -36,7 +39,7 @@ class BoundsReport:
         row: dict[str, Any] = {
             "category": category.name,
             "family": str(category.family),
-            "mean": truth.mean,
+            "mean": truth.fixed_mean,
             "threshold": category.threshold,
             "profitable": truth.profitable,
             "loss_per_client": truth.loss,
@@ -54,7 +57,7 @@ class BoundsReport:
             "thompson": None,
         }
         horizon = float(self.horizon)
-        model = (category.family, truth.mean, category.threshold)
+        model = (category.family, truth.fixed_mean, category.threshold)
         if truth.profitable:
             row["kl_ucb_turned_away"] = _if_it_applies(
                 lambda: _finite(bounds.kl_ucb_profitable(horizon=horizon, arrivals=arrivals))

@@ -35,12 +35,14 @@ class Layout:
     def place(self, name: str) -> slice:
         """The columns of a quantity.
 
-        - `regret`, `profitable`, `unprofitable` [n]: the regret at each checkpoint, and its two parts.
+        - `regret`, `profitable`, `unprofitable` [n]: the regret at each checkpoint, and its two parts.  If a mean
+          changes, the first part has the rounds in which the category is profitable, the second one the others.
         - `regret_rise`, `profitable_rise`, `unprofitable_rise` [n]: their rise from each checkpoint to the last one.
         - `accepted` [K n]: accepted rounds of each category at each checkpoint.
         - `clients`, `profit` [K], `total_profit` [1]: at the horizon.
         - `right_set` [1]: whether the last round accepts exactly the profitable categories.
-        - `lost` [1]: whether a profitable category is rejected in more than half of all rounds.
+        - `lost` [1]: whether a profitable category is rejected in more than half of all rounds; NaN if a category is
+          profitable in some rounds only.
         """
         n, k = self.points, self.categories
         sizes = {part + suffix: n for suffix in ("", "_rise") for part in PARTS}
@@ -174,6 +176,8 @@ class Curve:
     @property
     def _missing(self) -> FloatArray:
         """An estimate of what runs too rare to be among the simulated ones may add to the mean regret, [n]."""
+        if not self.unlucky.rates:
+            return np.zeros(self.t.size)
         costs = [truth.loss * truth.clients.average for truth in self.scenario.truths]
         return np.array(
             [
@@ -193,7 +197,7 @@ class Curve:
     @property
     def _unit(self) -> float:
         """What one wrong round costs in the most expensive category.  The histogram counts regret in this unit."""
-        return max(truth.loss * truth.clients.average for truth in self.scenario.truths) or 1.0
+        return max(truth.largest_loss * truth.clients.average for truth in self.scenario.truths) or 1.0
 
     def slope(self, start: float, part: str = "regret") -> tuple[float, float]:
         """Regret per log t from the checkpoint `start` to the last one, and its standard error.

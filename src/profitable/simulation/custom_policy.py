@@ -76,9 +76,13 @@ def run_custom(
     """
     place = 0
     accepts: BoolArray = np.ones(len(runs), dtype=np.bool_)
+    phase = 0
     for t in range(problem.horizon):
         if signal[Signal.STOP] != 0:
             return 0
+        if t == tables.ends[phase]:
+            phase += 1
+            problem = problem._replace(truth=problem.truth._replace(mean=float(tables.means[phase])))
         if t > 0:
             # The policy gets copies, so that it cannot change the records.
             accepts = _decide(

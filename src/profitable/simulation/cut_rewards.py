@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from profitable.common.types import FloatArray
+from profitable.common.types import FloatArray, IntArray
 from profitable.errors import ParameterError
 from profitable.kernels.law import Law, log_mass
 from profitable.kernels.statistic import survivals
@@ -61,14 +61,16 @@ def _probabilities(cells: FloatArray) -> FloatArray:
     return odds * np.concatenate([[1.0], np.cumprod(1.0 - odds[:-1])])
 
 
-def reward_cells(family: Family, mean: float) -> FloatArray:
+def reward_cells(family: Family, mean: float, order: IntArray | None = None) -> FloatArray:
     """The table from which kernels draw many whole-number rewards at once, [4, D + 1]; see `kernels/rewards.py`.
 
-    The most likely reward comes first, so that a draw seldom reaches the end of the table.
+    The most likely reward comes first, so that a draw seldom reaches the end of the table.  With `order`, a permutation
+    of 0, 1, ..., D - 1, these rewards come in that order, however likely they are.
     """
     view = family.view()
     numbers = view.law, view.statistic.of_mean(mean)
-    if mean in (view.support.low, view.support.high):  # no chance involved
+    certain = mean in (view.support.low, view.support.high)  # no chance involved
+    if certain and order is None:
         only = int(mean)
         order = np.array([only, *range(only)])
         table = np.zeros((4, only + 2))
@@ -76,10 +78,16 @@ def reward_cells(family: Family, mean: float) -> FloatArray:
         table[3, order] = np.arange(only + 1)
         table[0, -1] = only + 1
         return table
-    top = view.support.high if view.support.high < math.inf else _last_value(numbers)
-    masses = np.array([math.exp(log_mass(*numbers, float(value))) for value in range(int(top) + 1)])
-    beyond = _beyond(numbers, top, view.support.high)
-    order = np.argsort(-masses, kind="stable")
+    if order is not None:
+        top = order.size - 1.0
+    else:
+        top = view.support.high if view.support.high < math.inf else _last_value(numbers)
+    if certain:
+        masses, beyond = (np.arange(top + 1.0) == mean).astype(np.float64), 0.0
+    else:
+        masses = np.array([math.exp(log_mass(*numbers, float(value))) for value in range(int(top) + 1)])
+        beyond = _beyond(numbers, top, view.support.high)
+    order = np.argsort(-masses, kind="stable") if order is None else order
     likely = masses[order]
     left = np.cumsum(np.append(likely, beyond)[::-1])[::-1]  # summed from the smallest
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -8,6 +8,7 @@ import numpy as np
 
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError
+from profitable.kernels.agent_table import FORGOTTEN
 from profitable.kernels.evidence import DIVERGENCE, ON_ZERO_AND_ONE, Rule
 from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN
 from profitable.kernels.patience import DRAWN, Patience
@@ -31,15 +32,24 @@ NO_CELLS = np.zeros((4, 1))
 
 @dataclass(frozen=True)
 class KernelInput:
-    """What the run kernels read: the problem, and its arrays (see `Tables` in `kernels/run_record.py`)."""
+    """What the run kernels read: the problem, and its arrays (see `Tables` in `kernels/run_record.py`).
+
+    The truth in the problem is that of the first phase.
+    """
 
     problem: Problem
+    ends: IntArray
+    means: FloatArray
     cells: FloatArray
     listed: IntArray
 
     def tables(self, times: IntArray, accepted: IntArray, counted: IntArray) -> Tables:
         """All arrays that the kernels take: those kept here, and those passed in."""
-        return Tables(self.cells, self.listed, times, accepted, counted)
+        return Tables(self.ends, self.means, self.cells, self.listed, times, accepted, counted)
+
+    def times(self, checkpoints: IntArray) -> IntArray:
+        """The rounds at which a run is looked at: the checkpoints, and the last round of each phase."""
+        return np.union1d(checkpoints, self.ends[:-1])
 
 
 def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool) -> KernelInput:
@@ -54,7 +64,9 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
     if category.family.support.is_zero_or_one:
         rule = ON_ZERO_AND_ONE.get(rule.code, rule)
     check_size(truth, horizon)
-    feed = _feed(policy, rule, view, truth, horizon, every_reward)
+    phases = truth.phases(horizon)
+    singly = every_reward or _one_by_one(policy, rule, truth)
+    feed = _common_feed(rule, [_feed(policy, rule, view, phase.truth, horizon, singly) for phase in phases])
     if rule.needs_values and feed in (Feed.SINGLES, Feed.PIECES):
         _check_memory(policy, truth, horizon)
     smallest = view.statistic_range[0]
@@ -69,7 +81,19 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
         arrivals=truth.clients.coded(),
         horizon=horizon,
     )
-    return KernelInput(problem, _cells_for(truth, feed, problem.truth.cut_high), truth.clients.listed)
+    return _input(problem, truth, feed)
+
+
+def _input(problem: Problem, truth: Truth, feed: Feed) -> KernelInput:
+    phases = truth.phases(problem.horizon)
+    statistic, means = truth.family.view().statistic, [phase.truth.fixed_mean for phase in phases]
+    return KernelInput(
+        problem,
+        np.array([phase.end for phase in phases], dtype=np.int64),
+        np.array([statistic.of_mean(mean) for mean in means]),
+        _cells_for(truth.family, means, feed, problem.truth.cut_high),
+        truth.clients.listed,
+    )
 
 
 def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
@@ -82,31 +106,56 @@ def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
     coded = _code_truth(truth, feed, Cut(-math.inf, math.inf))
     view = truth.category.family.view().coded(DIVERGENCE)  # not used
     problem = Problem(view, Patience(DRAWN), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon)
-    return KernelInput(problem, NO_CELLS, truth.clients.listed)
+    return _input(problem, truth, feed)
 
 
 def _code_truth(truth: Truth, feed: Feed, cut: Cut | None) -> CodedTruth:
     """The truth as the kernels read it.  A policy with a `cut` sees the reward cut to it; others see the statistic."""
     own = truth.family.view()
     low, high = (cut.low, cut.high) if cut else (-math.inf, math.inf)
-    mean = own.statistic.of_mean(truth.mean)
+    mean = own.statistic.of_mean(truth.means[0][1])  # `Tables.means` has those of all phases
     return CodedTruth(own.law, mean, own.statistic.coded, int(feed), cut is not None, low, high)
 
 
-def _cells_for(truth: Truth, feed: Feed, high: float) -> FloatArray:
-    """The table `cells` of `Tables`: the rewards that have a cell of their own."""
+def _cells_for(family: Family, means: list[float], feed: Feed, high: float) -> FloatArray:
+    """The tables `cells` of `Tables`, [phases, 4, D + 1]: the rewards that have a cell of their own."""
     if feed == Feed.PIECES:
-        return np.full((4, 2), high)  # the one value that many rewards have
+        return np.full((len(means), 4, 2), high)  # the one value that many rewards have
     if feed != Feed.CELLS:
-        return NO_CELLS
-    cells = _cells(truth.family, truth.mean).copy()
-    cells[1] = np.minimum(cells[0], high)
+        return np.repeat(NO_CELLS[None], len(means), axis=0)
+    cells = _cells(family, tuple(means)).copy()
+    cells[:, 1] = np.minimum(cells[:, 0], high)
     return cells
 
 
 @lru_cache(maxsize=64)
-def _cells(family: Family, mean: float) -> FloatArray:
-    return reward_cells(family, mean)
+def _cells(family: Family, means: tuple[float, ...]) -> FloatArray:
+    """The tables of all phases; a cell stands for the same reward in each of them."""
+    cells = {mean: reward_cells(family, mean) for mean in set(means)}
+    if len(cells) > 1:
+        widest = max(cells.values(), key=lambda table: table.shape[1])
+        order = widest[0, :-1].astype(np.int64)
+        cells = {mean: reward_cells(family, mean, order) for mean in cells}
+    return np.stack([cells[mean] for mean in means])
+
+
+def _one_by_one(policy: Policy, rule: Rule, truth: Truth) -> bool:
+    """Whether a policy that forgets needs every reward by itself, as soon as it comes.
+
+    Pieces cannot be drawn later if they are forgotten by then.  A window drops the rewards of a round in the order in
+    which they came.
+    """
+    return policy.forgets and (
+        (rule.needs_values and policy.window is not None)
+        or (rule.needs_rewards and not truth.category.family.support.whole)
+    )
+
+
+def _common_feed(rule: Rule, feeds: list[Feed]) -> Feed:
+    """The one way to draw that is right in all phases; pieces cannot be drawn later if the mean has changed by then."""
+    if len(feeds) == 1 or (len(set(feeds)) == 1 and not (feeds[0] == Feed.PIECES and rule.needs_rewards)):
+        return feeds[0]
+    return Feed.CELLS if Feed.CELLS in feeds else Feed.SINGLES
 
 
 def _feed(policy: Policy, rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool) -> Feed:
@@ -123,7 +172,7 @@ def _feed(policy: Policy, rule: Rule, view: View, truth: Truth, horizon: int, ev
     if (cut or needs_more) and family.support.whole and not every_reward:
         clients = horizon * truth.clients.average
         # If no reward is ever cut, the sum of cut rewards is the plain sum.
-        plain = cut and not needs_more and never_cut(family, truth.mean, cut.low, cut.high, clients)
+        plain = cut and not needs_more and never_cut(family, truth.fixed_mean, cut.low, cut.high, clients)
         return Feed.SUM if plain else Feed.CELLS
     if not every_reward and _in_pieces(rule, view, truth):
         return Feed.PIECES
@@ -141,7 +190,7 @@ def _in_pieces(rule: Rule, view: View, truth: Truth) -> bool:
     exponential = own.law.code == GAMMA and own.law.size == 1.0 and own.statistic.is_reward
     if not exponential or not isinstance(cut, Cut) or (rule.needs_rewards and not rule.is_zero_above):
         return False
-    return cut.low <= 0.0 and math.exp(-cut.high / truth.mean) < SELDOM
+    return cut.low <= 0.0 and math.exp(-cut.high / truth.fixed_mean) < SELDOM
 
 
 def knows_revenue(problem: Problem, truth: Truth) -> bool:
@@ -162,7 +211,7 @@ def check_size(truth: Truth, horizon: int) -> None:
         raise InputError("horizon", horizon, problem, "give a smaller horizon or fewer clients per round")
     law = truth.family.view().law
     trials = law.size if law.code == BINOMIAL else 1.0
-    largest = max(trials, truth.mean) if truth.category.family.support.whole else 1.0
+    largest = max(trials, *(mean for _, mean in truth.means)) if truth.category.family.support.whole else 1.0
     if horizon * clients.average * largest > MOST_CLIENTS:
         problem = f"lets the rewards of {name!r} add up to more than {MOST_CLIENTS:.0g}"
         raise InputError("horizon", horizon, problem, "give a smaller horizon, or rewards in a larger unit")
@@ -181,7 +230,10 @@ def _check_own(policy: Policy, view: View, category: Category) -> None:
 
 def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
     """InputError if a policy would keep more rewards one by one than `MOST_KEPT`."""
-    expected = horizon * truth.clients.average
+    remembered = math.inf if policy.window is None else float(policy.window)
+    if policy.forget < 1.0:
+        remembered = math.log(FORGOTTEN) / math.log(policy.forget)
+    expected = min(float(horizon), remembered) * truth.clients.average
     if expected > MOST_KEPT:
         problem = f"lets {policy} keep about {expected:.1g} rewards of {truth.category.name!r} one by one"
         raise InputError("horizon", horizon, problem, f"give at most {int(MOST_KEPT / truth.clients.average)}")

@@ -13,7 +13,7 @@ from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
 from profitable.simulation.curve import Curve
 from profitable.simulation.running_stats import Moments
-from profitable.simulation.scenario import Scenario
+from profitable.simulation.scenario import Scenario, Truth
 from profitable.version import VERSION
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 DAGGER_NOTE = "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of samples."
 ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
+CHANGING = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable, (±) the one and the other)"
 
 
 @dataclass
@@ -59,8 +60,12 @@ class Result:
 
     @property
     def lower_bound(self) -> FloatArray:
-        """Theorem 1's constant times log t at the checkpoints, [n]: regret cannot stay below it for ever."""
-        return self.scenario.lower_bound().total * np.log(self.checkpoints.astype(np.float64))
+        """Theorem 1's constant times log t at the checkpoints, [n]: regret cannot stay below it for ever.
+
+        NaN if means change: then there is no such bound.
+        """
+        constant = self.scenario.lower_bound_per_log_t()
+        return (np.nan if constant is None else constant) * np.log(self.checkpoints.astype(np.float64))
 
     def difference(self, policy: str, other: str) -> tuple[FloatArray, FloatArray]:
         """Mean regret of one policy minus another's at the checkpoints, and its standard error, [n] each.
@@ -104,7 +109,7 @@ class Result:
             f"share of runs that accept exactly the profitable set in the last round, share that reject a profitable\n"
             f"category in more than half of all rounds (lost), realised profit by then:\n"
             f"{text_table(*self._regrets())}\n{dagger}\n"
-            f"{ACCEPTED}:\n"
+            f"{self._accepted_title()}:\n"
             f"{text_table(*self._accepted())}"
         )
 
@@ -132,8 +137,12 @@ class Result:
                     "-" if np.isnan(profit) else money(profit) + ("" if np.isnan(spread) else f" ± {money(spread)}"),
                 ]
             )
-        rows.append(["(lower bound)", _short(float(self.lower_bound[-1])), *[""] * 8])
+        if not self.scenario.moves:
+            rows.append(["(lower bound)", _short(float(self.lower_bound[-1])), *[""] * 8])
         return headers, rows
+
+    def _accepted_title(self) -> str:
+        return CHANGING if any(each.changes_sides(self.horizon) for each in self.scenario.truths) else ACCEPTED
 
     def _accepted(self) -> tuple[list[str], list[list[str]]]:
         """Headers and rows of the table of accepted rounds."""
@@ -141,14 +150,19 @@ class Result:
             [curve.policy, *(number(float(f"{value:.4g}")) for value in curve.accepted_rounds[:, -1])]
             for curve in self.curves
         ]
-        marks = [f"{each.category.name} {'(+)' if each.profitable else '(-)'}" for each in self.scenario.truths]
+        marks = [f"{each.category.name} {self._mark(each)}" for each in self.scenario.truths]
         return ["policy", *marks], rows
+
+    def _mark(self, truth: Truth) -> str:
+        if truth.changes_sides(self.horizon):
+            return "(±)"
+        return "(+)" if truth.phases(self.horizon)[-1].truth.profitable else "(-)"
 
     def _repr_html_(self) -> str:
         """The table as a notebook shows it."""
         regrets = f"{self._title()}. Regret at t = {number(int(self.checkpoints[-1]))}"
         dagger = f"<p>{DAGGER_NOTE}</p>" if any(curve.carried_by_few[-1] for curve in self.curves) else ""
-        return html_table(regrets, *self._regrets()) + dagger + html_table(ACCEPTED, *self._accepted())
+        return html_table(regrets, *self._regrets()) + dagger + html_table(self._accepted_title(), *self._accepted())
 
     def __str__(self) -> str:
         return self.table()
@@ -165,7 +179,7 @@ class Result:
             "runs": self.runs,
             "seed": self.seed,
             "version": self.version,
-            "lower_bound_per_log_t": self.scenario.lower_bound().total,
+            "lower_bound_per_log_t": self.scenario.lower_bound_per_log_t(),
             "policies": [curve.to_dict() for curve in self.curves],
         }
 

@@ -62,7 +62,7 @@ def manifest(result: Result) -> dict[str, Any]:
         "seed": result.seed,
         "checkpoints": result.checkpoints.tolist(),
         "common_random_numbers": result.pairs is not None,
-        "lower_bound_per_log_t": result.scenario.lower_bound().total,
+        "lower_bound_per_log_t": result.scenario.lower_bound_per_log_t(),
         "policies": [{"policy": curve.policy, "kernel": curve.kernel, "key": curve.key} for curve in result.curves],
         "unlucky_starts": {curve.policy: asdict(curve.unlucky) for curve in result.curves},
         "joined": result.joined,

@@ -59,7 +59,7 @@ def simulate(
     - `policies`: policies, their names, or your own (see `profitable.simulation.custom_policy`).
     - `checkpoints`: the rounds at which results are kept; spaced evenly in log t unless given.
     - `kernel`: "events" skips time, "rounds" plays every round as in the definition.  Both have the same law.  Your own
-      policies and `common_random_numbers` always go round by round.
+      policies, policies that forget and `common_random_numbers` always go round by round.
     - `workers`: the number of threads; one for each core unless given.  The numbers do not depend on it.
     - `common_random_numbers`: the k-th accepted batch of a category is the same for all policies, so that their
       differences (`Result.difference`) have smaller errors.

@@ -1,9 +1,11 @@
 """Scenario: categories and the hidden truth about them.  A simulation needs it, an agent must never see it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Self
+from typing import Any, NamedTuple, Self, cast
 
 from profitable.common import check
 from profitable.common.files import as_path, replace_text
@@ -17,12 +19,24 @@ from profitable.theory import bounds
 from profitable.theory.unlucky_start import UnluckyStarts, unlucky_rate
 
 NO_SPREAD = 1e-6
+MOST_CHANGES = 1_000
+Means = tuple[tuple[int, float], ...]  # from which round on, and the mean from then on
+
+
+class Phase(NamedTuple):
+    """Rounds in which a mean stays the same: the first and the last of them, and the truth then."""
+
+    start: int
+    end: int
+    truth: "Truth"
 
 
 @dataclass(frozen=True)
 class Truth:
     """A category, the mean of its rewards, and how many of its clients come in a round.
 
+    - `mean`: a number, or pairs (round, mean) if it changes: [(1, 0.3), (5000, 0.1)] is 0.3 from round 1 on and 0.1
+      from round 5 000 on.
     - `clients`: a number, a law of `profitable.simulation.arrivals`, or a list with one count for each round.
     - `amount_sd`: standard deviation of a loan's amount.  Amounts are gamma distributed and independent of repayment.
       So they change the realised profit and nothing else.
@@ -32,10 +46,13 @@ class Truth:
     >>> students = Truth(Category("students", Bernoulli(), threshold=0.2), mean=0.3, clients=5)
     >>> students.profitable, round(students.loss, 3)
     (True, 0.1)
+    >>> moved = Truth(students.category, mean=[(1, 0.3), (5000, 0.1)], clients=5)
+    >>> [(phase.start, phase.end, phase.truth.profitable) for phase in moved.phases(20_000)]
+    [(1, 4999, True), (5000, 20000, False)]
     """
 
     category: Category
-    mean: float = field(kw_only=True)
+    mean: float | Sequence[tuple[int, float]] = field(kw_only=True)
     clients: Clients = field(kw_only=True, default=Clients.of(1))
     amount_sd: float = field(kw_only=True, default=0.0)
     sigma: float | None = field(kw_only=True, default=None)
@@ -60,10 +77,7 @@ class Truth:
         if category.weight is not None:
             remedy = "give Category(name, family, threshold=), where each client counts the same"
             raise InputError("weight", category.weight, "belongs to amounts, and a simulation draws none", remedy)
-        mean = family.check_mean("mean", self.mean)
-        object.__setattr__(self, "mean", mean)
-        if (family.support.open and mean == family.support.low) or not family.view().holds_mean(mean):
-            raise ParameterError("mean", mean, f"cannot be the mean of {family} rewards", "give a larger one")
+        object.__setattr__(self, "mean", check_means("mean", self.mean, family))
         object.__setattr__(self, "clients", Clients.of(self.clients))
         object.__setattr__(self, "amount_sd", check.not_negative("amount_sd", self.amount_sd))
         if self.amount_sd > 0.0 and category.amount is None:
@@ -73,17 +87,18 @@ class Truth:
         if 0.0 < self.amount_sd < NO_SPREAD * category.price:
             problem = f"is too small for an amount of {category.price:g}"
             raise ParameterError("amount_sd", self.amount_sd, problem, "leave it out, or give a larger one")
-        self._check_cut()
+        for _, mean in self.means:
+            self._check_cut(mean)
 
-    def _check_cut(self) -> None:
+    def _check_cut(self, mean: float) -> None:
         """ParameterError if cutting rewards at the bound moves the mean to the other side of the threshold."""
         category = self.category
         edges = category.bounds()
         if edges is None or category.family.bounds is not None:
             return
-        cut = cut_mean(self.family, self.mean, *edges)
-        if (cut > category.threshold) != self.profitable and self.mean != category.threshold:
-            problem = f"cuts the mean {self.mean:g} to {cut:g}, on the other side of the threshold"
+        cut = cut_mean(self.family, mean, *edges)
+        if (cut > category.threshold) != (mean > category.threshold) and mean != category.threshold:
+            problem = f"cuts the mean {mean:g} to {cut:g}, on the other side of the threshold"
             remedy = f"give a larger bound, or another threshold than {category.threshold:g}"
             raise ParameterError("bound", category.bound, problem, remedy)
 
@@ -93,14 +108,90 @@ class Truth:
         return self.category.family.drawn(self.sigma)
 
     @property
+    def means(self) -> Means:
+        """The mean from round 1 on, and from each round on in which it changes."""
+        return self.mean if isinstance(self.mean, tuple) else ((1, cast(float, self.mean)),)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the mean changes at some time."""
+        return len(self.means) > 1
+
+    @property
+    def fixed_mean(self) -> float:
+        """The mean; InputError if it changes."""
+        if self.moves:
+            problem, remedy = "changes with time, and this is about a mean that does not", "ask about one of its phases"
+            raise InputError("mean", [list(pair) for pair in self.means], problem, remedy, self.category.name)
+        return self.means[0][1]
+
+    def phases(self, horizon: int) -> list[Phase]:
+        """The stretches of rounds up to a horizon in which the mean stays the same."""
+        return list(_phases(self, horizon))
+
+    def changes_sides(self, horizon: int) -> bool:
+        """Whether it is profitable at one time and not at another, up to a horizon."""
+        threshold = self.category.threshold
+        return len({mean > threshold for start, mean in self.means if start <= horizon}) > 1
+
+    @property
     def profitable(self) -> bool:
-        """Whether accepting its clients pays: mean > threshold."""
-        return self.mean > self.category.threshold
+        """Whether accepting its clients pays: mean > threshold; InputError if the mean changes."""
+        return self.fixed_mean > self.category.threshold
 
     @property
     def loss(self) -> float:
-        """|Delta_a|: what the wrong decision about one client costs on average, in money."""
-        return bounds.loss(self.category, self.mean)
+        """|Delta_a|: what the wrong decision about one client costs on average, in money; InputError if it changes."""
+        return bounds.loss(self.category, self.fixed_mean)
+
+    @property
+    def largest_loss(self) -> float:
+        """The largest loss at any time."""
+        return max(bounds.loss(self.category, mean) for _, mean in self.means)
+
+
+@lru_cache(maxsize=64)
+def _phases(truth: Truth, horizon: int) -> tuple[Phase, ...]:
+    """`Truth.phases`, kept, because every block of runs asks for them."""
+    starts = [(start, mean) for start, mean in truth.means if start <= horizon]
+    ends = [*(start - 1 for start, _ in starts[1:]), horizon]
+    return tuple(
+        Phase(start, end, replace(truth, mean=mean) if truth.moves else truth)
+        for (start, mean), end in zip(starts, ends, strict=True)
+    )
+
+
+def check_means(name: str, given: object, family: Family) -> float | Means:
+    """The mean that is given, or the means and since when; ParameterError if it cannot be one of that family.
+
+    >>> from profitable import Bernoulli
+    >>> check_means("mean", [[1, 0.3], [5000, 0.1]], Bernoulli())
+    ((1, 0.3), (5000, 0.1))
+    """
+    if not isinstance(given, list | tuple):
+        return _check_mean(name, given, family)
+    pairs: list[Any] = list(cast(Sequence[Any], given))
+    given = pairs
+    remedy = "give [[1, mean], [round, mean], ...] with rising rounds"
+    if not pairs or not all(isinstance(pair, list | tuple) and len(cast(Sequence[Any], pair)) == 2 for pair in pairs):
+        raise ParameterError(name, given, "is neither a number nor a list of rounds and means", remedy)
+    if len(pairs) > MOST_CHANGES:
+        raise ParameterError(name, f"{len(pairs)} pairs", "are too many", f"give at most {MOST_CHANGES}")
+    rounds = [check.whole(f"round in {name}", start) for start, _ in pairs]
+    if rounds[0] != 1:
+        raise ParameterError(name, given, f"begins in round {rounds[0]} and not in round 1", remedy)
+    for earlier, later in pairwise(rounds):
+        if later <= earlier:
+            raise ParameterError(name, given, f"has round {later} after round {earlier}", remedy)
+    means = [_check_mean(f"{name} from round {start}", mean, family) for start, (_, mean) in zip(rounds, pairs)]
+    return means[0] if len(means) == 1 else tuple(zip(rounds, means, strict=True))
+
+
+def _check_mean(name: str, given: object, family: Family) -> float:
+    mean = family.check_mean(name, given)
+    if (family.support.open and mean == family.support.low) or not family.view().holds_mean(mean):
+        raise ParameterError(name, mean, f"cannot be the mean of {family} rewards", "give a larger one")
+    return mean
 
 
 @dataclass(frozen=True)
@@ -146,10 +237,19 @@ class Scenario:
         """The names of the categories."""
         return tuple(truth.category.name for truth in self.truths)
 
+    @property
+    def moves(self) -> bool:
+        """Whether the mean of some category changes at some time."""
+        return any(truth.moves for truth in self.truths)
+
     def lower_bound(self) -> bounds.LowerBound:
-        """Theorem 1 for this scenario."""
-        means, sigmas = [truth.mean for truth in self.truths], [truth.sigma for truth in self.truths]
+        """Theorem 1 for this scenario; InputError if means change, because it is about means that do not."""
+        means, sigmas = [truth.fixed_mean for truth in self.truths], [truth.sigma for truth in self.truths]
         return bounds.lower_bound(self.categories, means, sigmas=sigmas)
+
+    def lower_bound_per_log_t(self) -> float | None:
+        """Its constant; None if means change."""
+        return None if self.moves else self.lower_bound().total
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "scenario") -> Self:
@@ -186,8 +286,13 @@ class Scenario:
 
 
 def unlucky_starts(scenario: Scenario, policy: Policy, horizon: int) -> UnluckyStarts:
-    """How often a policy rejects profitable categories for a long time after an unlucky start."""
+    """How often a policy rejects profitable categories for a long time after an unlucky start.
+
+    If the policy forgets, a rejected category returns by itself.  If means change, nothing is known about it.
+    """
+    if policy.forgets or scenario.moves:
+        return UnluckyStarts()
     policy = policy.within(horizon)
     terms = policy.terms
-    rates = [unlucky_rate(policy, truth.category, truth.mean, truth.clients.seen) for truth in scenario.truths]
+    rates = [unlucky_rate(policy, truth.category, truth.fixed_mean, truth.clients.seen) for truth in scenario.truths]
     return UnluckyStarts(tuple(rates), terms.c, 0.0 if terms.growth > 0.0 else terms.rounds)

@@ -12,7 +12,7 @@ from profitable.model.category import Category, said_before
 from profitable.model.families import FAMILIES
 from profitable.model.prior import Prior
 from profitable.simulation.arrivals import Clients, OnePlusPoisson, UniformClients
-from profitable.simulation.scenario import Truth
+from profitable.simulation.scenario import Truth, check_means
 
 Made = TypeVar("Made")
 LAWS: dict[str, type[Clients]] = {"one-plus-poisson": OnePlusPoisson, "uniform": UniformClients}
@@ -66,7 +66,7 @@ def _truth(entry: dict[str, Any], where: str, source: str) -> Truth:
         prior = _prior(entry["prior"], f"{where}: prior") if "prior" in entry else None
         terms: dict[str, Any] = {"amount": amount, "rate": rate, "recovery": loan.get("recovery", 0.0), "prior": prior}
         category = _named(inside, lambda: Category.loan(name, **terms))
-        _named(inside, lambda: category.family.check_mean("repayment", repayment))
+        _named(inside, lambda: check_means("repayment", repayment, category.family))
         spread = loan.get("amount_sd", 0.0)
         return _named(inside, lambda: Truth(category, mean=repayment, clients=clients, amount_sd=spread))
     family_name = _needed(entry, "family", where)
@@ -153,12 +153,12 @@ def write(name: str, truths: Sequence[Truth]) -> str:
         category = truth.category
         table: dict[str, Any] = {"name": category.name}
         if category.amount is not None:
-            loan = {"amount": category.amount, "rate": _rate(category), "repayment": truth.mean}
+            loan = {"amount": category.amount, "rate": _rate(category), "repayment": _means(truth)}
             others = {"recovery": category.recovery, "amount_sd": truth.amount_sd}
             table["loan"] = loan | {key: value for key, value in others.items() if value > 0.0}
         else:
             table |= {"family": category.family.name, **category.family.parameters}
-            table |= {"mean": truth.mean} | ({} if truth.sigma is None else {"sigma": truth.sigma})
+            table |= {"mean": _means(truth)} | ({} if truth.sigma is None else {"sigma": truth.sigma})
             table["threshold"] = category.threshold
             if category.bound is not None:
                 table["bound"] = category.bound
@@ -169,6 +169,10 @@ def write(name: str, truths: Sequence[Truth]) -> str:
         table["clients"] = truth.clients.to_plain()
         parts.append("\n[[category]]\n" + "".join(f"{key} = {_plain(value)}\n" for key, value in table.items()))
     return "".join(parts)
+
+
+def _means(truth: Truth) -> float | list[list[int | float]]:
+    return [[start, mean] for start, mean in truth.means] if truth.moves else truth.fixed_mean
 
 
 def _rate(category: Category) -> float:

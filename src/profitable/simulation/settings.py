@@ -83,7 +83,7 @@ def prepare(
         name = check_custom(policy) if own else _name(given)
         if name in names or any(stream_name(policy) == stream_name(other) for other in chosen):
             raise ParameterError("policy", name, "is given twice", "give each policy once")
-        by_rounds = own or common_random_numbers or kernel == "rounds"
+        by_rounds = own or policy.forgets or common_random_numbers or kernel == "rounds"
         chosen.append(policy)
         names.append(name)
         kernels.append("rounds" if by_rounds else "events")

@@ -1,0 +1,102 @@
+"""What a run of a policy that forgets still remembers: its sums, faded by one factor a round or kept in a window.
+
+A window keeps the sums of the last rounds in a ring [4, window].  The clients of round t stand in place t % window, and
+leave it when the decision about round t + window is made: then their place is free for the clients of that round.
+
+Example: forget = 0.9, five clients a round, of whom 2, 0 and 1 pay.  The decision about round 4 sees
+N = 5 (0.81 + 0.9 + 1) = 13.55 and S = 2 * 0.81 + 0 * 0.9 + 1 = 2.62.
+"""
+
+import math
+
+import numpy as np
+
+from profitable.common.types import FloatArray
+from profitable.kernels.agent_table import FORGOTTEN
+from profitable.kernels.compile import inlined, part
+from profitable.kernels.late import Matrix, late
+from profitable.kernels.patience import Patience
+from profitable.kernels.record import Run
+from profitable.kernels.run_record import Problem
+
+
+@inlined
+def forgets(patience: Patience) -> bool:
+    """Whether outcomes count for less, or no more, when rounds pass."""
+    return patience.forget < 1.0 or patience.window < math.inf
+
+
+@inlined
+def new_ring(problem: Problem) -> FloatArray:
+    """Room for the clients, totals and squares of the rounds in the window, and whether each was accepted, [4, window].
+
+    Without a window it is [4, 1].
+    """
+    window = problem.patience.window
+    return np.zeros((4, int(min(window, float(problem.horizon))) if window < math.inf else 1))
+
+
+@late
+def age(problem: Problem, cells: Matrix, run: Run, sample: Matrix, ring: Matrix) -> None:
+    """Let a round pass, after the decision about it: all that was counted counts for less, or the oldest leaves."""
+    keeps = problem.sight.rule.needs_values
+    if problem.patience.window < math.inf:
+        _leave_window(run, sample, ring, keeps)
+        return
+    weight = problem.patience.forget
+    run.clients *= weight
+    run.total *= weight
+    run.squares *= weight
+    run.taken = weight * (run.taken - run.accepted_last) + run.accepted_last  # the round that has passed counts in full
+    if run.clients < FORGOTTEN:
+        run.clients = run.total = run.squares = 0.0
+        weight = 0.0
+    if keeps:
+        _fade(cells.shape[1] - 1, run, sample, weight)
+
+
+@inlined
+def enter(problem: Problem, run: Run, ring: FloatArray) -> None:
+    """Note in the ring what came in the round that has passed."""
+    if problem.patience.window < math.inf:
+        place = run.now % ring.shape[1]
+        ring[0, place] += run.clients
+        ring[1, place] += run.total
+        ring[2, place] += run.squares
+
+
+@part
+def _fade(told_apart: int, run: Run, sample: Matrix, weight: float) -> None:
+    """Let the values of a sample count for less; those that have no cell of their own are dropped in the end."""
+    size = 0
+    for place in range(run.kept):
+        count = weight * sample[1, place]
+        has_cell = place < told_apart
+        if has_cell or count >= FORGOTTEN:
+            sample[0, size] = sample[0, place]
+            sample[1, size] = count if count >= FORGOTTEN else 0.0
+            size += 1
+    run.kept = size
+
+
+@part
+def _leave_window(run: Run, sample: Matrix, ring: Matrix, keeps: bool) -> None:
+    """Take the oldest round out of the sums and the sample, whose values are in the order in which they came."""
+    place = run.now % ring.shape[1]
+    gone = int(ring[0, place])
+    run.clients -= ring[0, place]
+    run.total -= ring[1, place]
+    run.squares -= ring[2, place]
+    run.taken -= ring[3, place]
+    ring[3, place] = run.accepted_last
+    if place == 0 or run.clients == 0.0:
+        run.total = run.squares = 0.0
+    for other in range(1, ring.shape[1] if place == 0 else 0):  # sum up anew, so that rounding errors do not pile up
+        run.total += ring[1, other]
+        run.squares += ring[2, other]
+    ring[0, place], ring[1, place], ring[2, place] = -run.clients, -run.total, -run.squares  # `enter` adds what is new
+    if keeps and gone > 0:
+        run.kept -= gone
+        for value in range(run.kept):
+            sample[0, value] = sample[0, value + gone]
+            sample[1, value] = sample[1, value + gone]
