@@ -51,3 +51,14 @@ def test_every_room_says_what_lives_there(room: str) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_files_stay_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name == "kernels"], ids=lambda path: path.stem)
+def test_kernels_return_plain_values_to_python(path: Path) -> None:
+    """The compiler makes a NamedTuple by calling its class; if Ctrl-C arrives in that call, the process crashes."""
+    structs = {"Sums", "Seen", "Law", "Rule", "Patience", "CodedView", "Truth", "Problem", "Tables"}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef) and any(ast.unparse(each) == "kernel" for each in node.decorator_list):
+            assert node.returns is not None
+            returned = {each.id for each in ast.walk(node.returns) if isinstance(each, ast.Name)}
+            assert not returned & structs, node.name

@@ -75,9 +75,10 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
             raise ParameterError(field, given, "is given beside rewards", remedy)
     name = category.name
     rewards = reward_array(batch.rewards, name)
-    bad, sums = digest_row(row, rewards)
+    bad, numbers = digest_row(row, rewards)
     if bad >= 0:
         raise reward_error(name, rewards[bad].item(), view.support)
+    sums = Sums(*numbers)
     if batch.amounts is not None:
         return _weighted(rewards, _amounts(batch.amounts, name, rewards.size), sums, category, view, row, rule)
     revenue = sums.revenue * category.worth + rewards.size * category.recovered
@@ -107,7 +108,7 @@ def _weighted(
     """The entry of rewards with amounts; `plain` are the sums in which each client counts the same."""
     sums, weights = plain, None
     if category.by_money:
-        sums, weights = digest_amounts(row, rewards, amounts), amounts
+        sums, weights = Sums(*digest_amounts(row, rewards, amounts)), amounts
     values = DistinctRewards.of(view.statistic.of_rewards(rewards), weights) if rule.needs_values else None
     revenue, cost = float(rewards @ amounts) * category.worth, float(amounts.sum()) * category.price
     return Entry(sums._replace(revenue=revenue, cost=cost), values)

@@ -1,7 +1,10 @@
 """A batch of outcomes, checked and added up, before it enters the agent's table.
 
-Example: `digest_row(view_row, np.array([1.0, 0.0]))` returns -1 (no reward is illegal) and `Sums` with 2 clients and
-the total 1.  With the amounts 300 and 100, `digest_amounts` returns the total 300, of 400 lent.
+Example: `digest_row(view_row, np.array([1.0, 0.0]))` returns -1 (no reward is illegal) and the numbers of `Sums`, with 2
+clients and the total 1.  With the amounts 300 and 100, `digest_amounts` returns the total 300, of 400 lent.
+
+Kernels return plain tuples to Python.  The compiler makes a NamedTuple by a call of its class, does not look whether that
+call failed, and so crashes if Ctrl-C arrives in it.
 """
 
 from typing import NamedTuple
@@ -37,6 +40,7 @@ class Sums(NamedTuple):
 
 
 NO_SUMS = Sums()
+Numbers = tuple[float, float, float, float, float, float, float, float, float, float, float]  # the fields of `Sums`
 
 
 @part
@@ -62,13 +66,21 @@ def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
 
 
 @kernel
-def digest_row(view_row: FloatArray, rewards: FloatArray) -> tuple[int, Sums]:
+def digest_row(view_row: FloatArray, rewards: FloatArray) -> tuple[int, Numbers]:
     """`digest` for callers from Python, with the view as a row."""
-    return digest(view_of(view_row), rewards)
+    bad, sums = digest(view_of(view_row), rewards)
+    return bad, _plain(sums)
+
+
+@part
+def _plain(sums: Sums) -> Numbers:
+    statistics = (sums.clients, sums.total, sums.total_lost, sums.squares, sums.squares_lost)
+    lent = (sums.lent, sums.lent_lost, sums.lent_squares, sums.lent_squares_lost)
+    return (*statistics, sums.revenue, sums.cost, *lent)
 
 
 @kernel
-def digest_amounts(view_row: FloatArray, rewards: FloatArray, amounts: FloatArray) -> Sums:
+def digest_amounts(view_row: FloatArray, rewards: FloatArray, amounts: FloatArray) -> Numbers:
     """The sums of rewards that `digest_row` found legal, each weighted by its amount; `cost` is the sum of amounts."""
     view = view_of(view_row)
     sums = np.zeros((4, 2))
@@ -85,7 +97,7 @@ def digest_amounts(view_row: FloatArray, rewards: FloatArray, amounts: FloatArra
         _extend(sums, 3, square, lost)
     statistics = (sums[0, 0], sums[0, 1], sums[1, 0], sums[1, 1])
     lent = (sums[2, 0], sums[2, 1], sums[3, 0], sums[3, 1])
-    return Sums(float(rewards.size), *statistics, raw, sums[2, 0], *lent)
+    return (float(rewards.size), *statistics, raw, sums[2, 0], *lent)
 
 
 @part
