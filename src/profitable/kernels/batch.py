@@ -1,10 +1,10 @@
 """A batch of outcomes, checked and added up, before it enters the agent's table.
 
-Example: `digest_row(view_row, np.array([1.0, 0.0]))` returns -1 (no reward is illegal) and the numbers of `Sums`, with 2
-clients and the total 1.  With the amounts 300 and 100, `digest_amounts` returns the total 300, of 400 lent.
+Example: `digest_row(view_row, np.array([1.0, 0.0]))` returns -1 (no reward is illegal) and the numbers of `Sums`, with
+2 clients and the total 1.  With the amounts 300 and 100, `digest_amounts` returns the total 300, of 400 lent.
 
-Kernels return plain tuples to Python.  The compiler makes a NamedTuple by a call of its class, does not look whether that
-call failed, and so crashes if Ctrl-C arrives in it.
+Kernels return plain tuples to Python.  The compiler makes a NamedTuple by a call of its class, does not look whether
+that call failed, and so crashes if Ctrl-C arrives in it.
 """
 
 from typing import NamedTuple
