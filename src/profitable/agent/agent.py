@@ -3,15 +3,17 @@
 import copy
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from profitable.agent.categories import Categories
+from profitable.agent.cohorts import LateTerms
 from profitable.agent.decision import Decision
 from profitable.agent.draws import ExponentialStream
-from profitable.agent.explanation import Standing, explanation
+from profitable.agent.explanation import Cells, Facts, Standing, columns_of, explanation, standing_of, table_of
 from profitable.agent.ledger import NO_DRAWS, Ledger
 from profitable.agent.limit import read_limit
 from profitable.agent.observation import Batch, Rewards
@@ -121,32 +123,7 @@ class Agent:
 
     @alone
     def __getitem__(self, name: str) -> Standing:
-        return self._standing(self._ledger.categories.position(name))
-
-    def _standing(self, k: int) -> Standing:
-        return Standing(**{key: column[0] for key, column in self._columns([k]).items() if key != "profit"})
-
-    def _columns(self, positions: IntArray | list[int] | None = None) -> dict[str, list[Any]]:
-        """What `Standing` says, of some categories or of all, as columns."""
-        chosen = np.arange(len(self)) if positions is None else np.asarray(positions, dtype=np.int64)
-        ledger = self._ledger
-        ledger.refresh(chosen)
-        table = ledger.table[:, chosen]
-        revenue, cost = table[Row.REVENUE], table[Row.COST]
-        return {
-            "name": [ledger.categories.names[k] for k in chosen.tolist()],
-            "threshold": table[Row.THRESHOLD].tolist(),
-            "clients": table[Row.KNOWN].astype(np.int64).tolist(),
-            "counted": table[Row.CLIENTS].tolist(),
-            "mean": ledger.categories.means(chosen, table[Row.CLIENTS], table[Row.TOTAL]),
-            "evidence": table[Row.EVIDENCE].tolist(),
-            "waiting": table[Row.WAITING].astype(np.int64).tolist(),
-            "rounds": table[Row.ROUNDS].astype(np.int64).tolist(),
-            "revenue": revenue.tolist(),
-            "cost": cost.tolist(),
-            "profit": (revenue - cost).tolist(),
-            "paused": (table[Row.PAUSED] != 0.0).tolist(),
-        }
+        return standing_of(self._ledger, self._ledger.categories.position(name))
 
     @alone
     def to_frame(self, backend: str | None = None) -> Any:
@@ -155,7 +132,7 @@ class Agent:
         `backend` is "pandas", "polars" or "pyarrow".  Unless it is given, the one that is imported already is taken, or
         else one that is installed.
         """
-        return frame_of(self._columns(), backend)
+        return frame_of(columns_of(self._ledger, np.arange(len(self))), backend)
 
     # ------------------------------------------------------------------------------------------ deciding
 
@@ -202,7 +179,8 @@ class Agent:
         if ledger.values is not None:
             values = [ledger.values[k] for k in (range(len(ledger)) if positions is None else positions.tolist())]
         window = None if ledger.window is None else ledger.window.snapshot()
-        return Decision(ledger.round + 1, ledger.categories, table, positions, values, window)
+        cohorts = ledger.cohorts.snapshot()
+        return Decision(ledger.round + 1, ledger.categories, table, positions, values, window, cohorts)
 
     def _preview(self, positions: IntArray | None = None) -> Decision:
         """The next round's decision as far as it is known: a policy that draws has not drawn yet."""
@@ -216,8 +194,9 @@ class Agent:
         preview = self._preview(np.array([k]))
         verdict, patient = preview[name], preview.patient_again(name)
         memory = 0 if ledger.values is None else ledger.values[k].nbytes
-        given = (verdict, patient, self.round + 1, memory, ledger.per_round(k), ledger.spread_of(k))
-        return explanation(self.category(name), self.policy, self[name], *given)
+        kept = ledger.cohorts.tally(k, self.round).kept
+        facts = Facts(patient, self.round + 1, memory, ledger.per_round(k), ledger.spread_of(k), kept)
+        return explanation(self.category(name), self.policy, self[name], verdict, facts)
 
     @alone
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
@@ -241,6 +220,7 @@ class Agent:
         squares: float | None = None,
         costs: Rewards | None = None,
         amounts: Rewards | None = None,
+        accepted_in: int | None = None,
     ) -> None:
         """Add outcomes of one category, or of many at once: a mapping from names to rewards or batches.
 
@@ -248,20 +228,20 @@ class Agent:
         looks at the spread.  Give `costs` if the clients did not cost the category's price:
         a list with one cost for each client or, except for loans, one number: what they cost together.
         `amounts` are what was lent to each client, for categories of `Category.returns`; 1 unless given.
+        Give `accepted_in`, the round in which they were accepted, if `expect` opened a cohort that matures.
         If anything is wrong, an error is raised and nothing is added.
         """
         with self._lock:
             ledger = self._ledger
-            plain = count is None and total is None and squares is None and costs is None and amounts is None
+            plain = count is None and total is None and squares is None and costs is None
+            plain = plain and amounts is None and accepted_in is None
             if isinstance(category, str):
                 k = ledger.categories.position(category)
                 if plain and rewards is not None and ledger.values is None and ledger.window is None:
                     ledger.absorb(k, rewards)
                 else:
-                    ledger.observe(
-                        k,
-                        Batch(rewards=rewards, count=count, total=total, squares=squares, costs=costs, amounts=amounts),
-                    )
+                    sums = Batch(rewards=rewards, count=count, total=total, squares=squares)
+                    ledger.observe(k, replace(sums, costs=costs, amounts=amounts, accepted_in=accepted_in))
                 return
             if rewards is not None or not plain:
                 raise ParameterError(
@@ -274,13 +254,39 @@ class Agent:
             ledger.observe_all(category)
 
     @alone
-    def expect(self, category: str | Mapping[str, int], clients: int | None = None) -> None:
-        """Say how many clients were accepted, so that the agent can show how many outcomes are still to come."""
+    def expect(
+        self,
+        category: str | Mapping[str, int],
+        clients: int | None = None,
+        *,
+        accepted_in: int | None = None,
+        matures: int | None = None,
+        emerges: str | Sequence[float] | None = None,
+        promised: float | None = None,
+    ) -> None:
+        """Say how many clients were accepted, so that the agent can show how many outcomes are still to come.
+
+        With `matures`, they are a cohort whose outcomes are all known that many rounds after `accepted_in` (the latest
+        round unless given).  `emerges` says how its clients count until then:
+
+        - "at maturity" (the default): what is known is kept, and counts from then on.
+        - "evenly": a client of age a counts as a/matures observations of the `promised` reward (the family's largest
+          unless given), and what is lost is subtracted once it is known.
+        - a list of shares by age, as [0.1, 0.4, 1.0]: the same with a curve of your own.
+
+        >>> import profitable as pb
+        >>> agent = pb.Agent([pb.Category.loan("cars", amount=1_000, rate=0.12)], policy="kl-ucb")
+        >>> agent.expect("cars", 40, matures=4, emerges="evenly")
+        >>> agent.observe("cars", [0], accepted_in=0)
+        >>> agent.decide().accepted, agent["cars"].counted, agent["cars"].mean
+        (('cars',), 10.0, 0.9)
+        """
         if not isinstance(category, str | Mapping):
             raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to numbers")
         if isinstance(category, Mapping) and clients is not None:
             raise ParameterError("clients", clients, "is given beside a mapping", "put the numbers into the mapping")
-        self._ledger.expect({category: clients} if isinstance(category, str) else category)
+        told = {category: clients} if isinstance(category, str) else category
+        self._ledger.expect(told, LateTerms(accepted_in, matures, emerges, promised))
 
     @alone
     def correct(
@@ -294,10 +300,12 @@ class Agent:
         was_amounts: Rewards | None = None,
         now_amounts: Rewards | None = None,
         counted_in: int | None = None,
+        accepted_in: int | None = None,
     ) -> None:
         """Replace outcomes that were reported wrongly; without `now` they are taken back.
 
         If the policy forgets, say since when they count: `counted_in` is `agent.round` at the time they were reported.
+        Give `accepted_in` if they were reported with it and their cohort has outcomes to come.
 
         Without costs, the money is corrected by averages over the category's clients: what one of them cost and, for
         loans, what a repaid one brought.  Outcomes with amounts need `was_amounts`; `now_amounts` are the same unless
@@ -315,7 +323,8 @@ class Agent:
             if now is None and value is not None:
                 raise ParameterError(field, value, "is given without now", "give now=, too", name)
         replacement = None if now is None else Batch(rewards=now, costs=now_costs, amounts=now_amounts)
-        self._ledger.correct(k, Batch(rewards=was, costs=was_costs, amounts=was_amounts), replacement, counted_in)
+        wrong = Batch(rewards=was, costs=was_costs, amounts=was_amounts, accepted_in=accepted_in)
+        self._ledger.correct(k, wrong, replacement, counted_in)
 
     # ------------------------------------------------------------------------------------------ changing
 
@@ -339,7 +348,7 @@ class Agent:
         k = self._ledger.categories.position(name)
         if len(self) == 1:
             raise InputError("category", name, "is the only one", "add another category before you remove it")
-        standing = self._standing(k)
+        standing = standing_of(self._ledger, k)
         self._ledger.drop(k)
         return standing
 
@@ -413,16 +422,9 @@ class Agent:
 
     # ------------------------------------------------------------------------------------------ showing
 
-    _HEADERS = ("category", "clients", "mean", "threshold", "evidence", "waiting", "profit", "state")
-
     @alone
-    def _rows(self) -> list[list[str]]:
-        rows: list[list[str]] = []
-        for k in range(min(len(self), ROWS_SHOWN)):
-            each = self._standing(k)
-            numbers = map(number, (each.clients, each.mean, each.threshold, each.evidence, each.waiting))
-            rows.append([each.name, *numbers, money(each.profit), "paused" if each.paused else "active"])
-        return rows
+    def _table(self) -> Cells:
+        return table_of(self._ledger, min(len(self), ROWS_SHOWN))
 
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
@@ -430,10 +432,10 @@ class Agent:
         return f"{self.policy}, {size} categories{hidden}, {rounds} rounds, profit {money(self.profit)}"
 
     def __str__(self) -> str:
-        return f"{self._caption()}\n{text_table(self._HEADERS, self._rows())}"
+        return f"{self._caption()}\n{text_table(*self._table())}"
 
     def __repr__(self) -> str:
         return f"<Agent {self._caption()}>"
 
     def _repr_html_(self) -> str:
-        return html_table(self._caption(), self._HEADERS, self._rows())
+        return html_table(self._caption(), *self._table())

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from profitable.agent.cohorts import Cohort
 from profitable.agent.distinct_rewards import DistinctRewards
 from profitable.agent.observation import Batch, Entry
 from profitable.common.types import FloatArray
@@ -26,8 +27,9 @@ def at_average(category: Category, numbers: list[float], entry: Entry) -> Entry:
     if category.weight is not None:
         return entry  # without amounts they are 1, and nothing is left to average
     sums = entry.sums._replace(cost=entry.sums.clients * numbers[Row.COST] / numbers[Row.KNOWN])
-    if category.amount is None or not numbers[Row.TOTAL] or numbers[Row.CLIENTS] != numbers[Row.KNOWN]:
-        return entry._replace(sums=sums)  # of outcomes that are partly forgotten, nobody knows how many were repaid
+    partly = numbers[Row.CLIENTS] != numbers[Row.KNOWN] or numbers[Row.LATE] != 0.0
+    if category.amount is None or not numbers[Row.TOTAL] or partly:
+        return entry._replace(sums=sums)  # of outcomes that do not all count, nobody knows how many were repaid
     share = category.recovery
     revenue = sums.total * (numbers[Row.REVENUE] - share * numbers[Row.COST]) / numbers[Row.TOTAL] + share * sums.cost
     return entry._replace(sums=sums._replace(revenue=revenue))
@@ -84,8 +86,27 @@ def check_seen(
     else:
         possible = view.can_sum_to(clients, total, scale=abs(numbers[Row.TOTAL]) + abs(taken.total))
     if not possible:
-        problem = "cannot have been among the outcomes observed"
-        raise CorrectionError("was", was.rewards, problem, "give rewards that were reported", category.name)
+        raise never_seen(category, was)
+
+
+def check_in_cohort(category: Category, view: View, cohort: Cohort, was: Batch, old: Entry, new: Entry | None) -> None:
+    """CorrectionError for outcomes that the cohort cannot have reported, or more of them than it has clients."""
+    known, numbers = cohort.known, [0.0] * len(Row)
+    numbers[Row.LENT] = known.sums.lent
+    share = known.sums.clients / known.sums.lent if view.by_money and known.sums.lent > 0.0 else 1.0
+    numbers[Row.CLIENTS], numbers[Row.TOTAL] = known.sums.clients, (known.sums.total + known.sums.total_lost) * share
+    check_seen(category, view, numbers, old, known.values, was)
+    if old.sums.clients > known.sums.clients:
+        raise never_seen(category, was)
+    if new is not None and new.sums.clients > cohort.unknown + old.sums.clients:
+        problem = f"are more outcomes than the clients of round {cohort.accepted_in}"
+        raise CorrectionError("now", int(new.sums.clients), problem, "give as many as were wrong", category.name)
+
+
+def never_seen(category: Category, was: Batch) -> CorrectionError:
+    """The error for outcomes that cannot have been observed."""
+    problem = "cannot have been among the outcomes observed"
+    return CorrectionError("was", was.rewards, problem, "give rewards that were reported", category.name)
 
 
 def check_booked(category: Category, numbers: list[float], taken: Sums, was: Batch) -> None:
@@ -118,7 +139,7 @@ def settle(column: FloatArray, category: Category, view: View, before: list[floa
     for row in (Row.REVENUE, Row.COST):
         if abs(column[row]) <= DUST * abs(before[row]):
             column[row] = 0.0
-    if column[Row.CLIENTS] <= 0.0:  # all of it is forgotten
+    if column[Row.CLIENTS] <= 0.0 or column[Row.LATE] != 0.0:  # all of it is forgotten, or kept inside its range anyway
         return
     low, high = (column[Row.CLIENTS] * edge for edge in view.statistic_range)
     if not low <= column[Row.TOTAL] <= high:

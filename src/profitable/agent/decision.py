@@ -8,12 +8,13 @@ import numpy as np
 from pydantic_core import to_json
 
 from profitable.agent.categories import Categories
+from profitable.agent.cohorts import Cohorts
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
 from profitable.agent.grant import Grant
 from profitable.agent.later import next_rounds, renewed
 from profitable.agent.limit import Limit
 from profitable.agent.sharing import read_claims
-from profitable.agent.verdict import Reasons, Verdict, entry, in_short
+from profitable.agent.verdict import Reasons, Verdict, entry, in_short, losses_first
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.frames import frame_of
@@ -38,7 +39,7 @@ class Decision:
     many categories.
     """
 
-    __slots__ = ("_categories", "_grant", "_mask", "_positions", "_round", "_table", "_values", "_window")
+    __slots__ = ("_categories", "_cohorts", "_grant", "_mask", "_positions", "_round", "_table", "_values", "_window")
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class Decision:
         positions: IntArray | None,
         values: list[DistinctRewards] | None,
         window: Window | None,
+        cohorts: Cohorts,
     ) -> None:
         self._round = round
         self._categories = categories
@@ -55,6 +57,7 @@ class Decision:
         self._positions = positions
         self._values = values
         self._window = window
+        self._cohorts = cohorts
         self._mask: BoolArray | None = None
         self._grant: Grant | None = None
 
@@ -84,7 +87,8 @@ class Decision:
         """The decision about some of the categories."""
         chosen: list[int] = columns.tolist()
         values = None if self._values is None else [self._values[column] for column in chosen]
-        return Decision(self._round, self._categories, self._table[:, columns], self._places()[columns], values, None)
+        table, places = self._table[:, columns], self._places()[columns]
+        return Decision(self._round, self._categories, table, places, values, None, self._cohorts)
 
     @property
     def round(self) -> int:
@@ -300,11 +304,13 @@ class Decision:
             "propensity": self._propensity(chosen).tolist(),
             "next_round": next_round,
             "waiting": table[Row.WAITING].astype(np.int64).tolist(),
+            **self._cohorts.columns(positions, self.round - 1),
         }
         needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "waiting")
         why = Reasons(self.policy, self.round).why
         per_round = table[Row.PER_ROUND].tolist()
-        columns["reason"] = list(map(why, *(columns[key] for key in needed), patient, per_round, paused.tolist()))
+        flags = paused.tolist(), self._kept(positions), self._warnings(table, columns)
+        columns["reason"] = list(map(why, *(columns[key] for key in needed), patient, per_round, *flags))
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()
@@ -313,6 +319,21 @@ class Decision:
             columns["demand"] = self._grant.limit.demand[chosen].tolist()
             columns["granted"] = self._grant.clients[chosen].tolist()
         return columns
+
+    def _kept(self, positions: IntArray) -> list[int]:
+        """How many known outcomes of each category do not count before their cohorts have matured, [M]."""
+        if not self._cohorts:
+            return [0] * positions.size
+        return [self._cohorts.tally(k, self.round - 1).kept for k in positions.tolist()]
+
+    def _warnings(self, table: FloatArray, columns: dict[str, list[Any]]) -> list[str]:
+        """A warning for each category of which few outcomes are known, and bad ones, [M]."""
+        warnings = [""] * table.shape[1]
+        for i in np.flatnonzero(table[Row.WAITING] > table[Row.KNOWN]).tolist():
+            uncounted = columns["waiting"][i] - columns["open"][i] - columns["missing"][i]
+            known = (columns[key][i] for key in ("mean", "threshold"))
+            warnings[i] = losses_first(columns["clients"][i], uncounted, *known)
+        return warnings
 
     def _refine(self) -> None:
         """Compute evidence that was settled by a bound: the decision stays what it is."""

@@ -1,10 +1,17 @@
 """What the agent knows about one category: as numbers (`Standing`) and in words (`explanation`)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from profitable.agent.verdict import Verdict, crowding, for_good, percent, prospect
+import numpy as np
+
+from profitable.agent.ledger import Ledger
+from profitable.agent.verdict import Verdict, crowding, for_good, losses_first, percent, prospect
 from profitable.common.text_tables import money, number
+from profitable.common.types import IntArray
+from profitable.kernels.agent_table import Row
 from profitable.kernels.evidence import Seen
 from profitable.kernels.unknown_variance import are_equal, least_clients, says_nothing
 from profitable.model.category import Category
@@ -13,12 +20,19 @@ from profitable.policy.policies import Policy
 MEANS = {"money": "the money, so that large amounts count for more", "client": "the clients, whatever their amounts"}
 
 
+Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # the headers and the rows of a table
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What the agent knows about one category.
 
-    `clients` is how many outcomes were reported, and `counted` as how many of them count by now: fewer if the policy
-    forgets.  `rounds` is how many decisions accepted it; `revenue`, `cost` and `profit` are in money.
+    - `clients` is how many outcomes were reported, and `counted` how many observations count by now: fewer if the
+      policy forgets, and others where clients of open cohorts count by their age.
+    - `waiting` is how many accepted clients have no outcome yet.  Of them, `open` are in cohorts that have not matured,
+      and `missing` in cohorts that have.
+    - `emerged` is as how many observations the clients of open cohorts count, before anything is forgotten.
+    - `rounds` is how many decisions accepted it; `revenue`, `cost` and `profit` are in money.
     """
 
     name: str
@@ -28,6 +42,9 @@ class Standing:
     mean: float | None
     evidence: float
     waiting: int
+    open: int
+    emerged: float
+    missing: int
     rounds: int
     revenue: float
     cost: float
@@ -39,22 +56,61 @@ class Standing:
         return self.revenue - self.cost
 
 
-def explanation(
-    category: Category,
-    policy: Policy,
-    standing: Standing,
-    verdict: Verdict,
-    patient: int | None,
-    round: int,
-    memory: int,
-    per_round: float | None,
-    spread: Seen | None = None,
-) -> str:
-    """A text: what was seen, how strongly it speaks against the category, what `round` would decide, and the money.
+def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
+    """What `Standing` says, of some categories, as columns."""
+    ledger.refresh(chosen)
+    table = ledger.table[:, chosen]
+    revenue, cost = table[Row.REVENUE], table[Row.COST]
+    return {
+        "name": [ledger.categories.names[k] for k in chosen.tolist()],
+        "threshold": table[Row.THRESHOLD].tolist(),
+        "clients": table[Row.KNOWN].astype(np.int64).tolist(),
+        "counted": table[Row.CLIENTS].tolist(),
+        "mean": ledger.categories.means(chosen, table[Row.CLIENTS], table[Row.TOTAL]),
+        "evidence": table[Row.EVIDENCE].tolist(),
+        "waiting": table[Row.WAITING].astype(np.int64).tolist(),
+        **ledger.cohorts.columns(chosen, ledger.round),
+        "rounds": table[Row.ROUNDS].astype(np.int64).tolist(),
+        "revenue": revenue.tolist(),
+        "cost": cost.tolist(),
+        "profit": (revenue - cost).tolist(),
+        "paused": (table[Row.PAUSED] != 0.0).tolist(),
+    }
 
-    `patient` is the next round whose patience suffices, None if there is none.  `per_round` is how many clients a round
-    brings, None if that is not known yet.  `spread` is what was seen of rewards whose variance is estimated.
-    """
+
+def standing_of(ledger: Ledger, k: int) -> Standing:
+    """What is known of one category."""
+    columns = columns_of(ledger, np.array([k]))
+    return Standing(**{key: column[0] for key, column in columns.items() if key != "profit"})
+
+
+def table_of(ledger: Ledger, rows: int) -> Cells:
+    """What is known of the first categories, as headers and cells of a table; with cohorts it has more columns."""
+    late = bool(ledger.cohorts)
+    shown = ["clients", *(["counted"] if late else []), "mean", "threshold", "evidence", "waiting"]
+    shown += ["open", "missing"] if late else []
+    cells: list[list[str]] = []
+    for k in range(rows):
+        each = standing_of(ledger, k)
+        state = "paused" if each.paused else "active"
+        cells.append([each.name, *(number(getattr(each, key)) for key in shown), money(each.profit), state])
+    return ("category", *shown, "profit", "state"), cells
+
+
+class Facts(NamedTuple):
+    """What an explanation says beside the numbers of a standing."""
+
+    patient: int | None  # the next round whose patience suffices, None if there is none
+    round: int  # that would be decided next
+    memory: int  # bytes of distinct rewards
+    per_round: float | None  # clients in a round, None if that is not known yet
+    spread: Seen | None  # what was seen of rewards whose variance is estimated
+    kept: int  # known outcomes that do not count before their cohorts have matured
+
+
+def explanation(category: Category, policy: Policy, standing: Standing, verdict: Verdict, facts: Facts) -> str:
+    """A text: what was seen, how strongly it speaks against the category, what the next round decides, the money."""
+    patient, round, memory, per_round, spread, kept = facts
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {number(category.threshold)}."]
     if category.amount is not None:
         worth, price = money(category.worth + category.recovered), money(category.price)
@@ -65,14 +121,10 @@ def explanation(
         lines.append(f"A reward is money back per unit lent; the mean is that of {MEANS[category.weight]}.")
     if (prior := policy.prior_of(category)) is not None:
         lines.append(f"Believed before: {prior}.")
-    if standing.clients:
-        lines.append(_seen(category, policy, standing))
-        if spread is not None and standing.mean is not None:
-            lines.append(_spread(category, policy, spread))
-    else:
-        lines.append("Seen: no outcome yet.")
-    if standing.waiting:
-        lines.append(f"Waiting for the outcome of {number(standing.waiting)} accepted clients.")
+    lines.append(_seen(category, policy, standing, kept))
+    if spread is not None and standing.mean is not None:
+        lines.append(_spread(category, policy, spread))
+    lines += _late(standing, kept)
     if memory:
         lines.append(f"Remembers {number(memory // 16)} distinct rewards ({number(memory)} bytes).")
     lines.append(f"Evidence against it: {number(standing.evidence)} nats.")
@@ -80,30 +132,50 @@ def explanation(
         known = "not known yet, 1 is assumed" if per_round is None else number(per_round)
         lines.append(f"Clients in a round: {known}.")
         if verdict.patience < math.inf:
-            facts = prospect(policy, round - 1, standing.evidence, verdict.patience, per_round or 1.0)
-            lines.append(f"{facts}.")
+            worth = prospect(policy, round - 1, standing.evidence, verdict.patience, per_round or 1.0)
+            lines.append(f"{worth}.")
     lines.append(f"Round {number(round)}: {_outlook(policy, standing, verdict, patient, round)}.")
     profit, received, paid = map(money, (standing.profit, standing.revenue, standing.cost))
     lines.append(f"Profit so far: {profit} (received {received}, paid {paid}).")
     return "\n".join(lines)
 
 
-def _seen(category: Category, policy: Policy, standing: Standing) -> str:
-    clients = number(standing.clients)
-    if not policy.forgets and category.by_money and standing.counted != standing.clients:
-        clients, counted, mean = map(number, (standing.clients, standing.counted, standing.mean))
-        return f"Seen: {clients} clients, who count as {counted} because amounts differ, with mean {mean}."
+def _seen(category: Category, policy: Policy, standing: Standing, kept: int) -> str:
+    clients, mean = number(standing.clients), number(standing.mean)
+    if not standing.clients and standing.mean is None:
+        return "Seen: no outcome yet."
     if not policy.forgets:
-        return f"Seen: {clients} clients with mean {number(standing.mean)}."
-    if policy.window is not None:
+        if standing.counted == standing.clients:
+            return f"Seen: {clients} clients with mean {mean}."
+        if category.by_money and not kept:
+            counted = number(standing.counted)
+            return f"Seen: {clients} clients, who count as {counted} because amounts differ, with mean {mean}."
+        how = "cohorts count as they mature"
+    elif policy.window is not None:
         how = f"the outcomes of the last {number(policy.window)} rounds count"
     else:
         how = f"outcomes lose {number(100.0 * (1.0 - policy.forget), 3)} % of their weight in each round"
     if standing.mean is None:
-        return f"Seen: {clients} clients, all forgotten by now ({how})."
-    return (
-        f"Seen: {clients} clients, who count as {number(standing.counted)} with mean {number(standing.mean)} ({how})."
-    )
+        return f"Seen: {clients} clients, {'none counted' if kept else 'all forgotten'} by now ({how})."
+    return f"Seen: {clients} clients, who count as {number(standing.counted)} with mean {mean} ({how})."
+
+
+def _late(standing: Standing, kept: int) -> list[str]:
+    """What is to say about outcomes that are still to come."""
+    lines: list[str] = []
+    if standing.waiting:
+        lines.append(f"Waiting for the outcome of {number(standing.waiting)} accepted clients.")
+    if standing.open:
+        how = f"count as {number(standing.emerged)} observations by now" if standing.emerged else "do not count yet"
+        lines.append(f"Open: {number(standing.open)} of them. Cohorts that have not matured {how}.")
+    if kept:
+        lines.append(f"Kept: {number(kept)} known outcomes, which count when their cohorts have matured.")
+    if standing.missing:
+        lines.append(f"Missing: {number(standing.missing)} of them. Their cohorts have matured.")
+    uncounted = standing.waiting - standing.open - standing.missing
+    if warning := losses_first(standing.clients, uncounted, standing.mean, standing.threshold):
+        lines.append(f"Caution: {warning}.")
+    return lines
 
 
 def _spread(category: Category, policy: Policy, seen: Seen) -> str:

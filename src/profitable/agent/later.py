@@ -13,8 +13,9 @@ from profitable.agent.observation import Entry
 from profitable.agent.window import NO_ENTRY, Window, joined
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels import agent_table
-from profitable.kernels.agent_table import SNAPSHOT, Row, weighted_deviations
+from profitable.kernels.agent_table import SNAPSHOT, Row
 from profitable.kernels.evidence import Seen, evidence
+from profitable.kernels.exact import weighted_deviations
 from profitable.kernels.patience import LAST_ROUND, Patience, first_time
 from profitable.model.view import View
 from profitable.policy.policies import Policy
@@ -96,6 +97,8 @@ def _nats(policy: Policy, view: View, entry: Entry, rounds: float, target: float
         entry = by_itself(entry)
     rule, sums, kept = policy.rule.under(view.law), entry.sums, entry.values or EMPTY
     spread = weighted_deviations(sums.clients, sums.total, sums.total_lost, sums.squares, sums.squares_lost)
-    total = sums.total + sums.total_lost + view.prior_total
+    low, high = view.statistic_range
+    inside = min(max(sums.total + sums.total_lost, sums.clients * low), sums.clients * high) if sums.clients else 0.0
+    total = inside + view.prior_total
     seen = Seen(sums.clients + view.prior_clients, total, spread, kept.values, kept.counts, rounds)
     return evidence(rule, view.law, seen, target)

@@ -10,13 +10,23 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.categories import Categories
-from profitable.agent.correction import at_average, at_weight, check_amounts, check_booked, check_seen, settle
+from profitable.agent.cohorts import Cohort, Cohorts, LateTerms
+from profitable.agent.correction import (
+    at_average,
+    at_weight,
+    check_amounts,
+    check_booked,
+    check_in_cohort,
+    check_seen,
+    never_seen,
+    settle,
+)
 from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
 from profitable.agent.observation import Batch, Entry, Rewards, plain_rewards, read, reward_array, reward_error
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import CorrectionError, ParameterError
+from profitable.errors import CorrectionError, InputError, ParameterError
 from profitable.kernels import agent_table
 from profitable.kernels.agent_table import FULL, NONE, SNAPSHOT, Row
 from profitable.kernels.evidence import Seen, evidence
@@ -40,6 +50,7 @@ class Ledger:
         self.round = 0  # decisions made so far
         self.values: list[DistinctRewards] | None = [] if policy.rule.needs_values else None
         self.window = None if policy.window is None else Window(policy.window)
+        self.cohorts = Cohorts()
         self._grow()
 
     def __len__(self) -> int:
@@ -88,7 +99,10 @@ class Ledger:
             agent_table.accept_by_floor(table, positions, categories.policy.floor, chances)
 
     def advance(self) -> None:
-        """Let a round pass: what was counted before it counts for less, or no more, if the policy forgets."""
+        """Let a round pass.
+
+        What was counted before it counts for less, or no more, if the policy forgets.  Then open cohorts emerge.
+        """
         self.round += 1
         policy, categories = self.categories.policy, self.categories
         if policy.forget < 1.0:
@@ -100,6 +114,9 @@ class Ledger:
                 self._add(k, entry, 0.0, -1.0)
         if policy.rule.needs_rounds:
             self._count_rounds()
+        if self.cohorts:
+            for k, entry in self.cohorts.advance(self.round, categories.view_of):
+                self._count(k, entry)
 
     def _count_rounds(self) -> None:
         """Count the latest round for the categories that it accepts, for rules that need it."""
@@ -136,9 +153,9 @@ class Ledger:
 
     def observe(self, k: int, batch: Batch) -> None:
         """Book a batch of outcomes of one category."""
-        entry = self._read(k, batch)
-        self._check_room([(k, entry)])
-        self._enter(k, entry)
+        entry, cohort = self._read(k, batch), self._cohort(k, batch)
+        self._check_room([(k, entry, cohort)])
+        self._enter(k, entry, cohort)
 
     def absorb(self, k: int, rewards: Rewards) -> None:
         """Read and enter in one kernel, for the everyday case: rewards at the category's own price."""
@@ -152,15 +169,16 @@ class Ledger:
         """Book outcomes of many categories: all of them or, if one is wrong, none."""
         singly = self.values is not None or self.window is not None
         batches = {name: each for name, each in given.items() if isinstance(each, Batch) or singly}
-        entries: list[tuple[int, Entry]] = []
+        entries: list[tuple[int, Entry, Cohort | None]] = []
         for name, each in batches.items():
             k = self.categories.position(name)
-            entries.append((k, self._read(k, each if isinstance(each, Batch) else Batch(rewards=each))))
+            batch = each if isinstance(each, Batch) else Batch(rewards=each)
+            entries.append((k, self._read(k, batch), self._cohort(k, batch)))
         self._check_room(entries)
         if len(batches) < len(given):
             self._absorb_all({name: each for name, each in given.items() if name not in batches} if batches else given)
-        for k, entry in entries:
-            self._enter(k, entry)
+        for each in entries:
+            self._enter(*each)
 
     def _absorb_all(self, given: Mapping[str, Any]) -> None:
         positions, ends, rewards = self._flattened(given)
@@ -202,16 +220,41 @@ class Ledger:
             "clients", int(more), problem, f"stay at {check.MOST:g} or fewer", self.categories.names[k]
         )
 
-    def _check_room(self, entries: Iterable[tuple[int, Entry]]) -> None:
-        for k, entry in entries:
+    def _check_room(self, entries: Iterable[tuple[int, Entry, Cohort | None]]) -> None:
+        for k, entry, cohort in entries:
             if self._table[Row.KNOWN, k] + entry.sums.clients > check.MOST:
                 raise self._too_many(k, entry.sums.clients)
+            if cohort is not None and entry.sums.clients > cohort.unknown:
+                problem = f"are more outcomes than the {cohort.unknown} still to come from round {cohort.accepted_in}"
+                remedy = "report each client once, in its own cohort"
+                raise ParameterError("clients", int(entry.sums.clients), problem, remedy, self.categories.names[k])
 
-    def _enter(self, k: int, entry: Entry) -> None:
+    def _cohort(self, k: int, batch: Batch) -> Cohort | None:
+        """The cohort that a batch reports from, if it says so."""
+        if batch.accepted_in is None:
+            return None
+        return self.cohorts.find(k, batch.accepted_in, self.round, self.categories.names[k])
+
+    def _enter(self, k: int, entry: Entry, cohort: Cohort | None) -> None:
+        if cohort is None:
+            self._count(k, entry, 1.0)
+        else:
+            self._add(k, entry, 1.0, 0.0)
+            if cohort.by_age or cohort.has_matured(self.round):
+                self._count(k, self._counted(k, entry, cohort))
+            self.cohorts.put(k, cohort.with_outcomes(entry), self.round)
+            self._table[Row.OUTSTANDING, k] -= entry.sums.clients
+        agent_table.arrive(self._table, k, entry.sums.clients)
+
+    def _counted(self, k: int, entry: Entry, cohort: Cohort | None) -> Entry:
+        """What outcomes add to the sums that decide: where clients count by age, what was lost of what was promised."""
+        return entry if cohort is None or not cohort.by_age else cohort.lost(self.categories.view_of(k), entry)
+
+    def _count(self, k: int, entry: Entry, books: float = 0.0) -> None:
+        """Let an entry count from now on."""
         if self.window is not None:
             self.window.add(self.round, k, entry)
-        self._add(k, entry, 1.0, 1.0)
-        agent_table.arrive(self._table, k, entry.sums.clients)
+        self._add(k, entry, books, 1.0)
 
     def _add(self, k: int, entry: Entry, books: float, counts: float) -> None:
         agent_table.add(self._table, k, self.categories.view_row_of(k), books, counts, np.array(entry.sums))
@@ -226,48 +269,78 @@ class Ledger:
         clients = self._table[Row.CLIENTS, k]
         return float(self._table[Row.LENT, k] / clients) if self.categories.view_of(k).by_money and clients else 1.0
 
-    def expect(self, told: Mapping[str, object]) -> None:
-        """Book clients who were accepted and whose outcome is still to come."""
-        changes: list[tuple[int, int]] = []
+    def expect(self, told: Mapping[str, object], terms: LateTerms) -> None:
+        """Book clients who were accepted and whose outcome is still to come; terms that say something open cohorts."""
+        changes: list[tuple[int, int, Cohort | None]] = []
         for name, accepted in told.items():
             k = self.categories.position(name)
             try:
                 number = check.whole("clients", accepted, least=0)
                 check.whole("clients", number + self._table[Row.WAITING, k], least=0)
-            except ParameterError as error:
+                cohort = terms.read(self.categories[k], self.categories.rule_of(k), self.round) if terms else None
+                changes.append((k, number, None if cohort is None else self.cohorts.joined(k, cohort, number)))
+            except InputError as error:
                 raise error.about(name) from None
-            changes.append((k, number))
-        for k, number in changes:
+        for k, number, cohort in changes:
             self._table[Row.WAITING, k] += number
+            if cohort is not None and number:
+                self._open(k, number, cohort)
+
+    def _open(self, k: int, number: int, cohort: Cohort) -> None:
+        """Book a cohort after so many clients have joined it; they may have an age."""
+        self._table[Row.OUTSTANDING, k] += number
+        self.cohorts.put(k, cohort, self.round)
+        if cohort.by_age:
+            self._table[Row.LATE, k] = 1.0
+            if share := cohort.share(self.round):
+                self._count(k, cohort.exposure(self.categories.view_of(k), number * share))
 
     def correct(self, k: int, was: Batch, now: Batch | None, counted_in: int | None) -> None:
         """Take a batch back and, if `now` is given, book that one in its place, as if counted in the same round."""
         category, view, before = self.categories[k], self.categories.view_of(k), self.column(k)
         now = check_amounts(category, before, was, now)
-        old = self._read(k, was)
+        old, cohort = self._read(k, was), self._cohort(k, was)
         new = None if now is None else self._read(k, now)
-        weight = self._weight(k, old, counted_in, was)
-        if weight > 0.0:
-            kept = None if self.values is None else self.values[k]
-            check_seen(category, view, before, at_weight(old, weight), kept, was)
+        kept = cohort is not None and not cohort.by_age and not cohort.has_matured(self.round)
+        weight = 0.0 if kept else self._weight(k, old, counted_in, was)
+        if cohort is not None:
+            check_in_cohort(category, view, cohort, was, old, new)
+        elif weight > 0.0 and not before[Row.LATE]:
+            values = None if self.values is None else self.values[k]
+            check_seen(category, view, before, at_weight(old, weight), values, was)
+        elif before[Row.KNOWN] < old.sums.clients:
+            raise never_seen(category, was)
         old = old if was.costs is not None else at_average(category, before, old)
         new = new if new is None or now is None or now.costs is not None else at_average(category, before, new)
         check_booked(category, before, old.sums, was)
         if new is not None and before[Row.KNOWN] - old.sums.clients + new.sums.clients > check.MOST:
             raise self._too_many(k, new.sums.clients)
-        self._add(k, old, -1.0, -weight)
+        self._replace(k, old, -1.0, -weight, cohort)
         settle(self.table[:, k], category, view, before)
         if new is None:
             self.renew(np.array([k]))
         else:
-            self._add(k, new, 1.0, weight)
+            self._replace(k, new, 1.0, weight, cohort)
         if self.window is not None and weight > 0.0:
             round = self.round if counted_in is None else counted_in
-            self.window.add(round, k, old, -1.0)
+            self.window.add(round, k, self._counted(k, old, cohort), -1.0)
             if new is not None:
-                self.window.add(round, k, new)
+                self.window.add(round, k, self._counted(k, new, cohort))
+        if cohort is not None:
+            changed = cohort.with_outcomes(old, -1.0)
+            changed = changed if new is None else changed.with_outcomes(new)
+            self.cohorts.put(k, changed, self.round)
+            self._table[[Row.WAITING, Row.OUTSTANDING], k] += changed.unknown - cohort.unknown
         column = self._table[:, k]
         column[Row.EARLIER] = min(column[Row.EARLIER], column[Row.KNOWN] + column[Row.WAITING])
+
+    def _replace(self, k: int, entry: Entry, books: float, counts: float, cohort: Cohort | None) -> None:
+        """Book outcomes and let them count, in a correction."""
+        if cohort is None:
+            self._add(k, entry, books, counts)
+        else:
+            self._add(k, entry, books, 0.0)
+            self._add(k, self._counted(k, entry, cohort), 0.0, counts)
 
     def _weight(self, k: int, old: Entry, counted_in: int | None, was: Batch) -> float:
         """What outcomes that were counted in a round count for by now.  Without forgetting it is 1 in any round."""
@@ -285,6 +358,8 @@ class Ledger:
         if self.round - counted_in >= self.window.length:
             return 0.0
         counted = self.window.at(counted_in).get(k)
+        if self._table[Row.LATE, k] != 0.0:  # an outcome and its client may have been counted in two rounds
+            return 1.0
         if counted is None or counted.sums.clients < old.sums.clients:
             problem = f"cannot have been among the outcomes counted in round {counted_in}"
             raise CorrectionError("was", was.rewards, problem, "give rewards that were reported then", name)
@@ -320,6 +395,7 @@ class Ledger:
             self.values = self.values[:k] + self.values[k + 1 :]
         if self.window is not None:
             self.window.drop(k)
+        self.cohorts.drop(k)
 
     def set_terms(self, positions: IntArray, categories: Sequence[Category]) -> None:
         """Set the thresholds and prices of some categories, and compute their evidence anew."""

@@ -47,6 +47,8 @@ class Batch:
     number that is their total.  Without them, each client costs the category's price.
 
     `amounts` are what was lent to each client, for categories of `Category.returns`; without them, it is 1.
+
+    `accepted_in` is the round of the cohort they belong to, if `Agent.expect` opened one with `matures`.
     """
 
     rewards: Rewards | None = None
@@ -55,6 +57,7 @@ class Batch:
     squares: float | None = None
     costs: Rewards | None = None
     amounts: Rewards | None = None
+    accepted_in: int | None = None
 
 
 class Entry(NamedTuple):

@@ -18,10 +18,10 @@ from profitable import version
 from profitable.agent.agent import Agent
 from profitable.agent.categories import Categories, Kind, Terms
 from profitable.agent.correction import ROUNDING
-from profitable.agent.distinct_rewards import DistinctRewards
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.ledger import Ledger
 from profitable.agent.observation import Entry
+from profitable.agent.state_cohorts import BACKUP, SUM_FIELDS, cohorts_record, restore_cohorts, sample_of, sample_record
 from profitable.agent.state_format_1 import upgraded
 from profitable.agent.state_record import (
     AGENT_FORMAT,
@@ -34,7 +34,6 @@ from profitable.agent.state_record import (
     Header,
     KindRecord,
     PriorRecord,
-    SampleRecord,
     StateRecord,
     TakenRecord,
 )
@@ -51,9 +50,6 @@ from profitable.model.families import FAMILIES
 from profitable.model.family import Family
 from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
-
-WINDOW_SUMS = ("clients", "total", "total_lost", "squares", "squares_lost")
-BACKUP = "restore the file from a backup"
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:
@@ -104,8 +100,13 @@ def record_of(agent: Agent) -> StateRecord:
         columns["counted"] = table[Row.CLIENTS].tolist()
     if policy.rule.needs_rounds and (table[Row.TAKEN] != table[Row.ROUNDS]).any():
         columns["taken"] = table[Row.TAKEN].tolist()
+    late = table[Row.LATE] != 0.0
+    if late.any():
+        columns["debt"] = [
+            debt if is_late else None for debt, is_late in zip(table[Row.DEBT].tolist(), late, strict=True)
+        ]
     if ledger.values is not None:
-        columns["sample"] = [_sample_record(kept) for kept in ledger.values]
+        columns["sample"] = [sample_record(kept) for kept in ledger.values]
     try:
         record = StateRecord.model_validate(
             {
@@ -119,6 +120,7 @@ def record_of(agent: Agent) -> StateRecord:
                 "kinds": [_kind_record(kind) for kind in kinds],
                 "columns": columns,
                 "window": None if ledger.window is None else _window_record(ledger.window, kinds),
+                "cohorts": cohorts_record(ledger) if ledger.cohorts else None,
             }
         )
         _check(ledger)
@@ -142,16 +144,12 @@ def _prior_record(prior: Prior | None) -> dict[str, Any] | None:
     return None if prior is None else asdict(prior)
 
 
-def _sample_record(kept: DistinctRewards) -> dict[str, Any]:
-    return {"values": kept.values.tolist(), "counts": kept.counts.tolist()}
-
-
 def _window_record(window: Window, kinds: list[Kind]) -> dict[str, Any]:
     entries = [(round, k, entry) for round, counted in window for k, entry in counted.items()]
     record: dict[str, Any] = {"round": [each[0] for each in entries], "place": [each[1] for each in entries]}
-    for field in (*WINDOW_SUMS, *(LENT_SUMS if any(kind.weight == "money" for kind in kinds) else ())):
+    for field in ("clients", *SUM_FIELDS, *(LENT_SUMS if any(kind.weight == "money" for kind in kinds) else ())):
         record[field] = [getattr(entry.sums, field) for _, _, entry in entries]
-    samples = [_sample_record(entry.values) for _, _, entry in entries if entry.values is not None]
+    samples = [sample_record(entry.values) for _, _, entry in entries if entry.values is not None]
     taken = [(round, k, number) for round, numbers in sorted(window.taken.items()) for k, number in numbers.items()]
     fields = {key: [each[i] for each in taken] for i, key in enumerate(("round", "place", "rounds"))}
     return {**record, "sample": samples or None, "taken": fields if taken else None}
@@ -164,9 +162,11 @@ def _kind_record(kind: Kind) -> dict[str, Any]:
 
 def text_of(record: StateRecord) -> str:
     """The file's text: a line for each field and each column, and the checksum of all that stands before it."""
-    head = record.model_dump(exclude={"kinds", "columns", "window"})
+    head = record.model_dump(exclude={"kinds", "columns", "window", "cohorts"})
     if record.window is not None:
         head["window"] = record.window.model_dump(exclude_none=True)
+    if record.cohorts is not None:
+        head["cohorts"] = record.cohorts.model_dump()
     kinds = [each.model_dump(exclude_defaults=True) for each in record.kinds]
     columns = record.columns.model_dump(exclude_none=True)
     return seal(f'{{\n{_lines({**head, "kinds": kinds})},\n"columns": {{\n{_lines(columns)}\n}}\n}}')
@@ -249,18 +249,19 @@ def restore(record: StateRecord) -> Agent:
     if ledger.values is not None:
         if columns.sample is None:
             raise BrokenStateError("sample", None, "is missing", BACKUP)
-        ledger.values = [_sample(kept) for kept in columns.sample]
+        ledger.values = [sample_of(kept) for kept in columns.sample]
+    if columns.debt is not None:
+        table[Row.LATE] = [debt is not None for debt in columns.debt]
+        table[Row.DEBT] = [debt or 0.0 for debt in columns.debt]
     if ledger.window is not None:
         _fill(ledger.window, record)
+    if record.cohorts is not None:
+        restore_cohorts(ledger, record.cohorts)
     _check(ledger)
     ledger.renew(np.arange(len(ledger)))
     agent = Agent.__new__(Agent)
     agent._begin(ledger, _stream(record))
     return agent
-
-
-def _sample(kept: SampleRecord) -> DistinctRewards:
-    return DistinctRewards(np.array(kept.values), np.array(kept.counts, dtype=np.float64))
 
 
 def _fill(window: Window, record: StateRecord) -> None:
@@ -278,10 +279,10 @@ def _fill(window: Window, record: StateRecord) -> None:
             raise BrokenStateError("window", round, "is no round that is remembered", BACKUP)
     for round, place, number in zip(taken.round, taken.place, taken.rounds, strict=True):
         window.taken.setdefault(round, {})[place] = number
-    fields = (*WINDOW_SUMS, *(LENT_SUMS if saved.lent_squares_lost is not None else ()))
+    fields = ("clients", *SUM_FIELDS, *(LENT_SUMS if saved.lent_squares_lost is not None else ()))
     for i, round in enumerate(saved.round):
         sums = Sums(**{field: getattr(saved, field)[i] for field in fields})
-        window.add(round, saved.place[i], Entry(sums, None if saved.sample is None else _sample(saved.sample[i])))
+        window.add(round, saved.place[i], Entry(sums, None if saved.sample is None else sample_of(saved.sample[i])))
 
 
 def _is_torn(column: object, size: int) -> bool:
@@ -363,6 +364,8 @@ def _check(ledger: Ledger) -> None:
             pairs = ((clients[chosen] * squares, lent * lent), (totals[chosen] * lent, back * clients[chosen]))
             if not all(np.allclose(*pair, rtol=ROUNDING, atol=0.0) for pair in pairs):
                 raise BrokenStateError("lent", float(lent.sum()), "does not fit what it counts as", BACKUP)
+    if ((table[Row.SQUARES] < 0.0) & (table[Row.LATE] == 0.0)).any():
+        raise BrokenStateError("squares", float(table[Row.SQUARES].min()), "is no sum of squares", BACKUP)
     for k, kept in enumerate(ledger.values or ()):
         low, high = categories.view_of(k).statistic_range
         name, values, counts = categories.names[k], kept.values, kept.counts / ledger.unit(k)

@@ -3,7 +3,7 @@
 The file has columns: one list for each quantity, in the order of the categories.  Categories that are alike share a
 kind.  A column that is left out has its default for everybody.  Format 2 did not count the rounds that accepted a
 category (`rounds`), nor the clients from before the first of them (`earlier`).  Up to format 3 nothing was forgotten:
-all clients count.
+all clients count, and there were no cohorts.
 """
 
 from typing import Annotated, Any, Literal
@@ -19,6 +19,7 @@ AGENT_FORMAT_VERSION = 4
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Round = Annotated[int, Field(ge=0, le=LAST_ROUND)]
 
@@ -109,7 +110,7 @@ class Columns(Record):
     earlier: list[Annotated[int, Field(ge=0, le=2 * 10**15)]] | None = None
     total: list[Finite] | None = None
     carry: list[Finite] | None = None
-    squares: list[NotNegative] | None = None
+    squares: list[Finite] | None = None
     squares_carry: list[Finite] | None = None
     revenue: list[Finite] | None = None
     cost: list[Finite] | None = None
@@ -119,6 +120,7 @@ class Columns(Record):
     lent_squares_carry: list[Finite] | None = None
     back: list[Finite] | None = None
     back_carry: list[Finite] | None = None
+    debt: list[Finite | None] | None = None  # what the total lacks, where clients of cohorts have counted by their age
     sample: list[SampleRecord] | None = None
 
     def column(self, name: str, default: Any) -> list[Any]:
@@ -153,6 +155,27 @@ class WindowRecord(Record):
     taken: TakenRecord | None = None
 
 
+class CohortsRecord(Record):
+    """The cohorts whose outcomes are not all known, or that have not matured: one entry for each."""
+
+    place: list[Count]  # the category's place in the columns
+    accepted_in: list[Round]
+    clients: list[Annotated[int, Field(ge=1, le=10**15)]]
+    matures: list[Count]
+    emerges: list[Literal["at maturity", "evenly"] | list[Share]]
+    promised: list[Finite | None]
+    known: list[Count]  # outcomes reported so far, and their sums
+    total: list[Finite]
+    total_lost: list[Finite]
+    squares: list[Finite]
+    squares_lost: list[Finite]
+    lent: list[Finite]
+    lent_lost: list[Finite]
+    lent_squares: list[Finite]
+    lent_squares_lost: list[Finite]
+    sample: list[SampleRecord] | None = None
+
+
 class StateRecord(Record):
     """The whole file but for its checksum."""
 
@@ -166,3 +189,4 @@ class StateRecord(Record):
     kinds: list[KindRecord]
     columns: Columns
     window: WindowRecord | None = None
+    cohorts: CohortsRecord | None = None

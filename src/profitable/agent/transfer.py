@@ -28,28 +28,35 @@ BACK_ROWS = [Row.CLIENTS, Row.BACK, Row.BACK_CARRY, Row.SQUARES, Row.SQUARES_CAR
 LENT_ROWS = [Row.LENT, Row.LENT_CARRY, Row.LENT_SQUARES, Row.LENT_SQUARES_CARRY]
 LENT_SUMS = ("lent", "lent_lost", "lent_squares", "lent_squares_lost")
 SQUARES = [Row.SQUARES, Row.SQUARES_CARRY]
-COUNTERS = [Row.CLIENTS, Row.KNOWN, Row.WAITING, Row.PAUSED, Row.ROUNDS, Row.EARLIER]
-KEPT = [*TERM_ROWS, *COUNTERS, Row.TOTAL, Row.CARRY, Row.REVENUE, Row.COST, *LENT_ROWS, Row.BACK, Row.BACK_CARRY]
+COUNTERS = [Row.CLIENTS, Row.KNOWN, Row.WAITING, Row.OUTSTANDING, Row.PAUSED, Row.ROUNDS, Row.EARLIER]
+MONEY_SUMS = [Row.REVENUE, Row.COST, *LENT_ROWS, Row.BACK, Row.BACK_CARRY]
+KEPT = [*TERM_ROWS, *COUNTERS, Row.TOTAL, Row.CARRY, Row.LATE, Row.DEBT, *MONEY_SUMS]
 
 
 def transfer(old: Ledger, policy: Policy) -> Ledger:
     """A ledger for another policy, in which the past keeps counting for what it counts now.
 
-    For a policy with a window, it is as if all of it had been reported in the present round.
+    For a policy with a window, it is as if all of it had been reported in the present round.  Cohorts go on.
     """
     new = Ledger(old.categories.under(policy))
-    seen = np.flatnonzero(old.table[Row.CLIENTS]).tolist()
+    late = old.table[Row.LATE] != 0.0
+    seen = np.flatnonzero((old.table[Row.CLIENTS] != 0.0) | late).tolist()
     for k in seen:
         _check_statistic(old, new, k)
+    if late.any() and policy.rule.needs_values:
+        raise _not_enough(old, policy, int(np.argmax(late)), "it needs the single rewards of clients who are open")
+    new.cohorts = old.cohorts.converted(lambda k, known: _converted(old, new, k, known))
     new.table[KEPT] = old.table[KEPT]
     kept, needed = old.categories.keep_squares(), new.categories.keep_squares()
     new.table[SQUARES] = np.where(kept & needed, old.table[SQUARES], 0.0)
     for k in seen:
         squares = bool(needed[k] and not kept[k])
         if squares or new.values is not None:
-            values = _values(old, policy, k)
+            clients, total = old.table[[Row.CLIENTS, Row.TOTAL], k].tolist()
+            values = _values(old, policy, k, clients, total, None if old.values is None else old.values[k])
             if squares:
                 new.table[SQUARES, k] = _squares(values)
+                new.table[Row.SQUARES, k] += old.table[Row.DEBT, k]  # zeros and ones are their own squares
             if new.values is not None:
                 new.values[k] = values
     if policy.rule.needs_rounds:
@@ -64,6 +71,7 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
             rows = BACK_ROWS if new.categories.view_of(k).by_money else BATCH_ROWS
             lent = dict(zip(LENT_SUMS, new.table[LENT_ROWS, k].tolist(), strict=True))
             sums = Sums(*new.table[rows, k].tolist(), **lent)
+            sums = sums._replace(total=sums.total + new.table[Row.DEBT, k].item())
             new.window.add(new.round, k, Entry(sums, None if new.values is None else new.values[k]))
     return new
 
@@ -77,31 +85,46 @@ def _taken(old: Ledger) -> FloatArray:
     return part * table[Row.ROUNDS]
 
 
-def _check_statistic(old: Ledger, new: Ledger, k: int) -> None:
-    """SumNotEnoughError unless both policies would have added up the same numbers."""
+def _converted(old: Ledger, new: Ledger, k: int, known: Entry) -> Entry:
+    """What is known of a cohort, as the new policy sees it."""
+    sums, policy = known.sums, new.categories.policy
+    if not sums.clients:
+        return known
+    _check_statistic(old, new, k, sums.total)
+    rule, kept = policy.rule, old.categories.policy.rule
+    if not rule.needs_values and (kept.needs_spread or not rule.needs_spread):
+        return known._replace(values=None)
+    values = _values(old, policy, k, sums.clients, sums.total, known.values if kept.needs_values else None)
+    squares, lost = _squares(values)
+    return Entry(sums._replace(squares=squares, squares_lost=lost), values if rule.needs_values else None)
+
+
+def _check_statistic(old: Ledger, new: Ledger, k: int, total: float | None = None) -> None:
+    """SumNotEnoughError unless both policies would have added up the same numbers, to this total or the category's."""
     ours, theirs = old.categories.view_of(k), new.categories.view_of(k)
     if ours.statistic == theirs.statistic:
         return
     cut = theirs.statistic if isinstance(theirs.statistic, Cut) else ours.statistic
-    total = old.table[Row.TOTAL, k]
+    total = float(old.table[Row.TOTAL, k]) if total is None else total
     if isinstance(cut, Cut) and isinstance(ours.statistic, Identity) and isinstance(theirs.statistic, Identity):
         # No reward is larger than the sum of rewards that are not negative.
         whole = total <= cut.high if cut is theirs.statistic else total < cut.high
-        if ours.support.low >= cut.low >= 0.0 and whole:
+        if ours.support.low >= cut.low >= 0.0 and whole and not old.table[Row.LATE, k]:
             return
     raise _not_enough(
         old, new.categories.policy, k, "one of the two cuts rewards at the bound, and only sums were kept"
     )
 
 
-def _values(old: Ledger, policy: Policy, k: int) -> DistinctRewards:
-    """The distinct rewards of a category, if they are known."""
+def _values(
+    old: Ledger, policy: Policy, k: int, clients: float, total: float, kept: DistinctRewards | None
+) -> DistinctRewards:
+    """The distinct rewards of some clients, if they were kept or their sums say them."""
     view = old.categories.view_of(k)
-    if old.values is not None:
-        return old.values[k]
+    if kept is not None:
+        return kept
     if not view.support.is_zero_or_one:
         raise _not_enough(old, policy, k, "it needs the single rewards, and only sums were kept")
-    clients, total = old.table[Row.CLIENTS, k], old.table[Row.TOTAL, k]
     return DistinctRewards(np.array([0.0, 1.0]), np.array([clients - total, total])).plus(EMPTY)
 
 

@@ -19,13 +19,15 @@ class Verdict:
       floor, if the policy has one.
     - `index`: the paper's index; index >= threshold means the same as evidence <= patience.  Infinite if nothing limits
       it.
-    - `clients`: outcomes reported so far.  `counted`: as how many of them count; fewer if the policy forgets.
+    - `clients`: outcomes reported so far.  `counted`: as how many observations count; fewer if the policy forgets.
     - `mean`: of the rewards as the policy sees them, which may be cut at the bound; for Pareto and Weibull, the mean
       that fits their statistic.  None without outcomes.
     - `propensity`: the probability that this round accepts the category.  None if a limit makes it unknown.
     - `next_round`: the next round in which a rejected category can be accepted; with a floor, that is the next one.
       None if it is accepted, paused, or never accepted again (rounds beyond 10^18 count as never).
-    - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.
+    - `waiting`: accepted clients whose outcome is still to come, as far as the agent was told.  Of them, `open` are in
+      cohorts that have not matured, and `missing` in cohorts that have.
+    - `emerged`: as how many observations the clients of open cohorts count, before anything is forgotten.
     - `demand`, `granted`: clients who ask, and how many of them the round can pay for; None unless the round has a
       limit.  A category that is granted nothing is not accepted.
     """
@@ -42,6 +44,9 @@ class Verdict:
     propensity: float | None
     next_round: int | None
     waiting: int
+    open: int
+    emerged: float
+    missing: int
     reason: str
     demand: int | None = None
     granted: int | None = None
@@ -67,6 +72,9 @@ def entry(
     propensity: float,
     next_round: int | None,
     waiting: int,
+    open: int,
+    emerged: float,
+    missing: int,
     reason: str,
 ) -> dict[str, Any]:
     """The fields of a verdict as a dictionary; written out, because a log may have a million of them."""
@@ -83,6 +91,9 @@ def entry(
         "propensity": propensity,
         "next_round": next_round,
         "waiting": waiting,
+        "open": open,
+        "emerged": emerged,
+        "missing": missing,
         "reason": reason,
     }
 
@@ -111,16 +122,25 @@ class Reasons:
         patient: int | None,
         per_round: float,
         paused: bool,
+        kept: int,
+        warning: str,
     ) -> str:
-        """The reason for one category; `patient` is the next round whose patience suffices."""
+        """The reason for one category.
+
+        `patient` is the next round whose patience suffices.  Of its outcomes, `kept` do not count before their cohorts
+        have matured.
+        """
         if paused:
             return "paused: not offered until it is resumed"
         if self._round == 1 and patience == math.inf and self._all_in_first:
             return "accepted: in round 1 every category is"
+        if accepted and clients == 0 and counted > 0.0 and evidence == 0.0:
+            return f"accepted: no outcome is known yet, and its open clients count as {number(counted)} as promised"
         if accepted and clients == 0 and evidence == 0.0:
             return "accepted: no outcome is known yet, so nothing speaks against it"
         if accepted and counted == 0.0 and evidence == 0.0:
-            return f"accepted: its {number(clients)} outcomes are forgotten by now, so nothing speaks against it"
+            why = "count when their cohorts have matured" if kept else "are forgotten by now"
+            return f"accepted: its {number(clients)} outcomes {why}, so nothing speaks against it"
         if accepted and clients == 0 and patience == math.inf:
             return "accepted: no outcome is known yet, and its prior says too little"
         if accepted and evidence == 0.0:
@@ -130,6 +150,7 @@ class Reasons:
             facts = facts or f"evidence {number(evidence, 3)} exceeds {self._limit} {number(patience, 3)}"
             return f"accepted: by the floor of {percent(self._floor)}, although {facts}"
         facts = facts or f"evidence {number(evidence, 3)} nats against it, {self._limit} {number(patience, 3)}"
+        facts = f"{facts}; {warning}" if warning else facts
         if accepted:
             return f"accepted: {facts}"
         if self._draws and (patient is not None or self._floor > 0.0):
@@ -171,6 +192,18 @@ def crowding(policy: Policy, evidence: float, patience: float, counted: float) -
         return ""
     remedy = f"{policy.name}:count=rounds"
     return f"log of its {number(counted)} clients alone exceeds patience, which counts rounds (see {remedy}); "
+
+
+def losses_first(clients: int, waiting: int, mean: float | None, threshold: float) -> str:
+    """A warning if few outcomes are known and they are bad; `waiting` are accepted clients who are in no cohort.
+
+    >>> losses_first(11, 89, 0.741, 0.9)[:45]
+    'only 11 % of the accepted clients are known, '
+    """
+    if not clients or waiting <= clients or mean is None or mean >= threshold:
+        return ""
+    share = number(100.0 * clients / (clients + waiting), 2)
+    return f"only {share} % of the accepted clients are known, and bad outcomes are often known first: give matures="
 
 
 def for_good(waiting: int) -> str:

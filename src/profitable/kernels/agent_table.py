@@ -17,12 +17,12 @@ from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.batch import Sums, digest
 from profitable.kernels.compile import kernel, part
 from profitable.kernels.evidence import Seen, evidence, faded, index
-from profitable.kernels.exact import exact_product, exact_sum
+from profitable.kernels.exact import exact_sum, squared_deviations, weighted_deviations
 from profitable.kernels.late import Matrix, late
 from profitable.kernels.law import NORMAL, posterior_bounds
 from profitable.kernels.patience import Patience, clients_per_round, patience_at, patience_in
 from profitable.kernels.unknown_variance import student_bounds
-from profitable.kernels.view import CodedView, view_of
+from profitable.kernels.view import CodedView, edges, view_of, widest
 
 
 class Row(IntEnum):
@@ -59,35 +59,17 @@ class Row(IntEnum):
     LENT_SQUARES_CARRY = 28
     BACK = 29  # the sum of amount times statistic
     BACK_CARRY = 30
+    OUTSTANDING = 31  # of WAITING, those in cohorts
+    LATE = 32  # 1 if it ever had a cohort whose clients count by their age, so that its sums can leave their range
+    DEBT = 33  # what TOTAL lacks, because it is kept inside that range (0 unless LATE)
 
 
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(Row.TARGET)  # a decision keeps a copy of the rows before this one
-ROUNDED_WEIGHTS = 1e-12  # D/Q of equal rewards, at most, after many changes of their weight
 FORGOTTEN = 1e-9  # clients: what counts for less counts for nothing
 NO_MONEY = 1e-20  # the share of an earlier sum of amounts below which the rest is rounding
 MOMENTS = 64  # at which a rejected category is looked at, to find when it comes back
-
-
-@part
-def squared_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
-    """Q - S^2 / N in twice the precision: the two are nearly equal where the spread is small beside the mean."""
-    if clients <= 0.0:
-        return 0.0
-    product, error = exact_product(total, total)
-    error += 2.0 * total * carry
-    quotient = product / clients
-    back, back_error = exact_product(quotient, clients)
-    rest = (((product - back) - back_error) + error) / clients
-    return max(0.0, (squares - quotient) + (squares_carry - rest))
-
-
-@part
-def weighted_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
-    """The same for sums that were rounded when their weights changed: equal rewards must not seem to differ."""
-    spread = squared_deviations(clients, total, carry, squares, squares_carry)
-    return spread if spread > ROUNDED_WEIGHTS * squares else 0.0
 
 
 @late
@@ -104,6 +86,8 @@ def _renew(table: Matrix, k: int, view: CodedView) -> None:
             table[Row.SPREAD, k] = share * squared_deviations(number, total, carry, squares, squares_carry)
         else:
             table[Row.SPREAD, k] = share * weighted_deviations(number, total, carry, squares, squares_carry)
+        if table[Row.LATE, k] != 0.0:
+            table[Row.SPREAD, k] = min(table[Row.SPREAD, k], widest(view, table[Row.CLIENTS, k], table[Row.TOTAL, k]))
     table[Row.ROUGH, k] = 0.0
     if view.rule.needs_values:
         return
@@ -130,7 +114,28 @@ def _accumulate(table: FloatArray, rows: tuple[int, int], k: int, value: float, 
 
 
 @part
+def _keep_inside(table: FloatArray, k: int, view: CodedView) -> None:
+    """Keep the sums of a category with late outcomes inside what its clients can have; DEBT notes the difference.
+
+    Example: a loan is lost when all of them count as 0.5 observations of the promised reward 1.  So S = 0.5 - 1 is kept
+    at 0, and DEBT is -0.5.
+    """
+    low, high = edges(view)
+    if table[Row.CLIENTS, k] < FORGOTTEN:
+        table[Row.CLIENTS, k] = 0.0
+    total, clients = table[Row.TOTAL, k], table[Row.CLIENTS, k]
+    inside = min(max(total, clients * low), clients * high) if clients > 0.0 else 0.0
+    if inside != total or clients == 0.0:
+        table[Row.DEBT, k] += (total - inside) + table[Row.CARRY, k]
+        table[Row.TOTAL, k], table[Row.CARRY, k] = inside, 0.0
+
+
+@part
 def _add(table: FloatArray, k: int, view: CodedView, books: float, counts: float, batch: Sums) -> None:
+    late = table[Row.LATE, k] != 0.0
+    if late:
+        _accumulate(table, (Row.TOTAL, Row.CARRY), k, table[Row.DEBT, k], 0.0)
+        table[Row.DEBT, k] = 0.0
     table[Row.KNOWN, k] += books * batch.clients
     if view.by_money:
         _add_money(table, k, counts, batch)
@@ -139,7 +144,9 @@ def _add(table: FloatArray, k: int, view: CodedView, books: float, counts: float
         _accumulate(table, (Row.TOTAL, Row.CARRY), k, counts * batch.total, counts * batch.total_lost)
     if view.rule.needs_spread:
         _accumulate(table, (Row.SQUARES, Row.SQUARES_CARRY), k, counts * batch.squares, counts * batch.squares_lost)
-    if table[Row.CLIENTS, k] < FORGOTTEN:
+    if late:
+        _keep_inside(table, k, view)
+    elif table[Row.CLIENTS, k] < FORGOTTEN:
         _forget_sums(table, k)
     table[Row.REVENUE, k] += books * batch.revenue
     table[Row.COST, k] += books * batch.cost
@@ -195,8 +202,8 @@ def add(table: FloatArray, k: int, view_row: FloatArray, books: float, counts: f
 
 @part
 def arrive(table: FloatArray, k: int, count: float) -> None:
-    """Outcomes came in: that many clients fewer to wait for."""
-    table[Row.WAITING, k] = max(0.0, table[Row.WAITING, k] - count)
+    """Outcomes came in: that many clients fewer to wait for, but those in cohorts report for themselves."""
+    table[Row.WAITING, k] = max(table[Row.OUTSTANDING, k], table[Row.WAITING, k] - count)
 
 
 @kernel
@@ -322,7 +329,8 @@ def age(table: FloatArray, which: IntArray, view_rows: FloatArray, forget: float
     Other evidence becomes rough: it is computed when somebody asks, or when bounds do not settle a decision.
     """
     for k in range(which.size):
-        if table[Row.CLIENTS, k] == 0.0:
+        late = table[Row.LATE, k] != 0.0
+        if table[Row.CLIENTS, k] == 0.0 and not late:
             continue
         view = view_of(view_rows[which[k]])
         rule, clients = view.rule, table[Row.CLIENTS, k]
@@ -335,8 +343,12 @@ def age(table: FloatArray, which: IntArray, view_rows: FloatArray, forget: float
             table[Row.SQUARES, k] *= forget
             table[Row.SQUARES_CARRY, k] *= forget
             table[Row.SPREAD, k] *= forget
+        table[Row.DEBT, k] *= forget
         if forget * clients < FORGOTTEN:
-            _forget_sums(table, k)
+            if late:
+                _keep_inside(table, k, view)
+            else:
+                _forget_sums(table, k)
             table[Row.ROUGH, k] = 1.0
         elif rule.scales:
             table[Row.EVIDENCE, k] = faded(rule, table[Row.EVIDENCE, k], clients, table[Row.TAKEN, k], forget)

@@ -11,6 +11,7 @@ from profitable.kernels.compile import kernel, part
 
 SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halves
 TIE = 4.5e-16  # relative to the mean: two to four times the spacing of doubles there
+ROUNDED_WEIGHTS = 1e-12  # D/Q of equal rewards, at most, after many changes of their weight
 
 
 @part
@@ -52,3 +53,23 @@ def is_below(clients: float, total: float, threshold: float) -> bool:
     """
     mean = total / clients
     return mean + TIE * abs(mean) < threshold
+
+
+@part
+def squared_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
+    """Q - S^2 / N in twice the precision: the two are nearly equal where the spread is small beside the mean."""
+    if clients <= 0.0:
+        return 0.0
+    product, error = exact_product(total, total)
+    error += 2.0 * total * carry
+    quotient = product / clients
+    back, back_error = exact_product(quotient, clients)
+    rest = (((product - back) - back_error) + error) / clients
+    return max(0.0, (squares - quotient) + (squares_carry - rest))
+
+
+@part
+def weighted_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
+    """The same for sums that were rounded when their weights changed: equal rewards must not seem to differ."""
+    spread = squared_deviations(clients, total, carry, squares, squares_carry)
+    return spread if spread > ROUNDED_WEIGHTS * squares else 0.0

@@ -20,7 +20,7 @@ from profitable.common.types import FloatArray
 from profitable.kernels.compile import part
 from profitable.kernels.evidence import Rule
 from profitable.kernels.law import Law
-from profitable.kernels.statistic import CodedStatistic
+from profitable.kernels.statistic import CUT, CodedStatistic
 
 
 class Support(NamedTuple):
@@ -98,3 +98,20 @@ def is_legal(support: Support, reward: float) -> bool:
     if support.open and reward == support.low:
         return False
     return not support.whole or reward == math.floor(reward)
+
+
+@part
+def edges(view: CodedView) -> tuple[float, float]:
+    """The range of a statistic that is the reward, or the reward cut into an interval."""
+    if view.statistic.code == CUT:
+        return view.statistic.first, view.statistic.second
+    return view.support.low, view.support.high
+
+
+@part
+def widest(view: CodedView, clients: float, total: float) -> float:
+    """The largest sum of squared deviations that so many clients with this total can have."""
+    low, high = edges(view)
+    if not high - low < math.inf:
+        return math.inf
+    return max(0.0, (clients * high - total) * (total / clients - low)) if clients > 0.0 else 0.0

@@ -14,12 +14,11 @@ import math
 import numpy as np
 
 from profitable.common.types import FloatArray
-from profitable.kernels.agent_table import squared_deviations
 from profitable.kernels.compile import inlined, part
 from profitable.kernels.cut_exponential import split_up
 from profitable.kernels.empirical import empirical_dual
 from profitable.kernels.evidence import EMPIRICAL, Seen, evidence, evidence_of_sums
-from profitable.kernels.exact import is_below
+from profitable.kernels.exact import is_below, squared_deviations
 from profitable.kernels.late import IntVector, Matrix, late
 from profitable.kernels.patience import clients_per_round, patience_at
 from profitable.kernels.record import Run

@@ -21,7 +21,7 @@ from profitable.common import check
 from profitable.common.types import FloatArray
 from profitable.errors import ParameterError
 from profitable.kernels import statistic
-from profitable.kernels.agent_table import squared_deviations
+from profitable.kernels.exact import squared_deviations
 from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, NORMAL, POISSON, SMALLEST_PARAMETER, Law
 from profitable.kernels.view import Support
 from profitable.model.family import FAMILIES as FAMILIES
