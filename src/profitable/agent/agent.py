@@ -3,6 +3,7 @@
 import copy
 import os
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,11 @@ from profitable.agent.transfer import transfer
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import InputError, ParameterError
+from profitable.errors import InputError, ParameterError, ProfitableWarning
 from profitable.kernels.agent_table import Row
 from profitable.kernels.patience import LAST_ROUND
 from profitable.model.category import Category
-from profitable.policy.policies import Policy
+from profitable.policy.policies import Plus, Policy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,6 +51,8 @@ class Agent:
     >>> agent.decide()["students"].next_round
     7525
     """
+
+    _told = False  # whether it has warned of batches that are too large for its policy
 
     def __init__(self, categories: Iterable[Category], *, policy: Policy | str, seed: int | None = None) -> None:
         if isinstance(categories, Category) or not isinstance(categories, Iterable):
@@ -195,6 +198,9 @@ class Agent:
             if limit is not None:
                 ledger.revoke(decision.share_out(limit, ledger.table[[Row.WORTH, Row.PRICE, Row.ROUNDS]]))
             ledger.advance()
+            if not self._told and isinstance(policy, Plus) and (crowded := decision.crowded()):
+                self._told = True
+                warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:

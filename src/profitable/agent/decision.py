@@ -1,5 +1,6 @@
 """Decision: which categories to accept this round, and why.  It never changes after it was made."""
 
+import math
 from collections.abc import Iterator
 from itertools import compress
 from typing import Any
@@ -13,7 +14,7 @@ from profitable.agent.grant import Grant
 from profitable.agent.later import next_rounds, renewed
 from profitable.agent.limit import Limit
 from profitable.agent.sharing import read_claims
-from profitable.agent.verdict import Reasons, Verdict, entry, in_short
+from profitable.agent.verdict import Reasons, Verdict, crowding, entry, in_short
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.frames import frame_of
@@ -23,7 +24,7 @@ from profitable.errors import ParameterError, UnknownCategoryError
 from profitable.kernels.agent_table import Row, indices
 from profitable.kernels.evidence import index
 from profitable.model.posterior import Posterior
-from profitable.policy.policies import Policy
+from profitable.policy.policies import CROWD, Policy
 from profitable.policy.policy import ONE_BY_ONE
 
 EVIDENCE, PATIENCE, PAUSED = int(Row.EVIDENCE), int(Row.PATIENCE), int(Row.PAUSED)  # looked up in every decision
@@ -180,6 +181,20 @@ class Decision:
         for place, each in zip(waits.tolist(), found, strict=True):
             rounds[place] = each
         return rounds
+
+    def crowded(self) -> str:
+        """A word about the first category that log N alone rejects; empty if there is none (see `crowding`)."""
+        table = self._table
+        if len(self) == 0:
+            return ""
+        limit = CROWD * math.exp(table[PATIENCE, 0])  # which is the same for all
+        places = np.flatnonzero((table[ACCEPTED] == 0.0) & (table[Row.CLIENTS] > limit) & (table[PAUSED] == 0.0))
+        places = places[table[EVIDENCE, places] <= 2.0 * np.log(table[Row.CLIENTS, places])]
+        if not places.size:
+            return ""
+        word = crowding(self.policy, *table[[EVIDENCE, PATIENCE, Row.CLIENTS], places[0]].tolist())
+        name = self._categories.names[int(self._places()[places[0]])]
+        return word and f"category {name!r} is rejected because {word}"
 
     @property
     def granted(self) -> dict[str, int] | None:

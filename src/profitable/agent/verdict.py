@@ -141,7 +141,7 @@ class Reasons:
         if self._posterior and patience <= 0.0:
             return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
         crowd = crowding(self._policy, evidence, patience, counted)
-        return f"skipped: {facts}; {crowd}it can be accepted again in round {number(patient)}"
+        return f"skipped: {facts}; {crowd}{'; ' if crowd else ''}it can be accepted again in round {number(patient)}"
 
 
 def percent(share: float) -> str:
@@ -170,7 +170,7 @@ def crowding(policy: Policy, evidence: float, patience: float, counted: float) -
     if evidence > 2.0 * math.log(counted):  # the mean alone says as much
         return ""
     remedy = f"{policy.name}:count=rounds"
-    return f"log of its {number(counted)} clients alone exceeds patience, which counts rounds (see {remedy}); "
+    return f"log of its {number(counted)} clients alone exceeds patience, which counts rounds (see {remedy})"
 
 
 def for_good(waiting: int) -> str:
