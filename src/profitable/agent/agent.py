@@ -13,7 +13,7 @@ from profitable.agent.categories import Categories
 from profitable.agent.decision import Decision
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import Standing, explanation
-from profitable.agent.ledger import NO_DRAWS, Ledger
+from profitable.agent.ledger import Ledger
 from profitable.agent.limit import read_limit
 from profitable.agent.observation import Batch, Rewards
 from profitable.agent.one_at_a_time import alone
@@ -29,6 +29,8 @@ from profitable.policy.policies import Plus, Policy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+NO_DRAWS: FloatArray = np.empty(0)
 
 
 class Agent:
@@ -192,9 +194,9 @@ class Agent:
             if decided >= LAST_ROUND:
                 raise InputError("round", decided, "is the last that can be counted", "start a new agent")
             policy, size = ledger.categories.policy, len(ledger) if positions is None else positions.size
-            draws = self._stream.take(size) if decided and policy.draws else NO_DRAWS
-            chances = self._stream.take(size) if policy.floor > 0.0 else NO_DRAWS
-            decision = self._decision(ledger.decide(draws, chances, positions), positions)
+            times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
+            draws = self._stream.take(times * size) if times else NO_DRAWS
+            decision = self._decision(ledger.decide(draws, positions), positions)
             if limit is not None:
                 ledger.revoke(decision.share_out(limit, ledger.table[[Row.WORTH, Row.PRICE, Row.ROUNDS]]))
             ledger.advance()

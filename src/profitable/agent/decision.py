@@ -28,7 +28,7 @@ from profitable.policy.policies import CROWD, Policy
 from profitable.policy.policy import ONE_BY_ONE
 
 EVIDENCE, PATIENCE, PAUSED = int(Row.EVIDENCE), int(Row.PATIENCE), int(Row.PAUSED)  # looked up in every decision
-ACCEPTED = int(Row.ACCEPTED)
+IS_ACCEPTED = int(Row.ACCEPTED)
 
 
 class Decision:
@@ -96,7 +96,7 @@ class Decision:
     def accepted_mask(self) -> BoolArray:
         """Whether each category is accepted, [M]."""
         if self._mask is None:
-            mask: BoolArray = self._table[ACCEPTED] != 0.0
+            mask: BoolArray = self._table[IS_ACCEPTED] != 0.0
             mask.setflags(write=False)
             self._mask = mask
         return self._mask
@@ -161,7 +161,7 @@ class Decision:
         elif self.policy.floor > 0.0:
             chance = np.less_equal(self.evidence[chosen], table[PATIENCE]).astype(np.float64)
         else:
-            return (table[ACCEPTED] != 0.0).astype(np.float64)
+            return (table[IS_ACCEPTED] != 0.0).astype(np.float64)
         return np.where(table[PAUSED] == 0.0, self.policy.with_floor(chance), 0.0)
 
     def patient_again(self, name: str) -> int | None:
@@ -175,7 +175,7 @@ class Decision:
     def _patient_again(self, chosen: slice) -> list[int | None]:
         self._refine()
         table = self._table[:, chosen]
-        waits = np.flatnonzero((table[ACCEPTED] == 0.0) & (table[PAUSED] == 0.0))
+        waits = np.flatnonzero((table[IS_ACCEPTED] == 0.0) & (table[PAUSED] == 0.0))
         rounds: list[int | None] = [None] * table.shape[1]
         found = next_rounds(self.round, self._categories, table[:, waits], self._places()[chosen][waits], self._window)
         for place, each in zip(waits.tolist(), found, strict=True):
@@ -188,7 +188,7 @@ class Decision:
         if len(self) == 0:
             return ""
         limit = CROWD * math.exp(table[PATIENCE, 0])  # which is the same for all
-        places = np.flatnonzero((table[ACCEPTED] == 0.0) & (table[Row.CLIENTS] > limit) & (table[PAUSED] == 0.0))
+        places = np.flatnonzero((table[IS_ACCEPTED] == 0.0) & (table[Row.CLIENTS] > limit) & (table[PAUSED] == 0.0))
         places = places[table[EVIDENCE, places] <= 2.0 * np.log(table[Row.CLIENTS, places])]
         if not places.size:
             return ""
@@ -223,7 +223,7 @@ class Decision:
         column = k if k is not None and self._positions is None and k < len(self) else self._require(name)
         if self._grant is not None:
             return bool(self._grant.clients[column] > 0)
-        return bool(self._table[ACCEPTED, column])
+        return bool(self._table[IS_ACCEPTED, column])
 
     def __len__(self) -> int:
         return self._table.shape[1]
@@ -296,7 +296,7 @@ class Decision:
         shown = self._indices(chosen, positions)
         # Where rounding would make the index disagree with the decision, the decision is right.
         shown = np.where(tolerated, np.maximum(shown, threshold), np.minimum(shown, np.nextafter(threshold, -np.inf)))
-        accepted = table[ACCEPTED] != 0.0
+        accepted = table[IS_ACCEPTED] != 0.0
         patient = self._patient_again(chosen)
         next_round = patient
         if self.policy.floor > 0.0:  # which every round may bring

@@ -6,7 +6,7 @@ from typing import Any
 
 from profitable.agent.grant import NOT_GRANTED
 from profitable.common.text_tables import number
-from profitable.policy.policies import CLIENTS, CROWD, Plus, Policy
+from profitable.policy.policies import BY_CLIENTS, CROWD, Plus, Policy
 
 SMALL, FAR_BELOW = math.log(1e4), math.log(1e12)  # nats from which a percentage, or a number written out, is unreadable
 
@@ -165,7 +165,7 @@ def by_floor(floor: float, patient: int | None) -> str:
 
 def crowding(policy: Policy, evidence: float, patience: float, counted: float) -> str:
     """A remark where log N alone rejects a category: patience counts rounds, and each of them brings many clients."""
-    if not isinstance(policy, Plus) or policy.count != CLIENTS or counted <= CROWD * math.exp(patience):
+    if not isinstance(policy, Plus) or policy.count != BY_CLIENTS or counted <= CROWD * math.exp(patience):
         return ""
     if evidence > 2.0 * math.log(counted):  # the mean alone says as much
         return ""

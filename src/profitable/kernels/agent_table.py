@@ -253,16 +253,17 @@ def decide(
     terms: FloatArray,
     t: float,
     draws: FloatArray,
-    chances: FloatArray,
 ) -> None:
     """Set the patience of round t + 1 in some columns, [M], and count the round where it accepts.
 
-    Evidence that has aged is settled against the patience.  `terms` is `Patience` as an array, and `draws` [M] is empty
-    unless patience is drawn.  `chances` [M] is empty unless the policy has a floor.  They are Exp(1) draws, too: X says
-    that the floor accepts a category if exp(-X) is at most the floor.
+    Evidence that has aged is settled against the patience.  `terms` is `Patience` as an array.  `draws` are Exp(1): [M]
+    if patience is drawn, and behind them [M] if the policy has a floor, which accepts where exp(-draw) is at most the
+    floor. Without draws, nothing is known about either.
     """
     patience = patience_in(terms)
-    drawn = draws.size > 0 and t > 0.0
+    by_floor = patience.floor > 0.0 and draws.size > 0
+    behind = draws.size - positions.size if by_floor else draws.size
+    drawn = behind > 0 and t > 0.0
     for i in range(positions.size):
         k = positions[i]
         came = table[Row.KNOWN, k] + table[Row.WAITING, k] - table[Row.EARLIER, k]
@@ -273,8 +274,8 @@ def decide(
         if table[Row.ROUGH, k] != 0.0:
             _settle(table, k, view_of(view_rows[which[k]]), limit)
         accepts = table[Row.EVIDENCE, k] <= limit
-        if not accepts and chances.size > 0:
-            accepts = math.exp(-chances[i]) <= patience.floor
+        if not accepts and by_floor:
+            accepts = math.exp(-draws[behind + i]) <= patience.floor
         if table[Row.PAUSED, k] != 0.0:
             accepts = False
         table[Row.ACCEPTED, k] = accepts
