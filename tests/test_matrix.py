@@ -57,6 +57,7 @@ def states(row: FamilyRow, policy: pb.Policy) -> list[pb.Agent]:
     return made
 
 
+@pytest.mark.filterwarnings("ignore:category:profitable.errors.ProfitableWarning")  # some have 10^9 clients
 @every_family
 @every_policy
 def test_index_says_the_same_as_evidence(row: FamilyRow, policy: pb.Policy) -> None:

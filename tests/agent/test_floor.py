@@ -226,7 +226,13 @@ def test_a_word_to_those_with_large_batches() -> None:
         agent = pb.Agent([category()], policy=policy)
         agent.decide()
         agent.observe("it", count=500, total=245)
-        agent.decide()
+        if policy == "kl-ucb+":
+            with pytest.warns(
+                pb.errors.ProfitableWarning, match="category 'it' is rejected because log of its 500"
+            ) as told:
+                agent.decide()
+            assert told[0].filename == __file__
+        agent.decide()  # which warns no more
         said[policy] = "log of its 500 clients alone exceeds patience" in agent.decide()["it"].reason
         assert said[policy] == ("kl-ucb+:count=rounds" in agent.explain("it"))
     assert said == {"kl-ucb+": True, "kl-ucb+:count=rounds": False, "kl-ucb": False}

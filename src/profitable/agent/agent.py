@@ -3,6 +3,7 @@
 import copy
 import os
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from profitable.agent.cohorts import LateTerms
 from profitable.agent.decision import Decision
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import Cells, Facts, Standing, columns_of, explanation, standing_of, table_of
-from profitable.agent.ledger import NO_DRAWS, Ledger
+from profitable.agent.ledger import Ledger
 from profitable.agent.limit import read_limit
 from profitable.agent.observation import Batch, Rewards
 from profitable.agent.one_at_a_time import alone
@@ -22,14 +23,16 @@ from profitable.agent.transfer import transfer
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import InputError, ParameterError
+from profitable.errors import InputError, ParameterError, ProfitableWarning
 from profitable.kernels.agent_table import Row
 from profitable.kernels.patience import LAST_ROUND
 from profitable.model.category import Category
-from profitable.policy.policies import Policy
+from profitable.policy.policies import Plus, Policy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+NO_DRAWS: FloatArray = np.empty(0)
 
 
 class Agent:
@@ -52,6 +55,8 @@ class Agent:
     >>> agent.decide()["students"].next_round
     7525
     """
+
+    _told = False  # whether it has warned of batches that are too large for its policy
 
     def __init__(self, categories: Iterable[Category], *, policy: Policy | str, seed: int | None = None) -> None:
         if isinstance(categories, Category) or not isinstance(categories, Iterable):
@@ -166,12 +171,15 @@ class Agent:
             if decided >= LAST_ROUND:
                 raise InputError("round", decided, "is the last that can be counted", "start a new agent")
             policy, size = ledger.categories.policy, len(ledger) if positions is None else positions.size
-            draws = self._stream.take(size) if decided and policy.draws else NO_DRAWS
-            chances = self._stream.take(size) if policy.floor > 0.0 else NO_DRAWS
-            decision = self._decision(ledger.decide(draws, chances, positions), positions)
+            times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
+            draws = self._stream.take(times * size) if times else NO_DRAWS
+            decision = self._decision(ledger.decide(draws, positions), positions)
             if limit is not None:
                 ledger.revoke(decision.share_out(limit, ledger.table[[Row.WORTH, Row.PRICE, Row.ROUNDS]]))
             ledger.advance()
+            if not self._told and isinstance(policy, Plus) and (crowded := decision.crowded()):
+                self._told = True
+                warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:

@@ -1,5 +1,6 @@
 """Decision: which categories to accept this round, and why.  It never changes after it was made."""
 
+import math
 from collections.abc import Iterator
 from itertools import compress
 from typing import Any
@@ -14,7 +15,7 @@ from profitable.agent.grant import Grant
 from profitable.agent.later import next_rounds, renewed
 from profitable.agent.limit import Limit
 from profitable.agent.sharing import read_claims
-from profitable.agent.verdict import Reasons, Verdict, entry, in_short, losses_first
+from profitable.agent.verdict import Reasons, Verdict, crowding, entry, in_short, losses_first
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.frames import frame_of
@@ -24,11 +25,11 @@ from profitable.errors import ParameterError, UnknownCategoryError
 from profitable.kernels.agent_table import Row, indices
 from profitable.kernels.evidence import index
 from profitable.model.posterior import Posterior
-from profitable.policy.policies import Policy
+from profitable.policy.policies import CROWD, Policy
 from profitable.policy.policy import ONE_BY_ONE
 
 EVIDENCE, PATIENCE, PAUSED = int(Row.EVIDENCE), int(Row.PATIENCE), int(Row.PAUSED)  # looked up in every decision
-ACCEPTED_ROW = int(Row.ACCEPTED)
+IS_ACCEPTED = int(Row.ACCEPTED)
 
 
 class Decision:
@@ -99,7 +100,7 @@ class Decision:
     def accepted_mask(self) -> BoolArray:
         """Whether each category is accepted, [M]."""
         if self._mask is None:
-            mask: BoolArray = self._table[ACCEPTED_ROW] != 0.0
+            mask: BoolArray = self._table[IS_ACCEPTED] != 0.0
             mask.setflags(write=False)
             self._mask = mask
         return self._mask
@@ -164,7 +165,7 @@ class Decision:
         elif self.policy.floor > 0.0:
             chance = np.less_equal(self.evidence[chosen], table[PATIENCE]).astype(np.float64)
         else:
-            return (table[ACCEPTED_ROW] != 0.0).astype(np.float64)
+            return (table[IS_ACCEPTED] != 0.0).astype(np.float64)
         return np.where(table[PAUSED] == 0.0, self.policy.with_floor(chance), 0.0)
 
     def patient_again(self, name: str) -> int | None:
@@ -178,12 +179,26 @@ class Decision:
     def _patient_again(self, chosen: slice) -> list[int | None]:
         self._refine()
         table = self._table[:, chosen]
-        waits = np.flatnonzero((table[ACCEPTED_ROW] == 0.0) & (table[PAUSED] == 0.0))
+        waits = np.flatnonzero((table[IS_ACCEPTED] == 0.0) & (table[PAUSED] == 0.0))
         rounds: list[int | None] = [None] * table.shape[1]
         found = next_rounds(self.round, self._categories, table[:, waits], self._places()[chosen][waits], self._window)
         for place, each in zip(waits.tolist(), found, strict=True):
             rounds[place] = each
         return rounds
+
+    def crowded(self) -> str:
+        """A word about the first category that log N alone rejects; empty if there is none (see `crowding`)."""
+        table = self._table
+        if len(self) == 0:
+            return ""
+        limit = CROWD * math.exp(table[PATIENCE, 0])  # which is the same for all
+        places = np.flatnonzero((table[IS_ACCEPTED] == 0.0) & (table[Row.CLIENTS] > limit) & (table[PAUSED] == 0.0))
+        places = places[table[EVIDENCE, places] <= 2.0 * np.log(table[Row.CLIENTS, places])]
+        if not places.size:
+            return ""
+        word = crowding(self.policy, *table[[EVIDENCE, PATIENCE, Row.CLIENTS], places[0]].tolist())
+        name = self._categories.names[int(self._places()[places[0]])]
+        return word and f"category {name!r} is rejected because {word}"
 
     @property
     def granted(self) -> dict[str, int] | None:
@@ -212,7 +227,7 @@ class Decision:
         column = k if k is not None and self._positions is None and k < len(self) else self._require(name)
         if self._grant is not None:
             return bool(self._grant.clients[column] > 0)
-        return bool(self._table[ACCEPTED_ROW, column])
+        return bool(self._table[IS_ACCEPTED, column])
 
     def __len__(self) -> int:
         return self._table.shape[1]
@@ -285,7 +300,7 @@ class Decision:
         shown = self._indices(chosen, positions)
         # Where rounding would make the index disagree with the decision, the decision is right.
         shown = np.where(tolerated, np.maximum(shown, threshold), np.minimum(shown, np.nextafter(threshold, -np.inf)))
-        accepted = table[ACCEPTED_ROW] != 0.0
+        accepted = table[IS_ACCEPTED] != 0.0
         patient = self._patient_again(chosen)
         next_round = patient
         if self.policy.floor > 0.0:  # which every round may bring

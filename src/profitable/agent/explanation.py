@@ -206,4 +206,4 @@ def _outlook(policy: Policy, standing: Standing, verdict: Verdict, patient: int 
     if patient is None:
         return f"skipped ({limit}); {for_good(standing.waiting)}"
     crowd = crowding(policy, standing.evidence, verdict.patience, standing.counted)
-    return f"skipped ({limit}); {crowd}it can be accepted again in round {number(patient)}"
+    return f"skipped ({limit}); {crowd}{'; ' if crowd else ''}it can be accepted again in round {number(patient)}"

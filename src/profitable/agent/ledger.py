@@ -34,8 +34,6 @@ from profitable.kernels.law import NORMAL
 from profitable.kernels.patience import clients_per_round
 from profitable.model.category import Category
 
-NO_DRAWS: FloatArray = np.empty(0)
-
 
 class Ledger:
     """The categories, the table, and the distinct rewards where the policy's rule needs them."""
@@ -65,17 +63,17 @@ class Ledger:
         """The numbers of one category."""
         return self._table[:, k].tolist()
 
-    def decide(self, draws: FloatArray, chances: FloatArray, positions: IntArray | None) -> FloatArray:
+    def decide(self, draws: FloatArray, positions: IntArray | None) -> FloatArray:
         """Decide the next round about all categories or some: returns a copy of the part that decisions keep.
 
         Each category is accepted if its evidence is at most its patience and it is not paused; or by the floor, if
-        there is one: `chances` are the draws that decide about it, `draws` those of patience, and empty if not needed.
+        there is one.  `draws` are those of patience and then those of the floor, as far as they are needed.
         """
         if self._snapshot is None:
             self._snapshot = self._table[:SNAPSHOT, : self._size]
             self._everyone = np.arange(self._size)
         chosen = self._everyone if positions is None else positions
-        self._decide(self._table, chosen, draws, chances)
+        self._decide(self._table, chosen, draws)
         return self._snapshot.copy() if positions is None else self._snapshot[:, positions]
 
     def revoke(self, positions: IntArray) -> None:
@@ -88,15 +86,13 @@ class Ledger:
     def preview(self, positions: IntArray | None) -> FloatArray:
         """What `decide` would return as far as it is known: no draw is made, and nothing changes."""
         table: FloatArray = self.table.copy()
-        self._decide(table, np.arange(self._size) if positions is None else positions, NO_DRAWS, NO_DRAWS)
+        self._decide(table, np.arange(self._size) if positions is None else positions, np.empty(0))
         return table[:SNAPSHOT] if positions is None else table[:SNAPSHOT, positions]
 
-    def _decide(self, table: FloatArray, positions: IntArray, draws: FloatArray, chances: FloatArray) -> None:
+    def _decide(self, table: FloatArray, positions: IntArray, draws: FloatArray) -> None:
         categories = self.categories
         which, rows, terms = categories.which(), categories.view_table(), categories.terms
         agent_table.decide(table, positions, which, rows, terms, float(self.round), draws)
-        if chances.size:
-            agent_table.accept_by_floor(table, positions, categories.policy.floor, chances)
 
     def advance(self) -> None:
         """Let a round pass.

@@ -6,7 +6,7 @@ from typing import Any
 
 from profitable.agent.grant import NOT_GRANTED
 from profitable.common.text_tables import number
-from profitable.policy.policies import CROWD, IN_CLIENTS, Plus, Policy
+from profitable.policy.policies import BY_CLIENTS, CROWD, Plus, Policy
 
 SMALL, FAR_BELOW = math.log(1e4), math.log(1e12)  # nats from which a percentage, or a number written out, is unreadable
 
@@ -162,7 +162,7 @@ class Reasons:
         if self._posterior and patience <= 0.0:
             return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
         crowd = crowding(self._policy, evidence, patience, counted)
-        return f"skipped: {facts}; {crowd}it can be accepted again in round {number(patient)}"
+        return f"skipped: {facts}; {crowd}{'; ' if crowd else ''}it can be accepted again in round {number(patient)}"
 
 
 def percent(share: float) -> str:
@@ -186,12 +186,12 @@ def by_floor(floor: float, patient: int | None) -> str:
 
 def crowding(policy: Policy, evidence: float, patience: float, counted: float) -> str:
     """A remark where log N alone rejects a category: patience counts rounds, and each of them brings many clients."""
-    if not isinstance(policy, Plus) or policy.count != IN_CLIENTS or counted <= CROWD * math.exp(patience):
+    if not isinstance(policy, Plus) or policy.count != BY_CLIENTS or counted <= CROWD * math.exp(patience):
         return ""
     if evidence > 2.0 * math.log(counted):  # the mean alone says as much
         return ""
     remedy = f"{policy.name}:count=rounds"
-    return f"log of its {number(counted)} clients alone exceeds patience, which counts rounds (see {remedy}); "
+    return f"log of its {number(counted)} clients alone exceeds patience, which counts rounds (see {remedy})"
 
 
 def losses_first(clients: int, waiting: int, mean: float | None, threshold: float) -> str:

@@ -263,11 +263,14 @@ def decide(
 ) -> None:
     """Set the patience of round t + 1 in some columns, [M], and count the round where it accepts.
 
-    Evidence that has aged is settled against the patience.  `terms` is `Patience` as an array, and `draws` [M] is empty
-    unless patience is drawn.
+    Evidence that has aged is settled against the patience.  `terms` is `Patience` as an array.  `draws` are Exp(1): [M]
+    if patience is drawn, and behind them [M] if the policy has a floor, which accepts where exp(-draw) is at most the
+    floor. Without draws, nothing is known about either.
     """
     patience = patience_in(terms)
-    drawn = draws.size > 0 and t > 0.0
+    by_floor = patience.floor > 0.0 and draws.size > 0
+    behind = draws.size - positions.size if by_floor else draws.size
+    drawn = behind > 0 and t > 0.0
     for i in range(positions.size):
         k = positions[i]
         came = table[Row.KNOWN, k] + table[Row.WAITING, k] - table[Row.EARLIER, k]
@@ -277,30 +280,16 @@ def decide(
         table[Row.PATIENCE, k], table[Row.PER_ROUND, k] = limit, per_round
         if table[Row.ROUGH, k] != 0.0:
             _settle(table, k, view_of(view_rows[which[k]]), limit)
-        table[Row.ACCEPTED, k] = 0.0
-        if table[Row.EVIDENCE, k] <= limit:
-            _accept(table, k)
-
-
-@kernel
-def accept_by_floor(table: FloatArray, positions: IntArray, floor: float, chances: FloatArray) -> None:
-    """Accept some of the rejected categories all the same.
-
-    `chances` [M] are Exp(1) draws: X says that the floor accepts a category if exp(-X) is at most the floor.
-    """
-    for i in range(positions.size):
-        if table[Row.ACCEPTED, positions[i]] == 0.0 and math.exp(-chances[i]) <= floor:
-            _accept(table, positions[i])
-
-
-@part
-def _accept(table: FloatArray, k: int) -> None:
-    """Accept category k unless it is paused, and count the round."""
-    if table[Row.PAUSED, k] == 0.0:
-        table[Row.ACCEPTED, k] = 1.0
-        if table[Row.ROUNDS, k] == 0.0:
-            table[Row.EARLIER, k] = table[Row.KNOWN, k] + table[Row.WAITING, k]
-        table[Row.ROUNDS, k] += 1.0
+        accepts = table[Row.EVIDENCE, k] <= limit
+        if not accepts and by_floor:
+            accepts = math.exp(-draws[behind + i]) <= patience.floor
+        if table[Row.PAUSED, k] != 0.0:
+            accepts = False
+        table[Row.ACCEPTED, k] = accepts
+        if accepts:
+            if table[Row.ROUNDS, k] == 0.0:
+                table[Row.EARLIER, k] = table[Row.KNOWN, k] + table[Row.WAITING, k]
+            table[Row.ROUNDS, k] += 1.0
 
 
 @part

@@ -68,7 +68,7 @@ class Rule(NamedTuple):
 
 DIVERGENCE = Rule(0, is_monotone=True, is_zero_above=True, logarithms=0.0, scales=True)
 DIVERGENCE_PLUS = Rule(1, is_monotone=True, is_zero_above=True, logarithms=1.0, scales=True)
-PLUS_OF_ROUNDS = DIVERGENCE_PLUS._replace(code=7, needs_rounds=True)
+PLUS_OF_ROUNDS = DIVERGENCE_PLUS._replace(code=5, needs_rounds=True)
 POSTERIOR = Rule(2, is_monotone=True, is_posterior=True, logarithms=0.5)
 EMPIRICAL = Rule(3, needs_values=True, is_zero_above=True, scales=True)
 VARIANCE = Rule(4, needs_spread=True, is_zero_above=True, scales=True)

@@ -26,7 +26,7 @@ class KLUCB(Deterministic):
     look = Look(BLUE)
 
 
-IN_CLIENTS, IN_ROUNDS = "clients", "rounds"
+BY_CLIENTS, BY_ROUNDS = "clients", "rounds"
 CROWD = 20.0  # clients for each round that log N may count before it is worth a remark
 
 
@@ -34,15 +34,15 @@ CROWD = 20.0  # clients for each round that log N may count before it is worth a
 class Plus(Deterministic, abstract=True):
     """A policy whose evidence has a logarithm added: of the clients, as in the paper, or of the accepted rounds."""
 
-    count: str = field(default=IN_CLIENTS, kw_only=True, metadata={"choices": (IN_CLIENTS, IN_ROUNDS)})
+    count: str = field(default=BY_CLIENTS, kw_only=True, metadata={"choices": (BY_CLIENTS, BY_ROUNDS)})
 
     rule = evidence.DIVERGENCE_PLUS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.count not in (IN_CLIENTS, IN_ROUNDS):
-            raise ParameterError("count", self.count, "is unknown", f"choose from {IN_CLIENTS}, {IN_ROUNDS}")
-        if self.count == IN_ROUNDS:
+        if self.count not in (BY_CLIENTS, BY_ROUNDS):
+            raise ParameterError("count", self.count, "is unknown", f"choose from {BY_CLIENTS}, {BY_ROUNDS}")
+        if self.count == BY_ROUNDS:
             object.__setattr__(self, "rule", evidence.PLUS_OF_ROUNDS)
 
 

@@ -10,6 +10,9 @@ It is simulated together with the policies of this package, round by round.  Rou
 t + 1 calls the policy with t and accepts if the index is at least the threshold.  A policy with
 `evidence(category, seen)` and `patience(t)` instead of an index accepts if evidence <= patience.
 
+The options of this package's policies (`forget`, `window`, `floor`) are not for these policies: what they are to do,
+they do in their own index, evidence or patience.
+
 `seen` holds arrays over runs, so that plain NumPy expressions decide for many runs at once.
 """
 
