@@ -235,7 +235,10 @@ def swapping(horizon: int, every: int) -> pb.Scenario:
 
 @pytest.mark.statistical
 def test_forgetting_pays_in_a_world_that_moves_and_costs_in_one_that_stands_still() -> None:
-    """The figures of docs/how-to.md are far on the safe side of what is asked here: false alarms below 1e-9."""
+    """The figures of docs/how-to.md (200 runs): 9 423, 2 525, 9 571, 1 283 and 27, 1 429, 22, 678; errors here are 2 %.
+
+    The nearest limit is more than five standard errors away.
+    """
     names = ["kl-ucb", "kl-ucb:forget=0.995", "ts", "ts:forget=0.99"]
     options: dict[str, Any] = {"horizon": 20_000, "runs": 8, "seed": 3, "progress": False}
     moving = pb.simulate(swapping(20_000, 2_000), names, **options)
@@ -244,8 +247,11 @@ def test_forgetting_pays_in_a_world_that_moves_and_costs_in_one_that_stands_stil
     assert fading < plain / 3
     assert fading_drawn < drawn / 5
     costs = [float(curve.regret[-1]) for curve in still.curves]
-    assert costs[0] < 100 < 1_000 < costs[1] < 2_000
+    assert costs[0] < 100
     assert costs[2] < 100 < 500 < costs[3] < 1_000
+    # The price of kl-UCB by docs/mathematics.md: |Delta|/d log(L)/L in each round, with L = 200.
+    price = 0.1 / pb.Bernoulli().divergence(0.1, 0.2) * math.log(200) / 200 * 20_000
+    assert costs[1] == pytest.approx(price, rel=0.06)  # 1 444; the simulated mean has an error of 2 %
 
 
 def test_policies_that_forget_are_played_round_by_round() -> None:

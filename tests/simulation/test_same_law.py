@@ -88,6 +88,7 @@ HARD = [
     Case("a mean that swaps sides", single(pb.Bernoulli(), [(1, 0.35), (60, 0.2), (61, 0.25), (200, 0.4)], 0.3, 3)),
     Case("a mean that rises from 0", single(pb.Poisson(), [(1, 0.0), (20, 1.5), (150, 3.0)], 1.8, RANDOM, bound=6.0)),
     Case("a mean that falls", single(pb.Exponential(), [(1, 4.0), (30, 1.5), (250, 2.5)], 2.0, RANDOM, bound=25.0)),
+    Case("a mean that moves, spread unknown", single(pb.Normal(), [(1, 1.2), (90, 0.7)], 1.0, RANDOM, 8.0, sigma=0.8)),
     Case(
         "a mean that moves, listed arrivals",
         single(pb.Bernoulli(), [(1, 0.25), (41, 0.4)], 0.3, [1 + (7 * t) % 5 for t in range(HORIZON)]),
