@@ -654,3 +654,15 @@ def test_a_file_with_impossible_cohorts_is_refused(change: dict[str, Any], word:
         restore(record.model_copy(update={"cohorts": record.cohorts.model_copy(update=change)}))
     with pytest.raises(pb.ProfitableError, match="debt"):
         restore(record.model_copy(update={"columns": record.columns.model_copy(update={"debt": None})}))
+
+
+@pytest.mark.parametrize("policy", ["kl-ucb+:count=rounds", "kl-ucb+:count=rounds,forget=0.9", "ts:floor=0.2,window=3"])
+def test_evidence_is_renewed_when_cohorts_emerge(policy: str) -> None:
+    """What the agent says is what it computes from its sums when it is read from a file."""
+    agent = loans(policy)
+    for _ in range(12):
+        agent.decide()
+        agent.expect("loans", 6, matures=4, emerges="evenly" if agent.round % 2 else "at maturity")
+        agent.observe("loans", [0, 0, 1], accepted_in=agent.round)
+        assert agent["loans"].evidence == pytest.approx(restore(record_of(agent))["loans"].evidence, rel=1e-12)
+    assert agent["loans"].evidence > 1.0

@@ -220,19 +220,25 @@ class Cohorts:
         }
 
     def snapshot(self) -> "Cohorts":
-        """What a decision keeps."""
+        """What a decision keeps, and never changes."""
+        return self._copied() if self._places else EMPTY_COHORTS
+
+    def _copied(self) -> "Cohorts":
         twin = Cohorts()
         twin._places, twin._open = dict(self._places), set(self._open)
         return twin
 
     def converted(self, change: Callable[[int, Entry], Entry]) -> "Cohorts":
         """The same cohorts, with what is known of them as another policy sees it."""
-        twin = self.snapshot()
+        twin = self._copied()
         for k, cohorts in self._places.items():
             twin._places[k] = {
                 place: cohort._replace(known=change(k, cohort.known)) for place, cohort in cohorts.items()
             }
         return twin
+
+
+EMPTY_COHORTS = Cohorts()
 
 
 @dataclass(frozen=True, slots=True)
