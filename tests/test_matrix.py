@@ -20,6 +20,7 @@ from profitable.policy.policy import BoundedPolicy
 from tests.matrix import FAMILIES, POLICIES, POLICY_ROWS, FamilyRow, PolicyRow
 from tests.simulation.worlds import play
 
+pytestmark = pytest.mark.filterwarnings("ignore:category:profitable.errors.ProfitableWarning")  # of many clients
 every_family = pytest.mark.parametrize("row", FAMILIES, ids=str)
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
 
@@ -57,7 +58,6 @@ def states(row: FamilyRow, policy: pb.Policy) -> list[pb.Agent]:
     return made
 
 
-@pytest.mark.filterwarnings("ignore:category:profitable.errors.ProfitableWarning")  # some have 10^9 clients
 @every_family
 @every_policy
 def test_index_says_the_same_as_evidence(row: FamilyRow, policy: pb.Policy) -> None:
