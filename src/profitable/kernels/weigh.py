@@ -18,7 +18,7 @@ from profitable.kernels.compile import inlined, part
 from profitable.kernels.cut_exponential import split_up
 from profitable.kernels.empirical import empirical_dual
 from profitable.kernels.evidence import EMPIRICAL, Seen, evidence, evidence_of_sums
-from profitable.kernels.exact import is_below, squared_deviations
+from profitable.kernels.exact import is_below, squared_deviations, weighted_deviations
 from profitable.kernels.late import IntVector, Matrix, late
 from profitable.kernels.patience import clients_per_round, patience_at
 from profitable.kernels.record import Run
@@ -74,8 +74,10 @@ def weigh_rewards(problem: Problem, run: Run, sample: Matrix) -> float:
     spread = math.nan
     if problem.truth.feed == Feed.MOMENTS:
         spread = run.spread
-    elif view.rule.needs_spread:
+    elif view.rule.needs_spread and run.clients == float(run.arrived):
         spread = squared_deviations(run.clients, run.total, 0.0, run.squares, 0.0)
+    elif view.rule.needs_spread:  # some of it is forgotten
+        spread = weighted_deviations(run.clients, run.total, 0.0, run.squares, 0.0)
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
     seen = Seen(clients, total, spread, values, counts, run.taken)
     return evidence(view.rule, view.law, seen, problem.threshold)
