@@ -294,13 +294,13 @@ def decide(
 
 @part
 def _settle(table: FloatArray, k: int, view: CodedView, limit: float) -> None:
-    """Let the evidence of a posterior be on the right side of the limit: by a bound if that decides, else computed."""
-    if view.rule.needs_rounds:
+    """Let evidence be on the right side of the limit: that of a posterior by a bound if that decides, else computed."""
+    if not view.rule.is_posterior:
         _renew(table, k, view)
         return
     clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
     least, most = posterior_bounds(view.law, clients, total, table[Row.TARGET, k])
-    if view.law.code == NORMAL and view.rule.is_posterior:
+    if view.law.code == NORMAL:
         least, most = student_bounds(view.law, clients, total, table[Row.SPREAD, k], table[Row.TARGET, k])
     if least > limit:
         table[Row.EVIDENCE, k] = least
