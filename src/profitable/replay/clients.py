@@ -1,0 +1,118 @@
+"""Clients: everybody of the past as arrays, in the order in which their outcomes were known.
+
+Example: three clients, who asked in the rounds 1, 1 and 2.  The outcome of the first was known in round 3:
+
+>>> clients = Clients.of(
+...     names=("cars",), labels=("2026-01", "2026-02", "2026-03"),
+...     round=[1, 1, 2], category=[0, 0, 0], known=[3, 1, 2], reward=[0.0, 1.0, 1.0], profit=[-5.0, 1.0, 1.0],
+... )
+>>> clients.round.tolist(), clients.reward.tolist()
+([1, 2, 1], [1.0, 1.0, 0.0])
+>>> [clients.known_in(t) for t in (1, 2, 3)]
+[slice(0, 1, None), slice(1, 2, None), slice(2, 3, None)]
+>>> clients.profit_by_cell().tolist()
+[[-4.0], [1.0], [0.0]]
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from profitable.common.types import BoolArray, FloatArray, IntArray
+
+NEVER = 2**31 - 1  # the round in which an outcome is known that never is
+PER_CLIENT = ("amount", "promised", "score", "logged", "propensity")  # what some files have
+SmallInts = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Clients:
+    """Past clients [n], sorted by the round in which their outcome was known, category, round and reward.
+
+    So the order of the rows in a file does not matter, and what becomes known in a round is one slice.
+    """
+
+    names: tuple[str, ...]  # of the K categories
+    labels: tuple[str, ...]  # of the R rounds, as "2026-01"
+    round: SmallInts  # in which the client asked, 1 to R
+    category: SmallInts  # 0 to K - 1
+    known: SmallInts  # the round in which the outcome was known, at least `round`; beyond R it is known too late
+    reward: FloatArray  # as the agent sees it: per client or per unit of money, after costs that differ, or incremental
+    profit: FloatArray  # in money, if the client is accepted
+    amount: FloatArray | None = None  # what was lent
+    promised: FloatArray | None = None  # what an open client counts as, in the unit of `reward`
+    score: FloatArray | None = None
+    logged: BoolArray | None = None  # whether the past accepted the client
+    propensity: FloatArray | None = None  # with what probability it did
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        names: Sequence[str],
+        labels: Sequence[str],
+        round: npt.ArrayLike,
+        category: npt.ArrayLike,
+        known: npt.ArrayLike,
+        reward: npt.ArrayLike,
+        profit: npt.ArrayLike,
+        **more: npt.ArrayLike | None,
+    ) -> Self:
+        """Clients from arrays in any order."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "round": np.asarray(round, np.int32),
+            "category": np.asarray(category, np.int32),
+            "known": np.asarray(known, np.int32),
+            "reward": np.asarray(reward, np.float64),
+            "profit": np.asarray(profit, np.float64),
+        }
+        for name, values in more.items():
+            if values is not None:
+                arrays[name] = np.asarray(values, bool if name == "logged" else np.float64)
+        order = _order(arrays, len(names), len(labels))
+        for name in list(arrays):
+            arrays[name] = arrays[name][order]
+        return cls(tuple(names), tuple(labels), **arrays)
+
+    def __len__(self) -> int:
+        return self.round.size
+
+    @property
+    def rounds(self) -> int:
+        """R, how many rounds there are."""
+        return len(self.labels)
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether every outcome was known in the round of its client."""
+        return bool((self.known == self.round).all())
+
+    def known_in(self, round: int) -> slice:
+        """The clients whose outcome was known in a round."""
+        return slice(*np.searchsorted(self.known, [round, round + 1]).tolist())
+
+    def cells(self) -> IntArray:
+        """The cell of each client, [n]: (round - 1) * K + category."""
+        return (self.round.astype(np.int64) - 1) * len(self.names) + self.category
+
+    def by_cell(self, values: npt.NDArray[Any] | None = None) -> FloatArray:
+        """The sum of some numbers of the clients by round and category, [R, K]; the number of clients without any."""
+        size = self.rounds * len(self.names)
+        return np.bincount(self.cells(), values, minlength=size).astype(np.float64).reshape(self.rounds, -1)
+
+    def profit_by_cell(self) -> FloatArray:
+        """The profit of accepting a category in a round, [R, K]."""
+        return self.by_cell(self.profit)
+
+
+def _order(arrays: dict[str, npt.NDArray[Any]], categories: int, rounds: int) -> IntArray:
+    """The permutation that sorts clients; equal clients stay as they are, and nothing can tell them apart."""
+    ties = [arrays[name] for name in (*PER_CLIENT, "profit") if name in arrays]
+    first = np.minimum(arrays["known"].astype(np.int64), rounds + 1) * categories + arrays["category"]
+    key = first * (rounds + 1) + arrays["round"]
+    # Sort by what is rarest to differ first: each stable sort keeps the order of the one before.
+    order = np.argsort(arrays["reward"], kind="stable") if not ties else np.lexsort((*ties, arrays["reward"]))
+    return order[np.argsort(key[order], kind="stable")]
