@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from profitable.paper.charts import Figure, gain_and_price_figure
+from profitable.common.charts import Figure
+from profitable.paper.charts import gain_and_price_figure
 from profitable.paper.contest import ANYTIME, CAREFUL, FORMS, PATIENT, TOLD, Contest, Score, contests, quantile_of
 from profitable.paper.experiment import BESIDE, OPTIMAL_LONG, PAPER, load
 from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, UNDECIDED

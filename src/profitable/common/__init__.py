@@ -1,5 +1,7 @@
 """What every room uses: checks of arguments, files, tables of text, progress, looks of curves, the registry, types.
 
+`charts`, `pages` and `templates` are what reports share: parts of charts, pages that open offline, pictures.
+
 Nothing here knows what a category or a policy is.
 
 Every room may use all of it.

@@ -3,14 +3,13 @@
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import altair as alt
 import numpy as np
 
+from profitable.common.charts import DATA, Figure, Rows, digits, lines_with_bands, plain, toggle
 from profitable.common.looks import BLACK, BLUE, DASHED, GREEN, GREY, ORANGE, PURPLE, SHORT, SKY, Look
 from profitable.common.text_tables import SUPERSCRIPTS, horizon_text, number
 from profitable.paper.contest import ANYTIME, CAREFUL, PATIENT, TOLD
@@ -26,39 +25,10 @@ LIMIT_OF = "limit of "
 BEST = "-best"  # ends the name of a close-up
 FAR_APART = 20.0  # if the largest regret is more than so many times the smallest, the axis is logarithmic
 CLOSE_UP = 4.0  # the close-up shows policies with up to so many times the smallest regret
-PICTURE_WIDTH, HEIGHT = 640, 380
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
 AROUND = 1.08  # of an axis of ratios
-SHOWN_DIGITS = 6
-DATA = "curves"
-NOT_IN_FIELDS = "[:.]"  # a colon would begin a type, a dot the field of a field
-POINTED_AT = "near"  # the selection of the time that the reader points at
 POWER_LABEL = f"'10' + {[str(power).translate(SUPERSCRIPTS) for power in range(16)]}[round(log(datum.value) / LN10)]"
 MANY_POWERS = 6  # with more of them on an axis, only every other power of ten has a label
-
-Rows = list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart as a Vega-Lite specification, with its caption and its name, which the files have, too."""
-
-    name: str
-    caption: str
-    chart: dict[str, Any]
-
-    @property
-    def picture(self) -> dict[str, Any]:
-        """The specification for a picture, with a fixed width and without what only shows when pointed at."""
-        seen = [layer for layer in self.chart["layer"] if not _is_for_pointing(layer)]
-        params = [param for param in self.chart["params"] if param["name"] != POINTED_AT]
-        return self.chart | {"width": PICTURE_WIDTH, "layer": seen, "params": params}
-
-
-def _is_for_pointing(layer: dict[str, Any]) -> bool:
-    """Whether a layer of a chart only shows when it is pointed at."""
-    found: list[dict[str, Any]] | dict[str, Any] = layer["encoding"].get("opacity", {}).get("condition", [])
-    return any(each["param"] == POINTED_AT for each in (found if isinstance(found, list) else [found]))
 
 
 def figures(name: str, result: Result) -> list[Figure]:
@@ -89,14 +59,14 @@ def tail_figure(name: str, result: Result, limits: dict[str, float], fewest_beyo
             w, beyond = float(curve.quantile(1.0 - 10.0**-k)[-1]) / loss, 10.0**-k
             if w >= 1.0:
                 error = 2.0 * beyond / np.sqrt(curve.runs * beyond)
-                row = {"x": _digits(w), "policy": curve.policy, "y": _digits(beyond)}
-                rows.append(row | {"low": _digits(beyond - error), "high": _digits(beyond + error)})
+                row = {"x": digits(w), "policy": curve.policy, "y": digits(beyond)}
+                rows.append(row | {"low": digits(beyond - error), "high": digits(beyond + error)})
     if not rows:
         return []
     largest, smallest = max(row["x"] for row in rows), min(row["y"] for row in rows)
     for policy, limit in limits.items():
         ends = (max(1.0, limit), min(largest, limit / smallest))
-        rows += [{"x": _digits(w), "policy": LIMIT_OF + policy, "y": _digits(limit / w)} for w in ends]
+        rows += [{"x": digits(w), "policy": LIMIT_OF + policy, "y": digits(limit / w)} for w in ends]
     names = [*(curve.policy for curve in curves), *(LIMIT_OF + policy for policy in limits)]
     chart = _draw(
         rows, names, title=result.scenario.name, x="rejected rounds w", y="share of runs with more", log_y=True
@@ -121,8 +91,8 @@ def gain_and_price_figure(contests: Sequence[dict[str, Any]]) -> list[Figure]:
     """
     rows: Rows = [
         {
-            "x": _digits(each["regret_ratio"]),
-            "y": _digits(each["quantile_ratio"]),
+            "x": digits(each["regret_ratio"]),
+            "y": digits(each["quantile_ratio"]),
             "policy": each["policy"],
             "experiment": contest["title"],
         }
@@ -133,7 +103,7 @@ def gain_and_price_figure(contests: Sequence[dict[str, Any]]) -> list[Figure]:
     if not rows:
         return []
     names, titles = list(OPTIMAL_LOOKS), list(dict.fromkeys(row["experiment"] for row in rows))
-    toggled = _toggle("policy", names)
+    toggled = toggle("policy", names)
     across, up = (_ratio_axis(alt_class, rows, key) for alt_class, key in ((alt.X, "x"), (alt.Y, "y")))
     left, bottom = (min(row[key] for row in rows) / AROUND for key in "xy")
     corner = alt.InlineData(values=[{"x": left, "y": 1.0, "right": 1.0, "bottom": bottom, "word": "better in both"}])
@@ -158,7 +128,7 @@ def gain_and_price_figure(contests: Sequence[dict[str, Any]]) -> list[Figure]:
         )
         .add_params(toggled)
     )  # fmt: skip
-    chart = _plain(alt.layer(area, word.encode(text="word:N"), points), "Gain and price of the optimal policy", rows)
+    chart = plain(alt.layer(area, word.encode(text="word:N"), points), "Gain and price of the optimal policy", rows)
     caption = (
         "Left is better on average, down is better in the worst runs. Each mean is divided by the smallest mean of "
         "kl-UCB, kl-UCB⁺, Bayes-UCB and TS, each 99 % quantile by their smallest quantile."
@@ -192,9 +162,9 @@ def credit_figure(credit: CreditResult) -> Figure:
             {
                 "round": t + 1,
                 "lender": lender,
-                "profit": _digits(float(profit[:, t].mean())),
-                "low": _digits(float(low[t])),
-                "high": _digits(float(high[t])),
+                "profit": digits(float(profit[:, t].mean())),
+                "low": digits(float(low[t])),
+                "high": digits(float(high[t])),
             }
             for t in rounds
         ]
@@ -208,7 +178,7 @@ def credit_figure(credit: CreditResult) -> Figure:
         tooltip=["lender:N", "round:Q", alt.Tooltip("profit:Q", title="mean profit (thousands)", format=",.1f")],
     )
     title = "cumulative profit (thousands)"
-    toggled = _toggle("lender", order)
+    toggled = toggle("lender", order)
     band = base.mark_area().encode(
         y=alt.Y("low:Q", title=title),
         y2="high:Q",
@@ -219,27 +189,9 @@ def credit_figure(credit: CreditResult) -> Figure:
         strokeDash=alt.StrokeDash("lender:N", scale=dashes, sort=order, legend=legend),
         opacity=alt.when(toggled).then(alt.value(1.0)).otherwise(alt.value(0.07)),
     )
-    chart = _plain(alt.layer(band, line.add_params(toggled)), "What three lenders earn", rows)
+    chart = plain(alt.layer(band, line.add_params(toggled)), "What three lenders earn", rows)
     caption = f"Mean of {len(credit.profit)} plays of {credit.rounds} rounds; bands from the 10 % to the 90 % quantile."
     return Figure("credit", caption, chart)
-
-
-def _plain(chart: Any, title: str, rows: Rows) -> dict[str, Any]:
-    """The specification of a chart, with its data.
-
-    The data are added at the end, because Altair would copy them many times.  Its check is skipped, because it is slow.
-    """
-    chart = (
-        chart.properties(width="container", height=HEIGHT, title=alt.Title(title, anchor="start", fontSize=14))
-        .configure_view(stroke=None)
-        .configure_axis(labelFontSize=12, titleFontSize=12)
-        .configure_legend(
-            orient="bottom", columns=3, symbolType="stroke", symbolSize=700, symbolStrokeWidth=2.5, symbolOpacity=1.0,
-            labelFontSize=12, labelLimit=300,
-        )
-    )  # fmt: skip
-    spec = cast(dict[str, Any], chart.to_dict(validate=False))
-    return spec | {"datasets": spec.get("datasets", {}) | {DATA: rows}}
 
 
 def _regret_chart(result: Result, curves: Sequence[Curve], *, log: bool) -> dict[str, Any]:
@@ -249,7 +201,7 @@ def _regret_chart(result: Result, curves: Sequence[Curve], *, log: bool) -> dict
     if result.scenario.lower_bound().total > 0.0:
         names.append(LOWER_BOUND)
         bound = zip(result.checkpoints.tolist(), result.lower_bound.tolist(), strict=True)
-        rows += [{"x": t, "policy": LOWER_BOUND, "y": _digits(value)} for t, value in bound if t > 1 or not log]
+        rows += [{"x": t, "policy": LOWER_BOUND, "y": digits(value)} for t, value in bound if t > 1 or not log]
     return _draw(rows, names, title=f"{result.scenario.name}: regret", x="round t", y="regret", log_y=log)
 
 
@@ -259,56 +211,28 @@ def _rows(curve: Curve, log: bool) -> Rows:
     for t, value, low, high in zip(*(column.tolist() for column in columns), strict=True):
         if log and (t == 1 or value <= 0.0):
             continue
-        row = {"x": t, "policy": curve.policy, "y": _digits(value)}
+        row = {"x": t, "policy": curve.policy, "y": digits(value)}
         if np.isfinite(high):
-            row |= {"low": _digits(max(low, value / 1e3 if log else 0.0)), "high": _digits(high)}
+            row |= {"low": digits(max(low, value / 1e3 if log else 0.0)), "high": digits(high)}
         rows.append(row)
     return rows
 
 
 def _draw(rows: Rows, order: Sequence[str], *, title: str, x: str, y: str, log_y: bool) -> dict[str, Any]:
     """Lines with bands over a logarithmic axis.  The legend hides and shows them, and pointing shows the values."""
-    looks = _looks(order)
-    legend = alt.Legend(title=None)
-    colours = alt.Scale(domain=order, range=[look.colour for look in looks])
-    dashes = alt.Scale(domain=order, range=[list(look.dash) for look in looks])
-    colour = alt.Color("policy:N", scale=colours, sort=order, legend=legend)
-    dash = alt.StrokeDash("policy:N", scale=dashes, sort=order, legend=legend)
-    toggled = _toggle("policy", order)
     across = alt.X("x:Q", title=x, axis=_power_axis(rows, "x", grid=False), scale=alt.Scale(type="log", nice=False))
     up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=True), axis=alt.Axis(format=",~f", tickCount=6))
     if log_y:
         up = alt.Y("y:Q", title=y, scale=alt.Scale(type="log", nice=False), axis=_power_axis(rows, "y", grid=True))
-    base = alt.Chart(alt.NamedData(DATA)).encode(x=across)
-    lines = base.mark_line(strokeWidth=2, clip=True).encode(
-        y=up,
-        color=colour,
-        strokeDash=dash,
-        opacity=alt.when(toggled).then(alt.value(1.0)).otherwise(alt.value(0.07)),
-    )
-    bands = base.mark_area(clip=True).encode(
-        y=alt.Y("low:Q", title=y),
-        y2="high:Q",
-        color=colour,
-        fillOpacity=alt.when(toggled).then(alt.value(0.18)).otherwise(alt.value(0.0)),
-    )
-    layers = [lines.add_params(toggled), *_hover(base, order, up, colour, x)]
-    if any("low" in row for row in rows):
-        layers.insert(0, bands)
-    return _plain(alt.layer(*layers), title, rows)
+    time = alt.Tooltip("x:Q", title=x, format=",.6~g")
+    return lines_with_bands(rows, _looks(order), across, up, title=title, time=time)
 
 
-def _looks(names: Sequence[str]) -> list[Look]:
+def _looks(names: Sequence[str]) -> dict[str, Look]:
     """The looks of curves.  A limit is dotted in the colour of its policy; the lower bound is dotted in black."""
     looks = looks_of([name for name in names if name != LOWER_BOUND and not name.startswith(LIMIT_OF)]) | OPTIMAL_LOOKS
     limits = {LIMIT_OF + name: Look(look.colour, THEORY.dash) for name, look in looks.items()}
-    return [(looks | limits | {LOWER_BOUND: THEORY})[name] for name in names]
-
-
-def _toggle(field: str, names: Sequence[str]) -> Any:
-    """A click on a name in the legend hides or shows its curve; all are shown at first."""
-    everything: Any = [{field: name} for name in names]
-    return alt.selection_point(name="shown", fields=[field], bind="legend", toggle="true", value=everything)
+    return {name: (looks | limits | {LOWER_BOUND: THEORY})[name] for name in names}
 
 
 def _power_axis(rows: Rows, field: str, *, grid: bool) -> Any:
@@ -319,27 +243,3 @@ def _power_axis(rows: Rows, field: str, *, grid: bool) -> Any:
     if len(powers) <= MANY_POWERS or first < 0:
         return alt.Axis(format="~s" if first >= 0 else "~g", values=powers, grid=grid)
     return alt.Axis(labelExpr=POWER_LABEL, values=powers[::2], grid=grid)
-
-
-def _hover(base: Any, order: Sequence[str], up: Any, colour: Any, x: str) -> list[Any]:
-    """A rule at the nearest time, with the values of all policies there, and points on the curves."""
-    near = alt.selection_point(
-        name=POINTED_AT, fields=["x"], nearest=True, on="pointerover", clear="pointerout", empty=False
-    )
-    tooltip = [alt.Tooltip("x:Q", title=x, format=",.6~g")]
-    tooltip += [alt.Tooltip(f"{re.sub(NOT_IN_FIELDS, '_', name)}:Q", title=name, format=",.5~g") for name in order]
-    rule = (
-        base.transform_calculate(column=f"replace(datum.policy, /{NOT_IN_FIELDS}/g, '_')")
-        .transform_pivot("column", value="y", groupby=["x"])
-        .mark_rule(color="#888888")
-        .encode(opacity=alt.when(near).then(alt.value(0.6)).otherwise(alt.value(0.0)), tooltip=tooltip)
-        .add_params(near)
-    )
-    points = base.mark_point(filled=True, size=36).encode(
-        y=up, color=colour, opacity=alt.when(near).then(alt.value(1.0)).otherwise(alt.value(0.0))
-    )
-    return [rule, points]
-
-
-def _digits(value: float) -> float:
-    return float(f"{value:.{SHOWN_DIGITS}g}")

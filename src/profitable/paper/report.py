@@ -4,22 +4,18 @@ Every file is written whole, and the page last.  After an interruption, each fil
 the new one, and none is half written.
 """
 
-import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import vl_convert
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from jinja2 import Environment, FileSystemLoader
 
-from profitable.common.files import replace_file, replace_json, replace_text
-from profitable.common.text_tables import horizon_text, number
+from profitable.common.charts import Figure
+from profitable.common.files import replace_json, replace_text
+from profitable.common.pages import chart_script, chart_specs, environment, save_pictures
 from profitable.paper.asymptotics import unlucky_slope
 from profitable.paper.charts import (
     BEST,
-    Figure,
     contest_figure,
     credit_figure,
     figures,
@@ -64,7 +60,8 @@ def write_report(
     values = {"summary": summary, "figures": drawn, "command": command}
     numbers = replace_json(folder / NUMBERS, summary)
     text = replace_text(folder / TEXT, _environment(html=False).get_template("report.md.j2").render(values))
-    page = _environment(html=True).get_template("report.html.j2").render(values, script=_script(), specs=_specs(drawn))
+    specs = chart_specs(figure for group in drawn.values() for figure in group)
+    page = _environment(html=True).get_template("report.html.j2").render(values, script=chart_script(), specs=specs)
     return [replace_text(folder / PAGE, page), text, numbers, *pictures]
 
 
@@ -86,16 +83,6 @@ def _contest_figure(contest: Contest) -> Figure:
     return contest_figure(contest.trial.experiment.name, result, curves)
 
 
-def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
-    """Write a figure as SVG and PNG; returns the paths."""
-    svg = _renumber(vl_convert.vegalite_to_svg(figure.picture))
-    png = vl_convert.svg_to_png(svg, scale=scale)
-    return [
-        replace_text(folder / f"{figure.name}.svg", svg),
-        replace_file(folder / f"{figure.name}.png", lambda path: path.write_bytes(png)),
-    ]
-
-
 def _remove_others(folder: Path, drawn: set[str]) -> None:
     """Delete pictures of an earlier report that are not in this one."""
     for name in (*NAMES, "optimal"):
@@ -104,50 +91,18 @@ def _remove_others(folder: Path, drawn: set[str]) -> None:
                 (folder / f"{figure}{ending}").unlink(missing_ok=True)
 
 
-def _renumber(svg: str) -> str:
-    """Number the clip paths from 0.  vl-convert counts on from one picture to the next, so the bytes would differ."""
-    numbers: dict[str, str] = {}
-    return re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), svg)
-
-
 def _environment(*, html: bool) -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=html,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    made = environment(TEMPLATES, html=html)
     helpers: dict[str, Any] = {"words": _words, "row": _markdown_row}
-    environment.globals.update(helpers)
-    filters: dict[str, Any] = {"number": number, "horizon": horizon_text, "code": _code}
-    environment.filters.update(filters)
-    return environment
+    made.globals.update(helpers)
+    return made
 
 
 def _words(key: str, numbers: dict[str, str]) -> list[str]:
     """The paragraphs of an answer, with its numbers filled in."""
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=False)
-    return environment.get_template(f"{key}.txt").render(numbers).strip().split("\n\n")
-
-
-def _code(text: str) -> Markup:
-    """Words in backquotes as code, for the page."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    texts = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=False)
+    return texts.get_template(f"{key}.txt").render(numbers).strip().split("\n\n")
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-
-def _script() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script, for a page without a network."""
-    bundle = cast(Any, vl_convert).javascript_bundle()  # its stub asks for an argument that has a default
-    return Markup(bundle.replace("</script", "<\\/script"))
-
-
-def _specs(drawn: dict[str, list[Figure]]) -> Markup:
-    """All charts as one JSON object, safe inside a script element."""
-    specs: dict[str, Any] = {figure.name: figure.chart for group in drawn.values() for figure in group}
-    return Markup(json.dumps(specs, separators=(",", ":")).replace("</", "<\\/"))

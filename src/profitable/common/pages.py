@@ -1,0 +1,91 @@
+"""Pages that open offline: their templates, the script that draws their charts, and the same charts as pictures.
+
+A page extends `page.html.j2`, which has the style and the script; its tables and figures come from `parts.html.j2`.
+It needs `script` (`chart_script()`) and `specs` (`chart_specs(...)`).  Names are data: `environment` escapes them on
+pages, and `json_for_page` inside scripts.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+import vl_convert
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from profitable.common.charts import Figure
+from profitable.common.files import replace_file, replace_text
+from profitable.common.text_tables import horizon_text, number
+
+SHARED_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def environment(templates: Path, *, html: bool) -> Environment:
+    """The templates of a folder and the shared ones; a name that is not given is an error."""
+    made = Environment(
+        loader=FileSystemLoader([templates, SHARED_TEMPLATES]),
+        autoescape=html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Any] = {"number": number, "horizon": horizon_text, "code": code}
+    made.filters.update(filters)
+    return made
+
+
+def code(text: str) -> Markup:
+    """Words in backquotes as code, for a page.
+
+    >>> str(code("`ts` is < 1"))
+    '<code>ts</code> is &lt; 1'
+    """
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def chart_script() -> Markup:
+    """Vega, Vega-Lite and Vega-Embed as one script, for a page without a network."""
+    bundle = cast(Any, vl_convert).javascript_bundle()  # its stub asks for an argument that has a default
+    return Markup(bundle.replace("</script", "<\\/script"))
+
+
+def chart_specs(figures: Iterable[Figure]) -> Markup:
+    """All charts as one JSON object, safe inside a script element."""
+    return json_for_page({figure.name: figure.chart for figure in figures})
+
+
+def json_for_page(value: object) -> Markup:
+    r"""A value as JSON that is safe inside a script element, whatever its texts contain.
+
+    >>> str(json_for_page(["</script>"]))
+    '["<\\/script>"]'
+    """
+    return Markup(json.dumps(value, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--"))
+
+
+def save_svg(figure: Figure, folder: Path) -> Path:
+    """Write a figure as SVG; returns the path."""
+    return replace_text(folder / f"{figure.name}.svg", svg_of(figure))
+
+
+def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
+    """Write a figure as SVG and PNG; returns the paths."""
+    svg = svg_of(figure)
+    png = vl_convert.svg_to_png(svg, scale=scale)
+    return [
+        replace_text(folder / f"{figure.name}.svg", svg),
+        replace_file(folder / f"{figure.name}.png", lambda path: path.write_bytes(png)),
+    ]
+
+
+def svg_of(figure: Figure) -> str:
+    """A figure as SVG, with clip paths that are numbered from 0.
+
+    vl-convert counts on from one picture to the next, so the bytes would differ.
+    """
+    numbers: dict[str, str] = {}
+    svg = vl_convert.vegalite_to_svg(figure.picture)
+    return re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), svg)
