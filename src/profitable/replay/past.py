@@ -1,0 +1,143 @@
+"""Past: what was read from a file of past clients, and what was left out of it."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from profitable.agent.observation import reward_error
+from profitable.common.text_tables import number
+from profitable.common.types import FloatArray
+from profitable.errors import RewardError
+from profitable.replay.clients import Clients
+from profitable.replay.layout import Layout
+
+if TYPE_CHECKING:
+    from profitable.model.family import Family
+    from profitable.replay.source import Piece, Source
+
+FAR = 3.0  # standard errors between the means of rows left out and kept, from which on they differ
+
+
+@dataclass
+class Tally:
+    """How many rows there are, and the mean of their outcomes as far as they are known."""
+
+    rows: int = 0
+    given: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, outcomes: FloatArray) -> None:
+        """Count rows; NaN is an outcome that is not known."""
+        known = outcomes[~np.isnan(outcomes)]
+        self.rows += outcomes.size
+        self.given += known.size
+        self.total += float(known.sum())
+        self.squares += float(known @ known)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the outcomes that are known."""
+        return self.total / self.given if self.given else None
+
+    @property
+    def variance_of_mean(self) -> float:
+        """The squared standard error of the mean."""
+        if self.given < 2:
+            return math.inf
+        spread = max(self.squares - self.total * self.total / self.given, 0.0)
+        return spread / (self.given - 1) / self.given
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows that are left out for one reason, and their mean outcome against that of the rows that are kept."""
+
+    reason: str
+    rows: int
+    mean_reward: float | None  # of those whose outcome is known
+    kept_mean: float | None
+    differs: bool  # by more than 3 standard errors
+
+    @classmethod
+    def of(cls, reason: str, left: Tally, kept: Tally) -> "LeftOut":
+        """Compare rows left out with rows kept."""
+        differs = False
+        if left.mean is not None and kept.mean is not None:
+            error = math.sqrt(left.variance_of_mean + kept.variance_of_mean)
+            differs = abs(left.mean - kept.mean) > FAR * error
+        return cls(reason, left.rows, left.mean, kept.mean, differs)
+
+    @property
+    def warning(self) -> str | None:
+        """What it means if the outcomes differ."""
+        if not self.differs:
+            return None
+        return (
+            f"{number(self.rows)} rows are left out ({self.reason}), and their mean outcome is "
+            f"{number(self.mean_reward)} against {number(self.kept_mean)} of those kept: the result is biased"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "reason": self.reason,
+            "rows": self.rows,
+            "mean_reward": self.mean_reward,
+            "kept_mean": self.kept_mean,
+            "differs": self.differs,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What was read: the clients, what was left out, and what a reader of the result must know."""
+
+    clients: Clients
+    layout: Layout
+    source: str  # where it comes from, as the user names it
+    rows: int  # that were read; those left out are among them
+    round: str | int  # what a round is
+    left_out: list[LeftOut]
+    notes: list[str]
+    warnings: list[str]
+    rows_again: "Source" = field(repr=False)
+    rewards_again: Callable[[], Iterator[tuple["Piece", FloatArray]]] = field(repr=False)
+
+    def check_rewards(self, family: "Family") -> None:
+        """RewardError if a family cannot produce a reward; it names the file and the row if they can be found again."""
+        support = family.support
+
+        def is_bad(rewards: FloatArray) -> npt.NDArray[np.bool_]:
+            bad = (rewards < support.low) | (rewards > support.high)
+            if support.open:
+                bad |= rewards == support.low
+            return bad | (rewards != np.floor(rewards)) if support.whole else bad
+
+        clients = self.clients
+        bad = is_bad(clients.reward)
+        if clients.logged is not None:
+            bad &= clients.logged
+        if not bad.any():
+            return
+        index = int(bad.argmax())
+        name = clients.names[int(clients.category[index])]
+        found = reward_error(name, float(clients.reward[index]), support)
+        remedy = f"{found.remedy}, or choose another family than {family}"
+        raise type(found)(*self._find(found, is_bad), found.problem, remedy)
+
+    def _find(self, found: RewardError, is_bad: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> tuple[str, object]:
+        """The field and the value of an error about the first bad reward of the file."""
+        if self.layout.treated is None and self.rows_again.again:
+            for piece, rewards in self.rewards_again():
+                bad = is_bad(rewards)  # NaN, which is left out, is not bad
+                if bad.any():
+                    row = int(bad.argmax())
+                    place = f"{piece.place}, row {piece.first + row}, column {self.layout.reward}"
+                    unit = "" if self.layout.amount is None else f" / {self.layout.amount}"
+                    return place + unit, float(rewards[row])
+        return found.where, found.value

@@ -1,0 +1,438 @@
+"""Read the past: rows of a source become clients, round by round and category by category.
+
+>>> from profitable.replay.layout import Layout
+>>> table = {"month": ["2026-01", "2026-02", "2026-03"], "job": ["cook", "clerk", "cook"], "y": [0, 1, 1]}
+>>> past = read(table, Layout(category="job", time="month", reward="y", cost=0.1))
+>>> past.clients.names, past.clients.labels, past.clients.profit.tolist()
+(('clerk', 'cook'), ('2026-01', '2026-02', '2026-03'), [-0.1, 0.9, 0.9])
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from profitable.common.text_tables import number
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.errors import InputError
+from profitable.replay import dates
+from profitable.replay.bands import MISSING_NAME, Cut, Part, cross
+from profitable.replay.cells import complete, equals, flags, numbers
+from profitable.replay.clients import NEVER, Clients, SmallInts
+from profitable.replay.dates import MISSING, Dates
+from profitable.replay.layout import CALENDAR, Layout
+from profitable.replay.past import LeftOut, Past, Tally
+from profitable.replay.source import Piece, Source, Told, open_source
+
+LEAST_ROUNDS = 3
+MOST_CELLS = 20_000_000  # rounds times categories: some arrays of that size are kept
+REFUSED = "refused by the past"
+NO_TIME, NO_AMOUNT, NO_COST, NO_OUTCOME = "no time", "no amount", "no cost", "no outcome yet"
+LATEST = np.iinfo(np.int32).max
+
+
+def read(data: Any, layout: Layout, *, progress: Told = None) -> Past:
+    """Read past clients from files or a table; `progress` is called with the share that is done."""
+    source = open_source(data)
+    reader = Reader(source, layout)
+    for piece in source.pieces(reader.columns, reader.words, progress):
+        reader.add(piece)
+    return reader.finish()
+
+
+class Row(NamedTuple):
+    """Rows of a piece as arrays [n]: what is known of each client, before rows are left out."""
+
+    outcome: FloatArray  # as the column says it; NaN if missing
+    reward: FloatArray  # as the agent would see it; NaN if missing
+    more: dict[str, npt.NDArray[Any]]  # other columns that the layout names
+    never: BoolArray | None  # outcomes that stay open and count at their open value
+
+
+class Reader:
+    """Takes pieces of a source, and makes a past of them."""
+
+    def __init__(self, source: Source, layout: Layout) -> None:
+        self.source, self.layout = source, layout
+        self.cuts = [Cut.parse(text, source.columns) for text in layout.categories]
+        column, _, value = layout.reward.partition("=")
+        is_value = value and layout.reward not in source.columns
+        self.reward, self.value = (column, value) if is_value else (layout.reward, None)
+        self.parts = [Part(cut) for cut in self.cuts]
+        self.time = Dates(layout.times, layout.date_format)
+        self.known = Dates((layout.known,) if layout.known else (), layout.date_format)
+        needed = self._needed()
+        source.need(needed)
+        self.columns = list(needed)
+        self.words = [cut.column for cut in self.cuts if not cut.is_cut]
+        self.base: int | None = None  # the period of the first client that is read
+        self.rows = 0
+        self.kept, self.kept_outcomes = Tally(), Tally()
+        self.left: dict[str, Tally] = defaultdict(Tally)
+        self.arrays: dict[str, list[npt.NDArray[Any]]] = defaultdict(list)
+
+    def _needed(self) -> dict[str, str]:
+        """The columns that are read, and the fields that ask for them."""
+        layout = self.layout
+        needed = {cut.column: "category" for cut in self.cuts} | dict.fromkeys(layout.times, "time")
+        needed[self.reward] = "reward"
+        for name in ("known", "cost", "amount", "promised", "open_value", "accepted", "propensity", "treated", "score"):
+            if isinstance(getattr(layout, name), str):
+                needed[getattr(layout, name)] = name
+        return needed
+
+    # -------------------------------------------------------------------------------------------- pieces
+
+    def add(self, piece: Piece) -> None:
+        """Read a piece."""
+        self.rows += piece.batch.num_rows
+        row = self.row(piece)
+        times = self.time.read(piece) if self.layout.times else None
+        keep = self._keep(row, times)
+        chosen = slice(None) if keep is None else keep
+        if times is not None:
+            self._add_times(piece, times, row.never, chosen)
+        for part in self.parts:
+            part.read(piece, keep)
+        self.kept.add(row.reward[chosen])
+        self.kept_outcomes.add(row.outcome[chosen])
+        for name, values in ({"outcome": row.outcome} | row.more).items():
+            self.arrays[name].append(values[chosen])
+
+    def row(self, piece: Piece) -> Row:
+        """The rows of a piece without their times and categories."""
+        layout = self.layout
+        more: dict[str, npt.NDArray[Any]] = {}
+        if layout.accepted is not None:
+            more["logged"] = flags(piece, layout.accepted)
+        if layout.treated is not None:
+            more["treated"] = flags(piece, layout.treated)
+        if layout.propensity is not None:
+            more["propensity"] = self._propensity(piece, layout.propensity)
+        if layout.score is not None:
+            more["score"] = complete(piece, layout.score, "give every client a score")
+        outcome = numbers(piece, self.reward) if self.value is None else equals(piece, self.reward, self.value)
+        if layout.amount is not None:
+            more["amount"] = self._amount(piece, layout.amount)
+        if isinstance(layout.cost, str):
+            more["cost"] = numbers(piece, layout.cost)
+        never = self._open(piece, outcome, more)
+        return Row(outcome, self._reward(outcome, more), more, never)
+
+    def _open(self, piece: Piece, outcome: FloatArray, more: dict[str, npt.NDArray[Any]]) -> BoolArray | None:
+        """Add what open clients count as; outcomes that are missing become their open value."""
+        given = self.layout.promised if self.layout.open_value is None else self.layout.open_value
+        if given is None:
+            return None
+        seen = more.get("logged")
+        if isinstance(given, str):
+            field = "promised" if self.layout.open_value is None else "open_value"
+            promised = complete(piece, given, f"give a number in the column of {field} for every client", seen)
+        else:
+            promised = np.full(outcome.size, given)
+        never = None
+        if self.layout.open_value is not None:
+            never = np.isnan(outcome) if seen is None else np.isnan(outcome) & seen
+            np.copyto(outcome, promised, where=never)
+        more["promised"] = self._reward(promised, more)
+        return never
+
+    def _reward(self, outcome: FloatArray, more: dict[str, npt.NDArray[Any]]) -> FloatArray:
+        """Outcomes as the agent sees them."""
+        if "amount" in more:
+            return outcome / more["amount"]
+        return self.layout.revenue * outcome - more["cost"] if "cost" in more else outcome
+
+    def _amount(self, piece: Piece, column: str) -> FloatArray:
+        amount = numbers(piece, column)
+        wrong = amount <= 0.0
+        if wrong.any():
+            index = int(wrong.argmax())
+            remedy = "leave the row out, or correct it"
+            raise piece.error(column, index, float(amount[index]), "is not above 0", remedy)
+        return amount
+
+    def _propensity(self, piece: Piece, column: str) -> FloatArray:
+        remedy = "give the probability with which the client was accepted or treated"
+        values = complete(piece, column, remedy)
+        wrong = (values <= 0.0) | (values > 1.0)
+        if self.layout.treated is not None:
+            wrong |= values == 1.0
+            remedy = "give the probability of treatment, between 0 and 1"
+        if wrong.any():
+            index = int(wrong.argmax())
+            raise piece.error(column, index, float(values[index]), "is no such probability", remedy)
+        return values
+
+    def _keep(self, row: Row, times: IntArray | None) -> BoolArray | None:
+        """The rows to keep, None for all; the others are counted with the first reason that applies."""
+        kept = np.ones(row.outcome.size, bool)
+        logged, needed = row.more.get("logged"), np.ones(1, bool)
+        if logged is not None and self.layout.propensity is not None:
+            needed = logged  # the past refused the others, so nothing is known of them
+        reasons: list[tuple[str, npt.NDArray[Any] | None]] = [
+            (REFUSED, None if logged is None or self.layout.propensity is not None else ~logged),
+            (NO_TIME, None if times is None else times == MISSING),
+            (NO_AMOUNT, np.isnan(row.more["amount"]) if "amount" in row.more else None),
+            (NO_COST, np.isnan(row.more["cost"]) if "cost" in row.more else None),
+            (NO_OUTCOME, np.isnan(row.outcome) & needed),
+        ]
+        for reason, applies in reasons:
+            if applies is not None and applies.any():
+                left = kept & applies
+                if left.any():
+                    self.left[reason].add((row.outcome if reason in (NO_AMOUNT, NO_COST) else row.reward)[left])
+                    kept &= ~left
+        if needed.size > 1:
+            np.copyto(row.outcome, 0.0, where=np.isnan(row.outcome))
+        return None if kept.all() else kept
+
+    # -------------------------------------------------------------------------------------------- times
+
+    @property
+    def round(self) -> str | int:
+        """What a round is."""
+        return self.layout.round or ("number" if self.time.kind == dates.NUMBER else "month")
+
+    def _add_times(self, piece: Piece, asked: IntArray, never: BoolArray | None, chosen: Any) -> None:
+        """Add the times of a piece: as periods since the first one, or as they are if a round is a number of rows."""
+        known = None
+        if self.layout.known is not None:
+            known = self.known.read(piece)
+            early = dates.before(known, asked, self.time.kind, self.known.kind)[chosen]
+            if early.any():
+                self._refuse_early(piece, np.arange(asked.size)[chosen][early.argmax()])
+            if never is not None and never.any():
+                known = np.where(never, MISSING, known)
+        self._check_kinds(piece, asked)
+        if isinstance(self.round, int):
+            self.arrays["asked"].append(asked[chosen])
+            if known is not None:
+                self.arrays["known"].append(known[chosen])
+            return
+        asked = dates.periods(asked, self.round)[chosen]
+        if not asked.size:
+            return
+        if self.base is None:
+            self.base = int(asked[0])
+        self.arrays["asked"].append(self._since_base(asked))
+        if known is not None:
+            self.arrays["known"].append(self._since_base(dates.periods(known, self.round)[chosen]))
+
+    def _since_base(self, periods: IntArray) -> SmallInts:
+        """Periods since the base, as small numbers; the largest one for those that are missing."""
+        since = np.where(periods == MISSING, LATEST, np.clip(periods - (self.base or 0), -LATEST, LATEST - 1))
+        return since.astype(np.int32)
+
+    def _check_kinds(self, piece: Piece, asked: IntArray) -> None:
+        """InputError if the times do not fit together, or do not fit the rounds."""
+        for each in (self.time, self.known):
+            kind, place = each.kind, f"{piece.place}, column {each.name}"
+            if kind is None:
+                continue
+            if (kind == dates.NUMBER) != (self.time.kind == dates.NUMBER):
+                problem = f"is a {kind}, but {self.time.name} holds the kind {self.time.kind}"
+                raise InputError(place, each.example, problem, "give both as dates, or both as whole numbers")
+            if kind == dates.NUMBER and self.round in CALENDAR:
+                remedy = 'give round = "number", or say how dates are written: date_format = "%Y%m%d"'
+                raise InputError(place, each.example, f"is a whole number, and a round is a {self.round}", remedy)
+            if kind != dates.NUMBER and self.round == "number":
+                raise InputError(
+                    place, each.example, f"is a {kind}, no whole number", 'give round = "month", for example'
+                )
+            if kind == dates.MONTH and self.round in dates.SHORT:
+                raise InputError(
+                    place, each.example, f"has no days, and a round is a {self.round}", 'give round = "month"'
+                )
+        if self.time.kind == dates.NUMBER and self.layout.round is None:
+            written = dates.written_as(asked)
+            if written:
+                remedy = f'give date_format = "{written}", or round = "number" if they are none'
+                raise InputError(
+                    f"{piece.place}, column {self.time.name}", self.time.example, "looks like a date", remedy
+                )
+
+    def _refuse_early(self, piece: Piece, index: int) -> None:
+        asked, known = (
+            " ".join(str(piece.column(name)[int(index)].as_py()) for name in each.columns)
+            for each in (self.time, self.known)
+        )
+        problem = f"is before {self.time.name} = {asked}, when the client asked"
+        raise piece.error(self.known.name, int(index), known, problem, "correct the dates, or leave the row out")
+
+    # -------------------------------------------------------------------------------------------- all rows
+
+    def finish(self) -> Past:
+        """The past, when all pieces are read."""
+        if not self.rows:
+            raise InputError("data", self.source.name, "has no rows", "give a file with a client in each row")
+        if not self.kept.rows:
+            reason = max(self.left, key=lambda each: self.left[each].rows)
+            problem = f"has no client to replay: {self.left[reason].rows} of {self.rows} rows are left out ({reason})"
+            raise InputError("data", self.source.name, problem, "check the columns, or give other ones")
+        category, names, notes = cross(self.parts)
+        round, known, labels = self._rounds(len(names))
+        left_out = self._left_out()
+        warnings = [each.warning for each in left_out if each.warning]
+        if REFUSED in self.left:
+            warnings.append(
+                "the past refused clients whose outcomes nobody knows: categories that it mostly refused cannot be "
+                "judged, and others are judged by the clients it chose; give propensity if it chose at random"
+            )
+        columns = {name: self._take(name) for name in ("amount", "promised", "score", "logged") if name in self.arrays}
+        if "treated" not in self.arrays and "propensity" in self.arrays:
+            columns["propensity"] = self._take("propensity")
+        given: dict[str, Any] = {"names": names, "labels": labels, "round": round, "category": category, "known": known}
+        del round, known, category
+        clients = self._clients(given, columns, notes)
+        self._note(clients, notes)
+        return Past(
+            clients,
+            self.layout,
+            self.source.name,
+            self.rows,
+            self.round,
+            left_out,
+            notes,
+            warnings,
+            self.source,
+            self.rewards_again,
+        )
+
+    def _take(self, name: str) -> npt.NDArray[Any]:
+        """A column of all pieces as one array; the pieces are given up."""
+        pieces = self.arrays.pop(name)
+        return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+
+    def _rounds(self, categories: int) -> tuple[SmallInts, SmallInts, list[str]]:
+        """The rounds in which clients asked [n] and outcomes were known [n], and the names of the rounds."""
+        if isinstance(self.round, int):
+            round, known, total = self._rounds_of_rows(self.round)
+            ends = [min(end * self.round, self.kept.rows) for end in range(1, min(total, MOST_CELLS) + 1)]
+            labels = [f"rows {end - (end - 1) % self.round}-{end}" for end in ends]
+        else:
+            asked = self._take("asked")
+            first, last = int(asked.min()), int(asked.max())
+            total = last - first + 1
+            asked -= np.int32(first - 1)
+            round, known = asked, self._take("known") if "known" in self.arrays else asked
+            if known is not round:
+                late = known == LATEST
+                np.subtract(known, np.int32(first - 1), out=known, where=~late)
+            start = (self.base or 0) + first
+            labels = [dates.label(start + each, self.round) for each in range(min(total, MOST_CELLS))]
+        self._check_rounds(total, categories, labels)
+        if self.layout.known is None and self.layout.matures is not None:
+            known = round + np.int32(self.layout.matures)
+        return round, known, labels
+
+    def _rounds_of_rows(self, size: int) -> tuple[SmallInts, SmallInts, int]:
+        """Rounds of a number of rows, in the order of their times if there are any."""
+        rows = self.kept.rows
+        total = -(-rows // size)
+        round = (np.arange(rows, dtype=np.int64) // size + 1).astype(np.int32)
+        if "asked" not in self.arrays:
+            return round, round, total
+        asked = self._take("asked")
+        order = np.argsort(asked, kind="stable")
+        starts = asked[order[::size]]  # when the first client of each round asked
+        by_row = np.empty(rows, np.int32)
+        by_row[order] = round
+        if "known" not in self.arrays:
+            return by_row, by_row, total
+        times = self._take("known")
+        # Known in the last round whose first client asked by then: after its decision, as for every outcome.
+        known = np.maximum(np.searchsorted(starts, times, side="right"), by_row).astype(np.int32)
+        known[times == MISSING] = NEVER
+        return by_row, known, total
+
+    def _check_rounds(self, total: int, categories: int, labels: list[str]) -> None:
+        shorter = "give shorter rounds, such as day, or fewer rows in each" if total < LEAST_ROUNDS else ""
+        if shorter:
+            only = f"{self.source.name}: rounds"
+            raise InputError(only, labels, f"are {total}, too few to learn from", shorter)
+        if total * categories > MOST_CELLS:
+            problem = f"are too many for {categories} categories"
+            span = f"{labels[0]} to {labels[-1]}"
+            remedy = "give longer rounds, check the first and the last date, or choose fewer categories"
+            raise InputError(f"{self.source.name}: rounds", span, f"{total} rounds {problem}", remedy)
+
+    def _left_out(self) -> list[LeftOut]:
+        raw = (NO_AMOUNT, NO_COST)
+        return [
+            LeftOut.of(reason, self.left[reason], self.kept_outcomes if reason in raw else self.kept)
+            for reason in sorted(self.left)
+        ]
+
+    # -------------------------------------------------------------------------------------------- money
+
+    def _clients(self, given: dict[str, Any], columns: dict[str, Any], notes: list[str]) -> Clients:
+        """Clients with their rewards and profits."""
+        layout, outcome = self.layout, self._take("outcome")
+        if layout.treated is not None:
+            outcome = self._effect(given, outcome, notes)
+        if "amount" in columns:
+            amount = columns["amount"]
+            reward = outcome / amount
+            outcome -= (1.0 + (layout.required or 0.0)) * amount
+            return Clients.of(**given, reward=reward, profit=outcome, **columns)
+        cost: Any = self._take("cost") if isinstance(layout.cost, str) else layout.cost
+        profit = layout.revenue * outcome
+        profit -= cost
+        reward = profit if isinstance(layout.cost, str) else outcome
+        return Clients.of(**given, reward=reward, profit=profit, **columns)
+
+    def _effect(self, given: dict[str, Any], outcome: FloatArray, notes: list[str]) -> FloatArray:
+        """What the treatment adds, as a number whose mean over clients is right: (y - m)(T - p) / p(1 - p).
+
+        m is the mean of the control group of the category, as far as it was known before the client asked.
+        """
+        treated = self._take("treated")
+        if "propensity" in self.arrays:
+            share: Any = self._take("propensity")
+        else:
+            share = float(treated.mean())
+            if not 0.0 < share < 1.0:
+                value = "treated" if share else "control"
+                remedy = "give a column with 1 for treated clients and 0 for the control group"
+                raise InputError(
+                    f"{self.source.name}: treated", self.layout.treated, f"has {value} clients only", remedy
+                )
+            notes.append(
+                f"{share:.4g} of the clients were treated; this is taken as the probability of treatment of everybody"
+            )
+        sizes = len(given["labels"]), len(given["names"])
+        control = ~treated & (given["known"] <= sizes[0])
+        # In the order of the outcomes, so that sums do not depend on the order of the rows.
+        order = np.argsort(outcome[control], kind="stable")
+        cells = ((given["known"] - 1).astype(np.int64) * sizes[1] + given["category"])[control][order]
+        total = np.bincount(cells, outcome[control][order], minlength=sizes[0] * sizes[1]).reshape(sizes).cumsum(axis=0)
+        clients = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes).cumsum(axis=0)
+        mean = np.vstack([np.zeros(sizes[1]), np.divide(total, clients, out=np.zeros(sizes), where=clients > 0)])
+        expected = mean[given["round"] - 1, given["category"]]
+        return (outcome - expected) * (treated - share) / (share * (1.0 - share))
+
+    def _note(self, clients: Clients, notes: list[str]) -> None:
+        """Add what a reader must know about the clients."""
+        never = int((clients.known == NEVER).sum())
+        if never:
+            notes.append(
+                f"{number(never)} outcomes have no known date: they count in profits, and no policy learns from them"
+            )
+        empty = clients.rounds - np.unique(clients.round).size
+        if empty:
+            notes.append(f"{number(empty)} of {number(clients.rounds)} rounds have no client")
+        for code, name in enumerate(clients.names):
+            if MISSING_NAME in name.split(", "):
+                notes.append(f"{number(int((clients.category == code).sum()))} clients are in the category {name}")
+
+    def rewards_again(self) -> Iterator[tuple[Piece, FloatArray]]:
+        """The rewards of all rows once more, with their places; NaN for those that do not count."""
+        for piece in self.source.pieces(self.columns, self.words):
+            row = self.row(piece)
+            rewards = row.reward.copy()
+            if "logged" in row.more:
+                rewards[~row.more["logged"]] = np.nan
+            yield piece, rewards
