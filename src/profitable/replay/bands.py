@@ -197,6 +197,8 @@ def _present(codes: npt.NDArray[Any], total: int) -> tuple[npt.NDArray[Any], Sma
         present, place = np.unique(codes, return_inverse=True)
         return present, place.astype(np.int32)
     present = np.flatnonzero(np.bincount(codes, minlength=total))
+    if present.size == total:
+        return present, codes.astype(np.int32, copy=False)
     places = np.zeros(total, np.int32)
     places[present] = np.arange(present.size, dtype=np.int32)
     return present, places[codes]

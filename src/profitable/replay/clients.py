@@ -16,6 +16,7 @@ Example: three clients, who asked in the rounds 1, 1 and 2.  The outcome of the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy.typing as npt
 from profitable.common.types import BoolArray, FloatArray, IntArray
 
 NEVER = 2**31 - 1  # the round in which an outcome is known that never is
+KINDS = {"round": np.int32, "category": np.int32, "known": np.int32, "logged": np.bool_}  # of arrays without fractions
 PER_CLIENT = ("amount", "promised", "score", "logged", "propensity")  # what some files have
 SmallInts = npt.NDArray[np.int32]
 
@@ -54,28 +56,20 @@ class Clients:
         *,
         names: Sequence[str],
         labels: Sequence[str],
-        round: npt.ArrayLike,
-        category: npt.ArrayLike,
-        known: npt.ArrayLike,
-        reward: npt.ArrayLike,
-        profit: npt.ArrayLike,
-        **more: npt.ArrayLike | None,
+        in_place: bool = False,
+        **arrays: npt.ArrayLike | None,
     ) -> Self:
-        """Clients from arrays in any order."""
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "round": np.asarray(round, np.int32),
-            "category": np.asarray(category, np.int32),
-            "known": np.asarray(known, np.int32),
-            "reward": np.asarray(reward, np.float64),
-            "profit": np.asarray(profit, np.float64),
-        }
-        for name, values in more.items():
+        """Clients from arrays in any order: `round`, `category`, `known`, `reward`, `profit`, and those of some files.
+
+        With `in_place`, the arrays that are given are sorted themselves.  It saves memory.
+        """
+        given: dict[str, npt.NDArray[Any]] = {}
+        for name, values in arrays.items():
             if values is not None:
-                arrays[name] = np.asarray(values, bool if name == "logged" else np.float64)
-        order = _order(arrays, len(names), len(labels))
-        for name in list(arrays):
-            arrays[name] = arrays[name][order]
-        return cls(tuple(names), tuple(labels), **arrays)
+                kind = KINDS.get(name, np.float64)
+                given[name] = np.asarray(values, kind) if in_place else np.array(values, kind)
+        _sort(given, len(labels))
+        return cls(tuple(names), tuple(labels), **given)
 
     def __len__(self) -> int:
         return self.round.size
@@ -108,11 +102,37 @@ class Clients:
         return self.by_cell(self.profit)
 
 
-def _order(arrays: dict[str, npt.NDArray[Any]], categories: int, rounds: int) -> IntArray:
-    """The permutation that sorts clients; equal clients stay as they are, and nothing can tell them apart."""
-    ties = [arrays[name] for name in (*PER_CLIENT, "profit") if name in arrays]
-    first = np.minimum(arrays["known"].astype(np.int64), rounds + 1) * categories + arrays["category"]
-    key = first * (rounds + 1) + arrays["round"]
-    # Sort by what is rarest to differ first: each stable sort keeps the order of the one before.
-    order = np.argsort(arrays["reward"], kind="stable") if not ties else np.lexsort((*ties, arrays["reward"]))
-    return order[np.argsort(key[order], kind="stable")]
+def _sort(arrays: dict[str, npt.NDArray[Any]], rounds: int) -> None:
+    """Sort clients in place; those who are equal cannot be told apart, so their order does not matter.
+
+    First by the round in which the outcome was known, then one such round after the other: little memory is needed
+    beside the arrays, and the parts are quick to sort.
+    """
+    late = np.minimum(arrays["known"], rounds + 1)
+    # NumPy sorts 16 bits in two passes.
+    order = np.argsort(late.astype(np.uint16) if rounds < 2**16 - 1 else late, kind="stable")
+    edges = [0, *np.cumsum(np.bincount(late, minlength=rounds + 2)).tolist()]
+    different = list({id(values): values for values in arrays.values()}.values())  # two names may share an array
+    for values in different:
+        values[:] = values[order]
+    del order, late
+    ties = [arrays[name] for name in ("known", *PER_CLIENT, "profit") if name in arrays]
+    for first, last in pairwise(edges):
+        if last - first > 1:
+            part = slice(first, last)
+            key = arrays["category"][part].astype(np.int64) * (rounds + 1) + arrays["round"][part]
+            order = _order(key, arrays["reward"][part], [tie[part] for tie in ties])
+            for values in different:
+                values[part] = values[part][order]
+
+
+def _order(key: IntArray, reward: FloatArray, ties: list[npt.NDArray[Any]]) -> IntArray:
+    """The permutation that sorts by key, reward and ties."""
+    order = np.argsort(reward)
+    order = order[np.argsort(key[order], kind="stable")]
+    key, reward = key[order], reward[order]
+    same = np.flatnonzero((key[1:] == key[:-1]) & (reward[1:] == reward[:-1]))
+    if any((tie[order[same]] != tie[order[same + 1]]).any() for tie in ties):
+        inner = np.lexsort([*(tie[order] for tie in ties), reward, key])
+        return order[inner]
+    return order

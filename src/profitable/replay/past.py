@@ -33,7 +33,8 @@ class Tally:
 
     def add(self, outcomes: FloatArray) -> None:
         """Count rows; NaN is an outcome that is not known."""
-        known = outcomes[~np.isnan(outcomes)]
+        missing = np.isnan(outcomes)
+        known = outcomes[~missing] if missing.any() else outcomes
         self.rows += outcomes.size
         self.given += known.size
         self.total += float(known.sum())

@@ -24,7 +24,7 @@ from profitable.replay.clients import NEVER, Clients, SmallInts
 from profitable.replay.dates import MISSING, Dates
 from profitable.replay.layout import CALENDAR, Layout
 from profitable.replay.past import LeftOut, Past, Tally
-from profitable.replay.source import Piece, Source, Told, open_source
+from profitable.replay.source import Piece, Source, Told, open_source, pyarrow
 
 LEAST_ROUNDS = 3
 MOST_CELLS = 20_000_000  # rounds times categories: some arrays of that size are kept
@@ -97,7 +97,8 @@ class Reader:
         for part in self.parts:
             part.read(piece, keep)
         self.kept.add(row.reward[chosen])
-        self.kept_outcomes.add(row.outcome[chosen])
+        if row.reward is not row.outcome:
+            self.kept_outcomes.add(row.outcome[chosen])
         for name, values in ({"outcome": row.outcome} | row.more).items():
             self.arrays[name].append(values[chosen])
 
@@ -272,6 +273,7 @@ class Reader:
             reason = max(self.left, key=lambda each: self.left[each].rows)
             problem = f"has no client to replay: {self.left[reason].rows} of {self.rows} rows are left out ({reason})"
             raise InputError("data", self.source.name, problem, "check the columns, or give other ones")
+        pyarrow().default_memory_pool().release_unused()
         category, names, notes = cross(self.parts)
         round, known, labels = self._rounds(len(names))
         left_out = self._left_out()
@@ -377,12 +379,12 @@ class Reader:
             amount = columns["amount"]
             reward = outcome / amount
             outcome -= (1.0 + (layout.required or 0.0)) * amount
-            return Clients.of(**given, reward=reward, profit=outcome, **columns)
+            return Clients.of(**given, reward=reward, profit=outcome, **columns, in_place=True)
         cost: Any = self._take("cost") if isinstance(layout.cost, str) else layout.cost
         profit = layout.revenue * outcome
         profit -= cost
         reward = profit if isinstance(layout.cost, str) else outcome
-        return Clients.of(**given, reward=reward, profit=profit, **columns)
+        return Clients.of(**given, reward=reward, profit=profit, **columns, in_place=True)
 
     def _effect(self, given: dict[str, Any], outcome: FloatArray, notes: list[str]) -> FloatArray:
         """What the treatment adds, as a number whose mean over clients is right: (y - m)(T - p) / p(1 - p).
