@@ -6,9 +6,9 @@ posterior and draws follow from the view and are the same code for all.
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -138,6 +138,38 @@ class Family(ABC):
         rewards = self.view().statistic.rewards_of(self.draw_total(rng, mean=mean, clients=1, size=size))
         low = self.support.low
         return np.maximum(rewards, math.nextafter(low, math.inf)) if self.support.open else rewards
+
+    @classmethod
+    def of(cls, given: "Family | str") -> "Family":
+        """A family that is given as such, or as text: its name and its parameters.
+
+        >>> from profitable import Family
+        >>> Family.of("bounded:low=0,high=2")
+        Bounded(low=0.0, high=2.0)
+        """
+        if isinstance(given, Family):
+            return given
+        if not isinstance(given, str):
+            raise ParameterError("family", given, "is not a family", "give a name as 'bernoulli', or Bernoulli()")
+        name, _, rest = given.strip().partition(":")
+        if name not in FAMILIES:
+            raise ParameterError("family", given, "is unknown", f"choose from {', '.join(FAMILIES)}")
+        kind, values = FAMILIES[name], dict[str, Any]()
+        known = [each.name for each in fields(kind)]
+        takes = f"{name} takes {', '.join(known)}" if known else f"{name} takes no parameters"
+        for part in filter(None, map(str.strip, rest.split(","))):
+            key, _, value = map(str.strip, part.partition("="))
+            if key not in known:
+                raise ParameterError(f"{key} in family {given!r}", value, "is not a parameter of it", takes)
+            try:
+                values[key] = float(value)
+            except ValueError:
+                raise ParameterError(f"{key} in family {given!r}", value, "is not a number", takes) from None
+        missing = [each.name for each in fields(kind) if each.default is MISSING and each.name not in values]
+        if missing:
+            remedy = f"give {name}:{','.join(f'{key}=...' for key in missing)}"
+            raise ParameterError(f"{missing[0]} in family {given!r}", None, "is missing", remedy)
+        return kind(**values)
 
     def __str__(self) -> str:
         values = ", ".join(f"{key}={value:g}" for key, value in self.parameters.items())

@@ -1,0 +1,193 @@
+"""Replay: one policy over the past clients, once.  The agent itself decides; nothing of a policy is written here again.
+
+In each round, the agent decides, the clients of the accepted categories are accepted, and the agent learns the outcomes
+that were known in that round, of clients it has accepted by then.  An outcome of the same round is known after the
+decision.  So no decision sees what was not known.
+
+Example: a category whose first client is lost, in round 1, and whose outcome is known in round 2:
+
+>>> from profitable import Bernoulli, Category, KLUCB
+>>> clients = Clients.of(
+...     names=("cars",), labels=("January", "February", "March", "April"), round=[1, 2, 3, 4], category=[0, 0, 0, 0],
+...     known=[2, 2, 3, 4], reward=[0.0, 0.0, 0.0, 0.0], profit=[-0.9, -0.9, -0.9, -0.9],
+... )
+>>> replay(clients, [Category("cars", Bernoulli(), threshold=0.9)], KLUCB(), seed=1).accepted[:, 0].tolist()
+[True, True, False, False]
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from profitable.agent.agent import Agent
+from profitable.agent.decision import Decision
+from profitable.agent.observation import Batch
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.model.category import Category
+from profitable.policy.policies import Policy
+from profitable.replay.clients import Clients
+from profitable.replay.limits import Limits
+
+
+@dataclass(frozen=True)
+class Late:
+    """How clients count until their outcome is known (`Agent.expect`).  Their promised rewards are among the clients."""
+
+    matures: int
+    emerges: str | tuple[float, ...] | None = None
+
+    @property
+    def by_age(self) -> bool:
+        """Whether open clients count at a promised reward."""
+        return self.emerges is not None and self.emerges != "at maturity"
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What a policy decided in each round, [R, K], and what it was decided from if that was asked for."""
+
+    accepted: BoolArray
+    taken: IntArray | None = None  # [n]: how often each client was accepted, where a round has a limit
+    evidence: FloatArray | None = None
+    patience: FloatArray | None = None
+
+    def by_cell(self, clients: Clients, values: FloatArray | None = None) -> FloatArray:
+        """The sum of some numbers of the accepted clients (how many there are without any) by cell, [R, K]."""
+        if self.taken is None:
+            return np.where(self.accepted, clients.by_cell(values), 0.0)
+        return clients.by_cell(self.taken if values is None else self.taken * values)
+
+
+def replay(
+    clients: Clients,
+    categories: Sequence[Category],
+    policy: Policy,
+    *,
+    seed: int,
+    late: Late | None = None,
+    limits: Limits | None = None,
+    weights: IntArray | None = None,
+    trace: bool = False,
+) -> Replay:
+    """Replay a policy.  `weights` [n] say how often each client is there; once, unless given.
+
+    With `trace`, evidence and patience are kept.
+    """
+    return _Run(clients, categories, policy, seed, late, limits, weights).play(trace)
+
+
+class _Run:
+    """The state of one replay."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        categories: Sequence[Category],
+        policy: Policy,
+        seed: int,
+        late: Late | None,
+        limits: Limits | None,
+        weights: IntArray | None,
+    ) -> None:
+        self.clients, self.late, self.weights = clients, late, weights
+        self.agent = Agent(categories, policy=policy.within(clients.rounds), seed=seed)
+        if clients.logged is not None:  # the outcomes of clients whom the past refused are known to nobody
+            logged = clients.logged.astype(np.int64)
+            self.weights = logged if weights is None else logged * weights
+        self.accepted = np.zeros((clients.rounds, len(clients.names)), dtype=bool)
+        self.demand = clients.by_cell(self.weights)
+        self.waits = late is not None or not clients.is_immediate
+        self.promised: FloatArray | None = None
+        if late is not None and late.by_age and clients.promised is not None:
+            asked = clients.promised if self.weights is None else clients.promised * self.weights
+            self.promised = clients.by_cell(asked) / np.maximum(self.demand, 1.0)
+        self.share_out = None if limits is None else limits.over(clients, weights, seed)
+
+    def play(self, trace: bool) -> Replay:
+        size = self.accepted.shape
+        evidence, patience = (np.empty(size), np.empty(size)) if trace else (None, None)
+        for place in range(self.clients.rounds):
+            decision = self._decide(place)
+            self.accepted[place] = decision.accepted_mask
+            if evidence is not None and patience is not None:
+                evidence[place], patience[place] = decision.evidence, decision.patience
+            if self.waits:
+                self._expect(place)
+            self._learn(place + 1)
+        taken = None if self.share_out is None else self.share_out.taken
+        return Replay(self.accepted, taken, evidence, patience)
+
+    def _decide(self, place: int) -> Decision:
+        if self.share_out is None:
+            return self.agent.decide()
+        decision = self.agent.decide(**self.share_out.ask(place))
+        granted = decision.granted_clients
+        assert granted is not None
+        self.share_out.grant(place, granted)
+        return decision
+
+    def _expect(self, place: int) -> None:
+        """Say how many clients were accepted, and on what terms their outcomes come."""
+        number = self.demand[place] if self.share_out is None else self.share_out.number(place)
+        told = {
+            self.clients.names[k]: int(number[k]) for k in np.flatnonzero(self.accepted[place] & (number > 0)).tolist()
+        }
+        if not told:
+            return
+        if self.late is None:
+            self.agent.expect(told)
+        elif not self.late.by_age:
+            self.agent.expect(told, matures=self.late.matures)
+        else:
+            positions = {name: k for k, name in enumerate(self.clients.names)}
+            for name, clients in told.items():
+                promised = None if self.promised is None else float(self.promised[place, positions[name]])
+                terms: dict[str, Any] = {"matures": self.late.matures, "emerges": self.late.emerges}
+                self.agent.expect(name, clients, promised=promised, **terms)
+
+    def _learn(self, round: int) -> None:
+        """Tell the agent what was known in a round of the clients that it has accepted."""
+        clients, part = self.clients, self.clients.known_in(round)
+        if part.start == part.stop:
+            return
+        rounds, categories = clients.round[part], clients.category[part]
+        if self.share_out is None:
+            times = self.accepted[rounds - 1, categories]
+            times = times if self.weights is None else times * self.weights[part]
+        else:
+            times = self.share_out.taken[part]
+        rewards = _repeat(clients.reward[part], times)
+        if not rewards.size:
+            return
+        amounts = None if clients.amount is None else _repeat(clients.amount[part], times)
+        groups = _repeat(categories, times)
+        if self.late is None:
+            told: dict[str, Any] = {}
+            for group in _runs(groups):
+                name = clients.names[groups[group.start]]
+                told[name] = (
+                    rewards[group] if amounts is None else Batch(rewards=rewards[group], amounts=amounts[group])
+                )
+            self.agent.observe(told)
+            return
+        asked = _repeat(rounds, times)
+        for group in _runs(groups.astype(np.int64) * (clients.rounds + 1) + asked):
+            self.agent.observe(
+                clients.names[groups[group.start]],
+                rewards[group],
+                amounts=None if amounts is None else amounts[group],
+                accepted_in=int(asked[group.start]),
+            )
+
+
+def _repeat(values: Any, times: BoolArray | IntArray) -> Any:
+    return values[times] if times.dtype == bool else np.repeat(values, times)
+
+
+def _runs(keys: Any) -> Iterator[slice]:
+    """The slices of equal keys in a sorted array."""
+    cuts = [0, *(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), keys.size]
+    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        yield slice(start, stop)

@@ -1,0 +1,204 @@
+"""Terms: the family of the rewards, said by the user or suggested from the data with the reason; the categories.
+
+The family is one for all categories.  A suggestion looks at all rewards of the file, which is a little look ahead: it is
+the shape of the rewards, not which category is good.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profitable.common.text_tables import number
+from profitable.common.types import FloatArray
+from profitable.errors import InputError, ProfitableError
+from profitable.kernels.law import GAUSSIAN, NORMAL, deviance
+from profitable.model.category import Category, said_before
+from profitable.model.families import Bernoulli, Bounded, Exponential, NegativeBinomial, Normal, Poisson
+from profitable.model.family import Family
+from profitable.replay.clients import Clients
+from profitable.replay.layout import Layout
+
+CLOSE = 0.15  # an observed spread this near to the family's counts as equal
+TOO_WIDE = 1.3  # observed variance above the family's by more than this: decisions are too sure of themselves
+TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
+FEW = 30  # clients of a category, below which nothing is said about its variance
+ROUND_HIGHS = (1.0, 2.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The variance of a category's rewards beside that of the family at the same mean."""
+
+    category: str
+    observed: float
+    family: float
+
+    @property
+    def ratio(self) -> float:
+        """Observed over the family's."""
+        return self.observed / self.family if self.family > 0.0 else math.inf
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the categories are, and why."""
+
+    categories: tuple[Category, ...]
+    reason: str  # why this family
+    fit: tuple[Fit, ...]
+
+    @property
+    def family(self) -> Family:
+        """The family of all categories."""
+        return self.categories[0].family
+
+    def warnings(self) -> list[str]:
+        """Where the family does not fit."""
+        wide = [each for each in self.fit if each.ratio > TOO_WIDE]
+        narrow = [each for each in self.fit if each.ratio < TOO_NARROW]
+        said: list[str] = []
+        if wide:
+            worst = max(wide, key=lambda each: each.ratio)
+            said.append(
+                f"{self.family} does not fit {len(wide)} of {len(self.fit)} categories: the variance of "
+                f"{worst.category!r} is {number(worst.observed)}, {worst.ratio:.1f} times the family's. Evidence against "
+                f"such a category is overstated. Try --family normal, or bounded:low=...,high=..."
+            )
+        if narrow:
+            worst = min(narrow, key=lambda each: each.ratio)
+            said.append(
+                f"{self.family} is too cautious for {len(narrow)} of {len(self.fit)} categories: the variance of "
+                f"{worst.category!r} is {worst.ratio:.2f} of what the family allows. Learning is slower than it could "
+                f"be. Try --family normal."
+            )
+        return said
+
+
+def make_terms(
+    clients: Clients, layout: Layout, *, family: Family | str | None = None, bound: float | None = None
+) -> Terms:
+    """The categories of a backtest; InputError if the rewards or the threshold do not belong to the family."""
+    if family is None:
+        chosen, reason = _suggest(clients, layout)
+    else:
+        chosen, reason = Family.of(family), "chosen by the user"
+    with said_before():
+        categories = tuple(_category(name, chosen, layout, bound) for name in clients.names)
+    _check_rewards(clients, chosen)
+    return Terms(categories, reason, _fits(clients, chosen))
+
+
+def _category(name: str, family: Family, layout: Layout, bound: float | None) -> Category:
+    if layout.amount is not None:
+        weight = "client" if layout.weight == "client" else "money"
+        return Category.returns(name, required=layout.required or 0.0, family=family, high=bound, weight=weight)
+    cost = layout.cost
+    if isinstance(cost, str):
+        return Category(name, family, threshold=0.0, bound=bound)
+    try:
+        return Category(name, family, threshold=(cost or 0.0) / layout.revenue, worth=layout.revenue, bound=bound)
+    except ProfitableError as error:
+        problem = f"is a threshold of {(cost or 0.0) / layout.revenue:g} rewards, which {family} cannot have"
+        remedy = "give the cost in money, and --revenue, what a reward of 1 is worth"
+        raise InputError("cost", cost, problem, remedy) from error
+
+
+def _check_rewards(clients: Clients, family: Family) -> None:
+    support, rewards = family.support, clients.reward
+    low_ok = rewards > support.low if support.open else rewards >= support.low
+    bad = ~(low_ok & (rewards <= support.high))
+    if support.whole:
+        bad |= rewards != np.floor(rewards)
+    if clients.logged is not None:
+        bad &= clients.logged
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        problem = f"cannot happen in {family}; {int(bad.sum())} of {len(clients)} rewards cannot"
+        where = f"reward in round {clients.labels[clients.round[place] - 1]}"
+        raise InputError(
+            where,
+            float(rewards[place]),
+            problem,
+            "choose another --family, as normal, or leave it out",
+            clients.names[clients.category[place]],
+        )
+
+
+# ------------------------------------------------------------------------------------------ suggesting
+
+
+def _suggest(clients: Clients, layout: Layout) -> tuple[Family, str]:
+    rewards = clients.reward if clients.logged is None else clients.reward[clients.logged]
+    low, high = float(rewards.min()), float(rewards.max())
+    if layout.amount is not None and low >= 0.0:
+        most = _round_high(max(high, 1.0 + (layout.required or 0.0)))
+        seen = f"money back per unit lent was {number(low)} to {number(high)}, whatever its law"
+        return Bounded(low=0.0, high=most), seen
+    whole = bool((rewards == np.floor(rewards)).all()) and low >= 0.0
+    if whole and high <= 1.0:
+        return Bernoulli(), "all rewards are 0 or 1"
+    mean, variance = _within(clients, rewards)
+    if whole:
+        ratio = variance / mean
+        seen = f"rewards are whole numbers, and their variance is {ratio:.2f} times their mean"
+        if ratio <= 1.0 + CLOSE:
+            return Poisson(), seen
+        return NegativeBinomial(failures=float(f"{max(mean / (ratio - 1.0), 0.01):.3g}")), seen
+    if low > 0.0 and abs(math.sqrt(variance) / mean - 1.0) <= CLOSE:
+        return Exponential(), f"rewards are positive, and their spread is {math.sqrt(variance) / mean:.2f} of their mean"
+    return Normal(), "rewards have no shape that is known, so that their spread is estimated"
+
+
+def _round_high(most: float) -> float:
+    """The next 1, 2 or 5 times a power of ten, and at least 2: what comes back of a loan is not bounded by the file."""
+    power = 10.0 ** math.floor(math.log10(max(most, 2.0)))
+    return next(high * power for high in (*ROUND_HIGHS, 10.0) if high * power >= max(most, 2.0))
+
+
+def _within(clients: Clients, rewards: FloatArray) -> tuple[float, float]:
+    """The mean, and the mean variance within categories."""
+    category = clients.category if clients.logged is None else clients.category[clients.logged]
+    counts, means, variances = _moments(category, rewards, len(clients.names))
+    return float(rewards.mean()), float((counts * variances).sum() / counts.sum())
+
+
+def _moments(category: object, values: FloatArray, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Counts, means and variances by category, [K]."""
+    counts = np.bincount(category, minlength=size).astype(np.float64)  # type: ignore[arg-type]
+    some = np.maximum(counts, 1.0)
+    means = np.bincount(category, values, size) / some  # type: ignore[arg-type]
+    gaps = values - means[category]  # type: ignore[index]
+    return counts, means, np.bincount(category, gaps * gaps, size) / some  # type: ignore[arg-type]
+
+
+def _fits(clients: Clients, family: Family) -> tuple[Fit, ...]:
+    """Observed variance against the family's; where the family has one for each mean."""
+    view = family.view()
+    if isinstance(family, Bounded | Bernoulli) or view.law.code == NORMAL:
+        return ()
+    rewards = clients.reward if clients.logged is None else clients.reward[clients.logged]
+    category = clients.category if clients.logged is None else clients.category[clients.logged]
+    counts, means, variances = _moments(category, view.statistic.of_rewards(rewards), len(clients.names))
+    return tuple(
+        Fit(clients.names[k], float(variances[k]), _variance(family, float(means[k])))
+        for k in np.flatnonzero(counts >= FEW).tolist()
+    )
+
+
+def _variance(family: Family, mean: float) -> float:
+    """The variance of the law at a mean: near it, the divergence of a step h is h^2 / (2 variance)."""
+    law = family.view().law
+    if law.code == GAUSSIAN:
+        return law.size**2
+    step = 1e-3 * min(mean - law.low, law.high - mean, max(abs(mean), 1e-9))
+    if not step > 0.0:
+        return 0.0
+    both = deviance(law, 1.0, mean + step, mean) + deviance(law, 1.0, mean - step, mean)
+    return step * step / both
+
+
+def thresholds(categories: Sequence[Category]) -> FloatArray:
+    """The thresholds, [K]."""
+    return np.array([category.threshold for category in categories])
