@@ -1,0 +1,133 @@
+"""Entry: what one policy or rival would have earned, how sure that is, and a plain sentence about it."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from profitable.common.types import BoolArray, FloatArray
+from profitable.replay.off_policy import OffPolicy
+
+POLICY, RIVAL = "policy", "rival"
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with an interval that should cover it in 95 % of all cases."""
+
+    middle: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """The difference to accepting all when the clients come in an order drawn by lot, and its standard error."""
+
+    difference: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One policy or rival over the past clients."""
+
+    name: str
+    kind: str
+    earned: FloatArray  # by round and category, [R, K]; the mean of the seeds
+    everybody: FloatArray  # what accepting all earned, [R, K]
+    clients: float  # accepted clients, the mean of the seeds
+    seeds: int = 1
+    seed_error: float | None = None  # of the profit, over seeds
+    resampled: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # differences by round, [B, R]
+    accepted: FloatArray | None = None  # the share of the seeds that accepts a cell, [R, K]
+    evidence: FloatArray | None = None  # of the first seed, [R, K]
+    patience: FloatArray | None = None
+    decided: BoolArray | None = None  # by the first seed, [R, K]
+    shuffled: Shuffled | None = None
+    off_policy: OffPolicy | None = None
+
+    @property
+    def refusal(self) -> str | None:
+        """Why there is no number, if there is none."""
+        return None if self.off_policy is None else self.off_policy.refusal
+
+    @property
+    def profit(self) -> float:
+        """What it would have earned."""
+        return float(self.earned.sum())
+
+    @property
+    def difference(self) -> Interval:
+        """What it would have earned more than accepting all."""
+        middle = self.profit - float(self.everybody.sum())
+        low, high = self._interval(self.resampled.sum(axis=1)) if self.resampled.size else (math.nan, math.nan)
+        return Interval(middle, low, high)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the difference over new portfolios of the same law."""
+        return float(self._scaled(self.resampled.sum(axis=1)).std(ddof=1)) if self.resampled.shape[0] > 1 else math.nan
+
+    def over_time(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The difference up to each round, and its interval, [R] each."""
+        middle = np.cumsum((self.earned - self.everybody).sum(axis=1))
+        if not self.resampled.size:
+            nothing = np.full(middle.size, math.nan)
+            return middle, nothing, nothing
+        low, high = self._interval(np.cumsum(self.resampled, axis=1))
+        return middle, low, high
+
+    def _interval(self, values: FloatArray) -> Any:
+        edge = (1.0 - LEVEL) / 2.0
+        return np.quantile(self._scaled(values), [edge, 1.0 - edge], axis=0)
+
+    def _scaled(self, values: FloatArray) -> FloatArray:
+        """Replicates [B, ...] about their mean, with as much of the luck of a seed as the mean of several seeds has.
+
+        Each replicate has one seed, so its variance is that of the clients and that of a seed.
+        """
+        if self.seed_error is None or self.seeds < 2:
+            return values
+        one = self.seed_error**2 * self.seeds
+        total = values.var(axis=0, ddof=1) if len(values) > 1 else np.ones(values.shape[1:])
+        share = np.clip(1.0 - one * (1.0 - 1.0 / self.seeds) / np.maximum(total, 1e-300), 1.0 / self.seeds, 1.0)
+        middle = values.mean(axis=0)
+        return middle + np.sqrt(share) * (values - middle)
+
+    def sentence(self) -> str:
+        """What came out, in plain words."""
+        if self.refusal is not None:
+            return f"{self.name}: refused. {self.refusal}"
+        found = self.difference
+        if found.middle == 0.0 and not (found.low < 0.0 or found.high > 0.0):
+            return f"{self.name} earned as much as accepting everybody: it accepted everybody who mattered."
+        way = "more" if found.middle >= 0.0 else "less"
+        unit, word = _unit(max(abs(found.middle), abs(found.low), abs(found.high)))
+        size = f"{abs(found.middle) / unit:.{_digits(unit)}f}{word}"
+        sign = 1.0 if way == "more" else -1.0
+        low, high = sorted((sign * found.low / unit, sign * found.high / unit))
+        span = "" if math.isnan(low) else f" (95 %: {low:.{_digits(unit)}f} to {high:.{_digits(unit)}f}{word})"
+        return f"{self.name} earned {size} {way} than accepting everybody{span}."
+
+
+def _unit(size: float) -> tuple[float, str]:
+    if not math.isfinite(size) or size < 1e4:
+        return 1.0, ""
+    return (1e6, " M") if size >= 1e6 else (1e3, " k")
+
+
+def _digits(unit: float) -> int:
+    return {1.0: 1, 1e3: 1, 1e6: 2}[unit]
+
+
+def in_short(value: float) -> str:
+    """Money in few digits.
+
+    >>> in_short(13_950_706), in_short(-5_321), in_short(12.34)
+    ('13.95 M', '-5 321.0', '12.3')
+    """
+    unit, word = _unit(abs(value))
+    return f"{value / unit:,.{_digits(unit)}f}{word}".replace(",", " ")

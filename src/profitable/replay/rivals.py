@@ -1,0 +1,179 @@
+"""Rivals: what policies are compared with.  Each says what it would have earned by round and category, [R, K].
+
+- accept all, and accept none.
+- hindsight: the best fixed set of categories, chosen when all outcomes are known.  Nobody could have done it, and its
+  profit is too good by luck: a bad category that was lucky is in the set.
+- hindsight, cross-fitted: chosen on one half of the clients and scored on the other, both ways.  The luck is gone.
+- learn, then commit: accept all for a share of the rounds, then keep the categories whose known mean pays.
+- by score: where a round has a limit, the clients with the highest score, without learning.
+
+Example: a category that pays in both halves of its clients, and one that does not.
+
+>>> clients = Clients.of(
+...     names=("good", "bad"), labels=("1", "2"), round=[1, 1, 2, 2], category=[0, 1, 0, 1], known=[1, 1, 2, 2],
+...     reward=[1, 0, 1, 0], profit=[0.5, -0.5, 0.5, -0.5],
+... )
+>>> float(hindsight(Scene(clients)).sum())
+1.0
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.replay.clients import Clients
+from profitable.replay.limits import Limits, fill
+from profitable.replay.off_policy import Log
+
+HALVES, DRAWN_ORDER = 11, 13  # name the random streams of the halves, and of the order in which clients come
+SPLITS = 10  # into halves, which are averaged
+ALL, NONE, HINDSIGHT, CROSS_FITTED = "accept all", "accept none", "hindsight", "hindsight, cross-fitted"
+BY_SCORE = "by score"
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The clients, how often each of them is there, and what a round has."""
+
+    clients: Clients
+    weights: IntArray | None = None
+    limits: Limits | None = None
+    log: Log | None = None  # if only some clients were accepted, by chance
+    price: float = 0.0  # of a client, where it is the same for all
+    seed: int = 1
+    splits: int = SPLITS
+
+    @cached_property
+    def profit(self) -> FloatArray:
+        """The profit of accepting everybody, without a limit, by cell, [R, K]."""
+        return self.table(self.weights)
+
+    def table(self, times: IntArray | None) -> FloatArray:
+        """The profit of clients who are there so many times, by cell, [R, K]; estimated if it is that of a log."""
+        if self.log is not None:
+            tables = self.log.tables(times)
+            return tables.robust if self.log.has_refused else tables.weighted
+        clients = self.clients
+        return clients.by_cell(clients.profit if times is None else clients.profit * times)
+
+    def only(self, chosen: BoolArray) -> FloatArray:
+        """The same for some of the clients."""
+        weights = chosen.astype(np.int64) if self.weights is None else self.weights * chosen
+        return self.table(weights)
+
+    def earned(self, rank: FloatArray, eligible: BoolArray) -> FloatArray:
+        """What is earned by cell if the clients of eligible cells [R, K] are taken, the highest rank [n] first."""
+        if self.limits is None:
+            return np.where(eligible, self.profit, 0.0)
+        clients = self.clients
+        times = np.ones(len(clients), dtype=np.int64) if self.weights is None else self.weights.astype(np.int64)
+        times = np.where(eligible[clients.round - 1, clients.category], times, 0)
+        lots = np.random.default_rng([self.seed, DRAWN_ORDER]).random(len(clients))
+        order = np.lexsort((lots, -rank, clients.round))
+        ends = np.concatenate([[0], np.cumsum(np.bincount(clients.round, minlength=clients.rounds + 1)[1:])])
+        amounts = None
+        if self.limits.budget is not None:
+            amounts = clients.amount if clients.amount is not None else np.full(len(clients), self.price)
+        taken = np.zeros(len(clients), dtype=np.int64)
+        for start, stop in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            row = order[start:stop]
+            taken[row] = fill(self.limits.size, times[row], None if amounts is None else amounts[row])
+        return self.table(taken)
+
+    def by_category(self, table: FloatArray) -> FloatArray:
+        """Profit of each category per unit of what is scarce, [K]."""
+        clients = self.clients
+        scarce = clients.amount if self.limits is not None and self.limits.budget is not None else None
+        used = clients.by_cell(_times(scarce, self.weights)).sum(axis=0)
+        return table.sum(axis=0) / np.maximum(used, 1e-12)
+
+    def everywhere(self, chosen: BoolArray) -> BoolArray:
+        """Categories [K] as cells [R, K]."""
+        return np.broadcast_to(chosen, (self.clients.rounds, chosen.size))
+
+
+def _times(values: FloatArray | None, weights: IntArray | None) -> FloatArray | IntArray | None:
+    if values is None or weights is None:
+        return weights if values is None else values
+    return values * weights
+
+
+def accept_all(scene: Scene) -> FloatArray:
+    """Everybody; with a limit, in an order drawn by lot until it is used up."""
+    return scene.earned(np.zeros(len(scene.clients)), scene.everywhere(np.ones(len(scene.clients.names), dtype=bool)))
+
+
+def accept_none(scene: Scene) -> FloatArray:
+    """Nobody."""
+    return np.zeros((scene.clients.rounds, len(scene.clients.names)))
+
+
+def _best_set(scene: Scene, table: FloatArray) -> FloatArray:
+    """What the categories that pay in a table earn, the best of them first."""
+    value = scene.by_category(table)
+    return scene.earned(value[scene.clients.category], scene.everywhere(value > 0.0))
+
+
+def hindsight(scene: Scene) -> FloatArray:
+    """The best fixed set, chosen when everything is known."""
+    return _best_set(scene, scene.profit)
+
+
+def cross_fitted(scene: Scene) -> FloatArray:
+    """The best fixed set, chosen on one half of the clients and scored on the other; the mean of some splits.
+
+    With a limit, the set is scored on all clients, since half of them would have the whole limit.
+    """
+    rng, total = np.random.default_rng([scene.seed, HALVES]), np.zeros_like(scene.profit)
+    for _ in range(scene.splits):
+        first = rng.random(len(scene.clients)) < 0.5
+        one = scene.only(first)
+        other = scene.profit - one
+        if scene.limits is None:
+            total += np.where(one.sum(axis=0) > 0.0, other, 0.0) + np.where(other.sum(axis=0) > 0.0, one, 0.0)
+        else:
+            total += 0.5 * (_best_set(scene, one) + _best_set(scene, other))
+    return total / scene.splits
+
+
+def learn_then_commit(share: float) -> Callable[[Scene], FloatArray]:
+    """Accept all for a share of the rounds; then keep the categories whose known profit by then is not negative."""
+
+    def commit(scene: Scene) -> FloatArray:
+        clients = scene.clients
+        last = max(1, round(share * clients.rounds))
+        known = scene.only(clients.known <= last)
+        eligible = np.ones_like(known, dtype=bool)
+        eligible[last:] = known.sum(axis=0) >= 0.0
+        return scene.earned(np.zeros(len(clients)), eligible)
+
+    return commit
+
+
+def by_score(scene: Scene) -> FloatArray:
+    """The clients with the highest score, as many as the limit allows."""
+    score = scene.clients.score
+    assert score is not None
+    return scene.earned(score, scene.everywhere(np.ones(len(scene.clients.names), dtype=bool)))
+
+
+def by_promise(scene: Scene) -> FloatArray:
+    """The clients who promise the most, as many as the limit allows."""
+    promised = scene.clients.promised
+    assert promised is not None
+    return scene.earned(promised, scene.everywhere(np.ones(len(scene.clients.names), dtype=bool)))
+
+
+def rivals(clients: Clients, limits: Limits | None, commit: float | None) -> dict[str, Callable[[Scene], FloatArray]]:
+    """The rivals that make sense here, by name."""
+    found: dict[str, Callable[[Scene], FloatArray]] = {ALL: accept_all, NONE: accept_none}
+    if commit is not None:
+        found[f"learn {commit:.0%}, then commit"] = learn_then_commit(commit)
+    if limits is not None and clients.score is not None:
+        found[BY_SCORE] = by_score
+    if limits is not None and clients.promised is not None:
+        found["by promised reward"] = by_promise
+    return found | {CROSS_FITTED: cross_fitted, HINDSIGHT: hindsight}
