@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from profitable.model.prior import Prior as Prior
     from profitable.policy.policies import *  # noqa: F403
     from profitable.policy.policies import Policy as Policy
+    from profitable.replay.backtest import backtest as backtest
+    from profitable.replay.result import Backtest as Backtest
     from profitable.simulation.arrivals import OnePlusPoisson as OnePlusPoisson
     from profitable.simulation.arrivals import UniformClients as UniformClients
     from profitable.simulation.curve import Curve as Curve
@@ -46,6 +48,8 @@ _HOMES = {
     "model.family": ["Family"],
     "model.prior": ["Prior"],
     "policy.policies": ["Policy"],
+    "replay.backtest": ["backtest"],
+    "replay.result": ["Backtest"],
     "simulation.arrivals": ["OnePlusPoisson", "UniformClients"],
     "simulation.curve": ["Curve"],
     "simulation.custom_policy": ["Seen"],

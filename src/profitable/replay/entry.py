@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,18 +85,23 @@ class Entry:
         edge = (1.0 - LEVEL) / 2.0
         return np.quantile(self._scaled(values), [edge, 1.0 - edge], axis=0)
 
-    def _scaled(self, values: FloatArray) -> FloatArray:
-        """Replicates [B, ...] about their mean, with as much of the luck of a seed as the mean of several seeds has.
+    @cached_property
+    def _share(self) -> float:
+        """The share of the spread of replicates that counts: each has one seed, and the entry is a mean of several.
 
-        Each replicate has one seed, so its variance is that of the clients and that of a seed.
+        The variance of a replicate is that of the clients and that of a seed.
         """
-        if self.seed_error is None or self.seeds < 2:
-            return values
+        if self.seed_error is None or self.seeds < 2 or self.resampled.shape[0] < 2:
+            return 1.0
+        total = float(self.resampled.sum(axis=1).var(ddof=1))
         one = self.seed_error**2 * self.seeds
-        total = values.var(axis=0, ddof=1) if len(values) > 1 else np.ones(values.shape[1:])
-        share = np.clip(1.0 - one * (1.0 - 1.0 / self.seeds) / np.maximum(total, 1e-300), 1.0 / self.seeds, 1.0)
+        less = one * (1.0 - 1.0 / self.seeds)
+        return math.sqrt(max(1.0 - less / total, 1.0 / self.seeds)) if total > less else math.sqrt(1.0 / self.seeds)
+
+    def _scaled(self, values: FloatArray) -> FloatArray:
+        """Replicates [B, ...], as near to their mean as the luck of a seed allows."""
         middle = values.mean(axis=0)
-        return middle + np.sqrt(share) * (values - middle)
+        return middle + self._share * (values - middle)
 
     def sentence(self) -> str:
         """What came out, in plain words."""

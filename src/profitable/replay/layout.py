@@ -16,6 +16,7 @@ ROUNDS = (*CALENDAR, "number")
 RUN_OPTIONS = (
     "policies",
     "family",
+    "bound",
     "seed",
     "seeds",
     "replays",

@@ -4,7 +4,7 @@ Example: two of three clients who ask can be accepted.
 
 >>> from profitable.replay.clients import Clients
 >>> clients = Clients.of(
-...     names=("a",), labels=("1",), round=[1, 1, 1], category=[0, 0, 0], known=[1, 1, 1], reward=[0, 1, 1], profit=[0, 1, 1]
+...     names=("a",), labels=("1",), round=[1] * 3, category=[0] * 3, known=[1] * 3, reward=[0, 1, 1], profit=[0, 1, 1]
 ... )
 >>> share_out = Limits(places=2).over(clients, None, seed=1)
 >>> share_out.ask(0)

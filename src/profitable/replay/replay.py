@@ -17,6 +17,7 @@ Example: a category whose first client is lost, in round 1, and whose outcome is
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from profitable.replay.limits import Limits
 
 @dataclass(frozen=True)
 class Late:
-    """How clients count until their outcome is known (`Agent.expect`).  Their promised rewards are among the clients."""
+    """How clients count until their outcome is known (`Agent.expect`).  What they promise is in `Clients`."""
 
     matures: int
     emerges: str | tuple[float, ...] | None = None
@@ -166,7 +167,7 @@ class _Run:
         if self.late is None:
             told: dict[str, Any] = {}
             for group in _runs(groups):
-                name = clients.names[groups[group.start]]
+                name = clients.names[int(groups[group.start])]
                 told[name] = (
                     rewards[group] if amounts is None else Batch(rewards=rewards[group], amounts=amounts[group])
                 )
@@ -175,7 +176,7 @@ class _Run:
         asked = _repeat(rounds, times)
         for group in _runs(groups.astype(np.int64) * (clients.rounds + 1) + asked):
             self.agent.observe(
-                clients.names[groups[group.start]],
+                clients.names[int(groups[group.start])],
                 rewards[group],
                 amounts=None if amounts is None else amounts[group],
                 accepted_in=int(asked[group.start]),
@@ -189,5 +190,5 @@ def _repeat(values: Any, times: BoolArray | IntArray) -> Any:
 def _runs(keys: Any) -> Iterator[slice]:
     """The slices of equal keys in a sorted array."""
     cuts = [0, *(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), keys.size]
-    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, stop in pairwise(cuts):
         yield slice(start, stop)

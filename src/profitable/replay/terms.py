@@ -1,11 +1,10 @@
 """Terms: the family of the rewards, said by the user or suggested from the data with the reason; the categories.
 
-The family is one for all categories.  A suggestion looks at all rewards of the file, which is a little look ahead: it is
-the shape of the rewards, not which category is good.
+The family is one for all categories.  A suggestion looks at all rewards of the file, which is a little look ahead: at
+the shape of the rewards, not at which category is good.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from profitable.model.families import Bernoulli, Bounded, Exponential, NegativeB
 from profitable.model.family import Family
 from profitable.replay.clients import Clients
 from profitable.replay.layout import Layout
+from profitable.replay.past import Past
 
 CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 TOO_WIDE = 1.3  # observed variance above the family's by more than this: decisions are too sure of themselves
@@ -63,8 +63,8 @@ class Terms:
             worst = max(wide, key=lambda each: each.ratio)
             said.append(
                 f"{self.family} does not fit {len(wide)} of {len(self.fit)} categories: the variance of "
-                f"{worst.category!r} is {number(worst.observed)}, {worst.ratio:.1f} times the family's. Evidence against "
-                f"such a category is overstated. Try --family normal, or bounded:low=...,high=..."
+                f"{worst.category!r} is {number(worst.observed)}, {worst.ratio:.1f} times the family's. Evidence "
+                f"against such a category is overstated. Try --family normal, or bounded:low=...,high=..."
             )
         if narrow:
             worst = min(narrow, key=lambda each: each.ratio)
@@ -76,17 +76,16 @@ class Terms:
         return said
 
 
-def make_terms(
-    clients: Clients, layout: Layout, *, family: Family | str | None = None, bound: float | None = None
-) -> Terms:
+def make_terms(past: Past, *, family: Family | str | None = None, bound: float | None = None) -> Terms:
     """The categories of a backtest; InputError if the rewards or the threshold do not belong to the family."""
+    clients, layout = past.clients, past.layout
     if family is None:
         chosen, reason = _suggest(clients, layout)
     else:
         chosen, reason = Family.of(family), "chosen by the user"
     with said_before():
         categories = tuple(_category(name, chosen, layout, bound) for name in clients.names)
-    _check_rewards(clients, chosen)
+    past.check_rewards(chosen)
     return Terms(categories, reason, _fits(clients, chosen))
 
 
@@ -103,27 +102,6 @@ def _category(name: str, family: Family, layout: Layout, bound: float | None) ->
         problem = f"is a threshold of {(cost or 0.0) / layout.revenue:g} rewards, which {family} cannot have"
         remedy = "give the cost in money, and --revenue, what a reward of 1 is worth"
         raise InputError("cost", cost, problem, remedy) from error
-
-
-def _check_rewards(clients: Clients, family: Family) -> None:
-    support, rewards = family.support, clients.reward
-    low_ok = rewards > support.low if support.open else rewards >= support.low
-    bad = ~(low_ok & (rewards <= support.high))
-    if support.whole:
-        bad |= rewards != np.floor(rewards)
-    if clients.logged is not None:
-        bad &= clients.logged
-    if bad.any():
-        place = int(np.flatnonzero(bad)[0])
-        problem = f"cannot happen in {family}; {int(bad.sum())} of {len(clients)} rewards cannot"
-        where = f"reward in round {clients.labels[clients.round[place] - 1]}"
-        raise InputError(
-            where,
-            float(rewards[place]),
-            problem,
-            "choose another --family, as normal, or leave it out",
-            clients.names[clients.category[place]],
-        )
 
 
 # ------------------------------------------------------------------------------------------ suggesting
@@ -147,7 +125,10 @@ def _suggest(clients: Clients, layout: Layout) -> tuple[Family, str]:
             return Poisson(), seen
         return NegativeBinomial(failures=float(f"{max(mean / (ratio - 1.0), 0.01):.3g}")), seen
     if low > 0.0 and abs(math.sqrt(variance) / mean - 1.0) <= CLOSE:
-        return Exponential(), f"rewards are positive, and their spread is {math.sqrt(variance) / mean:.2f} of their mean"
+        return (
+            Exponential(),
+            f"rewards are positive, and their spread is {math.sqrt(variance) / mean:.2f} of their mean",
+        )
     return Normal(), "rewards have no shape that is known, so that their spread is estimated"
 
 
@@ -160,7 +141,7 @@ def _round_high(most: float) -> float:
 def _within(clients: Clients, rewards: FloatArray) -> tuple[float, float]:
     """The mean, and the mean variance within categories."""
     category = clients.category if clients.logged is None else clients.category[clients.logged]
-    counts, means, variances = _moments(category, rewards, len(clients.names))
+    counts, _, variances = _moments(category, rewards, len(clients.names))
     return float(rewards.mean()), float((counts * variances).sum() / counts.sum())
 
 
@@ -197,8 +178,3 @@ def _variance(family: Family, mean: float) -> float:
         return 0.0
     both = deviance(law, 1.0, mean + step, mean) + deviance(law, 1.0, mean - step, mean)
     return step * step / both
-
-
-def thresholds(categories: Sequence[Category]) -> FloatArray:
-    """The thresholds, [K]."""
-    return np.array([category.threshold for category in categories])

@@ -1,0 +1,216 @@
+"""backtest: read past clients, replay policies over them, compare, and say how sure it is."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from profitable.common.progress import Progress
+from profitable.common.types import FloatArray
+from profitable.errors import InputError, ProfitableWarning
+from profitable.policy.policies import Policy
+from profitable.replay.bootstrap import shuffled, weights_of
+from profitable.replay.clients import Clients
+from profitable.replay.entry import POLICY, RIVAL, Entry, Shuffled
+from profitable.replay.layout import Layout
+from profitable.replay.off_policy import Log, evaluate
+from profitable.replay.options import Options, late_of
+from profitable.replay.past import Past
+from profitable.replay.read import read
+from profitable.replay.replay import Late, Replay, replay
+from profitable.replay.result import Backtest
+from profitable.replay.rivals import ALL, Scene, rivals
+from profitable.replay.terms import Terms, make_terms
+
+OPTIONS = tuple(Options.__dataclass_fields__)
+MANY_CLIENTS = 1_000_000  # beyond it, cross-fitting takes fewer splits
+Shown = bool | Callable[[float], object] | None
+
+
+def backtest(data: Any, *, progress: Shown = None, command: str | None = None, **given: Any) -> Backtest:
+    """What would policies have earned on past clients?  Each sees only outcomes of clients whom it accepts.
+
+    `data` is a file, a folder, a pattern such as "loans-*.parquet", a list of them, or a dataframe of any library.  The
+    other arguments say what its columns mean (`Layout`: category, reward, time, known, cost or amount ...), and what is
+    replayed (`Options`: policies, family, seed, replays, budget ...).
+
+    >>> import pandas as pd
+    >>> import profitable as pb
+    >>> calls = pd.DataFrame(
+    ...     {
+    ...         "week": [week for week in range(1, 21) for _ in range(20)],
+    ...         "job": ["student", "clerk"] * 200,
+    ...         "bought": [1, 0, 1, 0, 0, 0, 1, 0] * 50,
+    ...     }
+    ... )
+    >>> found = pb.backtest(
+    ...     calls, category="job", time="week", reward="bought", cost=1, revenue=5, policies=["kl-ucb", "ts"]
+    ... )
+    >>> print(found["kl-ucb"].sentence())
+    kl-ucb earned 180.0 more than accepting everybody (95 %: 155.0 to 207.1).
+    """
+    layout = Layout.from_fields({key: value for key, value in given.items() if key not in OPTIONS}, "backtest")
+    options = Options(**{key: value for key, value in given.items() if key in OPTIONS})
+    options.check(layout)
+    past = read(data, layout)
+    return run(past, options, progress=progress, command=command)
+
+
+def run(past: Past, options: Options, *, progress: Shown = None, command: str | None = None) -> Backtest:
+    """Replay everything over what was read."""
+    terms = make_terms(past, family=options.family, bound=options.bound)
+    return _Work(past, terms, options, progress).run(command)
+
+
+class _Work:
+    """One backtest under way."""
+
+    def __init__(self, past: Past, terms: Terms, options: Options, progress: Shown) -> None:
+        self.past, self.terms, self.options, self.shown = past, terms, options, progress
+        self.clients: Clients = past.clients
+        self.late: Late | None = late_of(past.layout)
+        has_log = self.clients.logged is not None and self.clients.propensity is not None
+        self.log = Log.of(self.clients) if has_log else None
+        self.policies: Sequence[Policy] = options.policies  # type: ignore[assignment]
+        self.rivals = rivals(self.clients, options.limits, options.commit)
+        self.said: list[str] = []
+
+    def run(self, command: str | None) -> Backtest:
+        options = self.options
+        draws = [self._seeds(policy) for policy in self.policies]
+        shuffles = options.shuffles if self.log is None else 0
+        total = sum(draws) + len(self.policies) * (options.replays + shuffles) + 1
+        with Progress(total=total, shown=self.shown, title="replaying") as self.progress:
+            everybody = self.rivals[ALL](self._scene())
+            entries = [
+                self._entry(policy, seeds, everybody) for policy, seeds in zip(self.policies, draws, strict=True)
+            ]
+            found = {name: rival(self._scene()) for name, rival in self.rivals.items()}
+            differences = self._resample()
+            mixed = self._shuffle(shuffles)
+        for place, entry in enumerate(entries):
+            entries[place] = replace(entry, resampled=differences[entry.name], shuffled=mixed.get(entry.name))
+        entries += [
+            Entry(name, RIVAL, table, everybody, self._accepted_clients(name, table), resampled=differences[name])
+            for name, table in found.items()
+        ]
+        return Backtest(self.past, self.terms, options, entries, self.said, command)
+
+    def _accepted_clients(self, name: str, table: FloatArray) -> float:
+        """How many clients a rival accepts; unknown where it is an average over splits or a limit is shared out."""
+        if self.options.limits is not None or "cross" in name:
+            return float("nan")
+        cells = self.clients.by_cell()
+        return float(cells[table != 0.0].sum()) if name != ALL else float(cells.sum())
+
+    def _seeds(self, policy: Policy) -> int:
+        """How many seeds make a difference."""
+        drawn = policy.draws or policy.floor > 0.0 or self.options.limits is not None
+        return self.options.seeds if drawn else 1
+
+    def _scene(self, weights: Any = None, replicate: int = 0) -> Scene:
+        options = self.options
+        splits = 1 if weights is not None else 10 if len(self.clients) <= MANY_CLIENTS else 2
+        price = self.terms.categories[0].price
+        return Scene(self.clients, weights, options.limits, self.log, price, options.seed + replicate, splits)
+
+    def _replay(
+        self, clients: Clients, policy: Policy, seed: int, weights: Any = None, *, trace: bool = False
+    ) -> Replay:
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always", ProfitableWarning)
+            found = replay(
+                clients,
+                self.terms.categories,
+                policy,
+                seed=seed,
+                late=self.late,
+                limits=self.options.limits,
+                weights=weights,
+                trace=trace,
+            )
+        for each in heard:
+            if issubclass(each.category, ProfitableWarning) and f"{policy}: {each.message}" not in self.said:
+                self.said.append(f"{policy}: {each.message}")
+        self.progress.update(self.progress.done + 1, title=f"replaying {policy}")
+        return found
+
+    def _earned(self, clients: Clients, found: Replay, profit: FloatArray | None = None) -> FloatArray:
+        """The profit of a replay by cell, [R, K]; `profit` is that of accepting everybody without a limit."""
+        if found.taken is not None:
+            return clients.by_cell(found.taken * clients.profit)
+        return np.where(found.accepted, clients.profit_by_cell() if profit is None else profit, 0.0)
+
+    def _entry(self, policy: Policy, seeds: int, everybody: FloatArray) -> Entry:
+        profit, clients = self._scene().profit, self.clients
+        first: Replay | None = None
+        accepted, earned = np.zeros(everybody.shape), np.zeros(everybody.shape)
+        totals: list[float] = []
+        number = 0.0
+        for seed in range(seeds):
+            found = self._replay(clients, policy, self.options.seed + seed, trace=first is None)
+            first = first or found
+            table = self._earned(clients, found, profit)
+            accepted += found.accepted
+            earned += table
+            totals.append(float(table.sum()))
+            number += float(found.by_cell(clients).sum())
+        assert first is not None
+        return Entry(
+            str(policy),
+            POLICY,
+            earned / seeds,
+            everybody,
+            number / seeds,
+            seeds=seeds,
+            seed_error=float(np.std(totals, ddof=1) / np.sqrt(seeds)) if seeds > 1 else None,
+            accepted=accepted / seeds,
+            evidence=first.evidence,
+            patience=first.patience,
+            decided=first.accepted,
+            off_policy=None if self.log is None else evaluate(self.log, accepted / seeds),
+        )
+
+    def _resample(self) -> dict[str, FloatArray]:
+        """The differences to accepting all in each bootstrap portfolio by round, [B, R], by name."""
+        options, size = self.options, (self.options.replays, self.clients.rounds)
+        found = {name: np.empty(size) for name in (*map(str, self.policies), *self.rivals)}
+        for replicate in range(options.replays):
+            weights = weights_of(self.clients, self.log, options.seed, replicate)
+            scene = self._scene(weights, replicate)
+            everybody = self.rivals[ALL](scene).sum(axis=1)
+            for name, rival in self.rivals.items():
+                found[name][replicate] = rival(scene).sum(axis=1) - everybody
+            for policy in self.policies:
+                seed = options.seed + options.seeds + replicate
+                once = self._replay(self.clients, policy, seed, weights)
+                found[str(policy)][replicate] = self._earned(self.clients, once, scene.profit).sum(axis=1) - everybody
+        return found
+
+    def _shuffle(self, number: int) -> dict[str, Shuffled]:
+        """The difference to accepting all when time is shuffled, by policy."""
+        if not number:
+            return {}
+        found: dict[str, list[float]] = {str(policy): [] for policy in self.policies}
+        for each in range(number):
+            clients = shuffled(self.clients, self.options.seed, each)
+            scene = Scene(clients, None, self.options.limits, None, self.terms.categories[0].price, self.options.seed)
+            everybody = float(self.rivals[ALL](scene).sum())
+            for policy in self.policies:
+                once = self._replay(clients, policy, self.options.seed + each)
+                found[str(policy)].append(float(self._earned(clients, once).sum()) - everybody)
+        root = number**0.5
+        return {
+            name: Shuffled(float(np.mean(values)), float(np.std(values, ddof=1)) / root)
+            for name, values in found.items()
+        }
+
+
+def check_category(clients: Clients, name: str) -> int:
+    """The position of a category that the user wants to see."""
+    if name not in clients.names:
+        remedy = f"choose from {', '.join(clients.names[:10])}{', ...' if len(clients.names) > 10 else ''}"
+        raise InputError("show", name, "is no category", remedy)
+    return clients.names.index(name)

@@ -1,0 +1,247 @@
+"""Backtest: what came out, as a table, as sentences, as plain values, and as a report."""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from profitable.common.files import as_path
+from profitable.common.text_tables import money, number, text_table
+from profitable.errors import UnknownCategoryError
+from profitable.replay import summary
+from profitable.replay.entry import LEVEL, POLICY, Entry, in_short
+from profitable.replay.options import Options
+from profitable.replay.past import Past
+from profitable.replay.rivals import ALL
+from profitable.replay.terms import Terms
+from profitable.version import VERSION
+
+HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
+
+
+class Backtest:
+    """What policies and rivals would have earned on past clients.
+
+    `print(backtest)` shows it, `backtest["ts"]` is one entry, `backtest.save(folder)` writes the report.
+    """
+
+    def __init__(
+        self,
+        past: Past,
+        terms: Terms,
+        options: Options,
+        entries: Sequence[Entry],
+        said: Sequence[str],
+        command: str | None = None,
+    ) -> None:
+        self.past, self.terms, self.options, self.entries = past, terms, options, list(entries)
+        self._said, self.command = list(said), command
+
+    def __getitem__(self, name: str) -> Entry:
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        remedy = f"choose from {', '.join(entry.name for entry in self.entries)}"
+        raise UnknownCategoryError("policy", name, "is not in this backtest", remedy)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def policies(self) -> list[Entry]:
+        """The entries that are policies."""
+        return [entry for entry in self.entries if entry.kind == POLICY]
+
+    # ------------------------------------------------------------------------------------------ saying
+
+    @property
+    def first_line(self) -> str:
+        """When outcomes were known: what a reader must know before any number."""
+        return summary.first_line(self.past)
+
+    def warnings(self) -> list[str]:
+        """What makes the numbers doubtful."""
+        left = [each.warning for each in self.past.left_out if each.warning is not None]
+        log = [
+            f"{entry.name}: {text}"
+            for entry in self.policies
+            if entry.off_policy is not None
+            for text in entry.off_policy.warnings
+        ]
+        return [*self.past.warnings, *left, *self.terms.warnings(), *self._said, *log]
+
+    def verdict(self) -> str:
+        """Whether any policy beats accepting everybody."""
+        judged = [entry for entry in self.policies if entry.refusal is None]
+        if not judged:
+            return "No policy can be judged on this log."
+        ahead = [entry for entry in judged if entry.difference.low > 0.0]
+        surely = [entry for entry in ahead if entry.difference.middle > self._needed(entry)]
+        if surely:
+            return f"{_listed(surely)} accepting everybody here."
+        if ahead:
+            luck = f"by no more than luck explains when {len(judged)} variants are tried"
+            return f"{_listed(ahead)} accepting everybody here, but {luck}."
+        best = max(judged, key=lambda entry: entry.difference.middle)
+        if best.difference.middle <= 0.0:
+            return "No policy beats accepting everybody here."
+        if math.isnan(best.difference.low):
+            return f"{best.name} earned the most; without bootstrap replays nobody knows whether that is chance."
+        return f"No policy surely beats accepting everybody here: the best, {best.name}, may have been lucky."
+
+    def _needed(self, entry: Entry) -> float:
+        """How far ahead the best of so many variants must be before luck is unlikely (Bonferroni)."""
+        tried = sum(each.refusal is None for each in self.policies)
+        return NormalDist().inv_cdf(1.0 - (1.0 - LEVEL) / 2.0 / tried) * entry.spread
+
+    def luck(self) -> str:
+        """What it means that several variants were tried."""
+        tried = [entry for entry in self.policies if entry.refusal is None]
+        if len(tried) < 2:
+            return "One variant was tried. If others were tried before on the same clients, they count, too."
+        best = max(tried, key=lambda entry: entry.difference.middle)
+        text = f"{len(tried)} variants were tried, and the best of several looks better than it is."
+        ahead, needed = best.difference.middle, self._needed(best)
+        if not math.isfinite(needed) or ahead <= 0.0:
+            return f"{text} Variants tried in other runs count, too."
+        enough = "more" if ahead > needed else "less"
+        return (
+            f"{text} {best.name} is ahead by {in_short(ahead)}, {enough} than the {in_short(needed)} from which on "
+            "luck is unlikely after so many tries. Variants tried in other runs count, too."
+        )
+
+    def assumptions(self) -> list[str]:
+        """What the numbers rest on, in plain words."""
+        return summary.assumptions(self.past, self.terms, self.options)
+
+    def table(self) -> str:
+        """A row for each policy and rival."""
+        rows: list[tuple[str, ...]] = []
+        for entry in self.entries:
+            found = entry.difference
+            if entry.refusal is not None:
+                rows.append((entry.name, "refused", "", "", number(entry.clients), ""))
+                continue
+            span = "" if math.isnan(found.low) else f"{money(found.low)} to {money(found.high)}"
+            mixed = entry.shuffled
+            rows.append(
+                (
+                    entry.name,
+                    money(entry.profit),
+                    "" if entry.name == ALL else money(found.middle),
+                    "" if entry.name == ALL else span,
+                    "" if math.isnan(entry.clients) else number(round(entry.clients)),
+                    "" if mixed is None else f"{money(mixed.difference)} ± {money(mixed.error)}",
+                )
+            )
+        return text_table(HEADERS, rows)
+
+    def __str__(self) -> str:
+        judged = [entry.sentence() for entry in self.policies]
+        notes = [f"note: {text}" for text in self.past.notes]
+        doubts = [f"warning: {text}" for text in self.warnings()]
+        head = [self.first_line, *summary.headline(self.past, self.terms)]
+        return "\n".join([*head, "", self.table(), "", *judged, "", self.verdict(), self.luck(), *notes, *doubts])
+
+    # ------------------------------------------------------------------------------------------ keeping
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values: what `--json` prints and the report is made from."""
+        clients = self.past.clients
+        return plain(
+            {
+                "version": VERSION,
+                "command": self.command,
+                "seed": self.options.seed,
+                "settings": {"data": self.past.source, **self.past.layout.to_dict(), **self.options.to_dict()},
+                "first_line": self.first_line,
+                "clients": len(clients),
+                "rounds": list(clients.labels),
+                "round": self.past.round,
+                "categories": summary.categories(self.past, self.terms),
+                "family": {
+                    "name": str(self.terms.family),
+                    "reason": self.terms.reason,
+                    "fit": [
+                        {"category": each.category, "observed_variance": each.observed, "family_variance": each.family}
+                        for each in self.terms.fit
+                    ],
+                },
+                "left_out": [each.to_dict() for each in self.past.left_out],
+                "notes": self.past.notes,
+                "warnings": self.warnings(),
+                "assumptions": self.assumptions(),
+                "known": summary.known_over_time(clients),
+                "entries": [self._entry(entry) for entry in self.entries],
+                "tried": len(self.policies),
+                "luck": self.luck(),
+                "verdict": self.verdict(),
+            }
+        )
+
+    def _entry(self, entry: Entry) -> dict[str, Any]:
+        found, (middle, low, high) = entry.difference, entry.over_time()
+        refused = entry.refusal is not None
+        return {
+            "name": entry.name,
+            "kind": entry.kind,
+            "profit": None if refused else entry.profit,
+            "clients": entry.clients,
+            "difference": None if refused else found.middle,
+            "low": None if refused else found.low,
+            "high": None if refused else found.high,
+            "seeds": entry.seeds,
+            "seed_error": entry.seed_error,
+            "shuffled": None if entry.shuffled is None else entry.shuffled.__dict__,
+            "sentence": entry.sentence(),
+            "over_time": {"difference": middle, "low": low, "high": high},
+            "accepted": entry.accepted,
+            "evidence": entry.evidence,
+            "patience": entry.patience,
+            "decided": entry.decided,
+            "by_vintage": summary.by_vintage(self.past.clients.labels, entry),
+            "by_category": summary.by_category(self.past.clients.names, entry),
+            "off_policy": None if entry.off_policy is None else entry.off_policy.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON; infinite and unknown numbers are null."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the report, its pictures and its numbers into a folder; returns the path of the page."""
+        from profitable.replay.report import write_report
+
+        return write_report(self.to_dict(), as_path("folder", folder))[0]
+
+
+def _listed(entries: Sequence[Entry]) -> str:
+    names = [entry.name for entry in entries]
+    return f"{', '.join(names)} {'beats' if len(names) == 1 else 'beat'}"
+
+
+def plain(value: Any) -> Any:
+    """A value made of dicts, lists, texts and finite numbers; null for others.
+
+    >>> plain({"a": np.array([1.0, np.nan]), "b": (np.int64(2), True)})
+    {'a': [1.0, None], 'b': [2, True]}
+    """
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}  # type: ignore[misc]
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]  # type: ignore[misc]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())  # type: ignore[arg-type]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,193 @@
+"""Parts of a backtest's result: who the clients are, when their outcomes were known, vintages, the cost of learning."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from profitable.common.text_tables import number
+from profitable.common.types import FloatArray
+from profitable.replay.clients import NEVER, Clients
+from profitable.replay.entry import Entry, in_short
+from profitable.replay.layout import CALENDAR
+from profitable.replay.options import Options
+from profitable.replay.past import Past
+from profitable.replay.terms import Terms
+
+VINTAGES = 12  # at most so many
+IMMEDIATE = "Outcomes assumed immediate"
+
+
+def first_line(past: Past) -> str:
+    """When outcomes were known."""
+    clients, layout = past.clients, past.layout
+    if layout.known is None and layout.matures is None:
+        known = "no column says when they were known, so every policy learns sooner than it could have"
+        return f"{IMMEDIATE}: {known}."
+    delay = np.minimum(clients.known, NEVER).astype(np.int64) - clients.round
+    seen = clients.known <= clients.rounds
+    typical = f"half of them {number(int(np.median(delay)))} rounds or more after the client asked"
+    if layout.known is None:
+        when = f"Outcomes assumed to be known {layout.matures} rounds after the client asked"
+    else:
+        when = f"Outcomes known on {layout.known}: {typical}"
+    return f"{when}; {seen.mean():.0%} before the last round ended."
+
+
+def headline(past: Past, terms: Terms) -> list[str]:
+    """Who the clients are, in two lines."""
+    clients = past.clients
+    total = clients.profit[clients.logged].sum() if clients.logged is not None else clients.profit.sum()
+    lent = "" if clients.amount is None else f", {in_short(float(clients.amount.sum()))} lent"
+    who = f"{number(len(clients))} clients in {len(clients.names)} categories and {clients.rounds} rounds"
+    span = f"{clients.labels[0]} to {clients.labels[-1]}"
+    return [
+        f"{who} ({span}){lent}; the past itself earned {in_short(float(total))}.",
+        f"Rewards: {terms.family}, because {terms.reason}."
+        if terms.reason != "chosen by the user"
+        else f"Rewards: {terms.family}, as chosen.",
+    ]
+
+
+def categories(past: Past, terms: Terms) -> list[dict[str, Any]]:
+    """A row for each category: clients, amounts, means, profit and its error."""
+    clients, size = past.clients, len(past.clients.names)
+    seen = np.ones(len(clients), dtype=bool) if clients.logged is None else clients.logged
+    category = clients.category[seen]
+
+    def summed(values: FloatArray | None) -> FloatArray:
+        return np.bincount(category, values, minlength=size).astype(np.float64)
+
+    count = summed(None)
+    some = np.maximum(count, 1.0)
+    profit, reward = summed(clients.profit[seen]), summed(clients.reward[seen])
+    spread = np.sqrt(np.maximum(summed(clients.profit[seen] ** 2) - profit**2 / some, 0.0))
+    amount = None if clients.amount is None else summed(clients.amount[seen])
+    back = None if clients.amount is None else summed(clients.amount[seen] * clients.reward[seen])
+    rows: list[dict[str, Any]] = []
+    for k, name in enumerate(clients.names):
+        rows.append(
+            {
+                "name": name,
+                "clients": int(count[k]),
+                "amount": None if amount is None else amount[k],
+                "mean": reward[k] / some[k] if count[k] else None,
+                "mean_by_money": None if amount is None or back is None or not amount[k] else back[k] / amount[k],
+                "threshold": terms.categories[k].threshold,
+                "profit": profit[k],
+                "profit_error": spread[k],
+            }
+        )
+    return rows
+
+
+def known_over_time(clients: Clients) -> dict[str, Any]:
+    """After each round: the share of outcomes known of clients who asked by then, their mean, and the final mean."""
+    size = clients.rounds + 1
+    seen = np.ones(len(clients), dtype=bool) if clients.logged is None else clients.logged
+    rounds, known, reward = clients.round[seen], np.minimum(clients.known[seen], size), clients.reward[seen]
+
+    def until(when: Any, values: FloatArray | None = None) -> FloatArray:
+        return np.cumsum(np.bincount(when, values, minlength=size + 1))[1:size].astype(np.float64)
+
+    asked, told = until(rounds), until(known)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "round": list(clients.labels),
+            "share_known": told / asked,
+            "known_mean": until(known, reward) / told,
+            "final_mean": until(rounds, reward) / asked,
+        }
+
+
+def vintages(labels: Sequence[str]) -> list[str]:
+    """The vintage of each round: its year or quarter if it is a date, else a group of rounds.
+
+    >>> vintages(["2025-11", "2025-12", "2026-01"])
+    ['2025-Q4', '2025-Q4', '2026-Q1']
+    >>> vintages(["1", "2", "3"])
+    ['1', '2', '3']
+    """
+    if all(re.match(r"\d{4}-\d\d", label) for label in labels):
+        quarters = [f"{label[:4]}-Q{(int(label[5:7]) + 2) // 3}" for label in labels]
+        return quarters if len(set(quarters)) <= VINTAGES else [label[:4] for label in labels]
+    if all(re.match(r"\d{4}-(Q|W)\d", label) for label in labels):
+        return [label[:4] if len(set(labels)) > VINTAGES else label for label in labels]
+    if len(labels) <= VINTAGES:
+        return list(labels)
+    groups = np.array_split(np.arange(len(labels)), VINTAGES)
+    return [f"{labels[group[0]]} to {labels[group[-1]]}" for group in groups for _ in group]
+
+
+def by_vintage(labels: Sequence[str], entry: Entry) -> list[dict[str, Any]]:
+    """Profit of an entry and of accepting all, by vintage."""
+    names = vintages(labels)
+    order = list(dict.fromkeys(names))
+    place = np.array([order.index(name) for name in names])
+    earned, everybody = (
+        np.bincount(place, table.sum(axis=1), minlength=len(order)) for table in (entry.earned, entry.everybody)
+    )
+    return [
+        {"vintage": name, "profit": earned[each], "all": everybody[each], "difference": earned[each] - everybody[each]}
+        for each, name in enumerate(order)
+    ]
+
+
+def by_category(names: Sequence[str], entry: Entry) -> list[dict[str, Any]]:
+    """The cost of learning: what was lost by accepting what does not pay, and by refusing what pays, by category."""
+    pays = entry.everybody.sum(axis=0) > 0.0
+    earned, everybody = entry.earned.sum(axis=0), entry.everybody.sum(axis=0)
+    return [
+        {
+            "category": name,
+            "difference": earned[k] - everybody[k],
+            "lost_accepting": 0.0 if pays[k] else max(-earned[k], 0.0),
+            "lost_refusing": everybody[k] - earned[k] if pays[k] else 0.0,
+        }
+        for k, name in enumerate(names)
+    ]
+
+
+def assumptions(past: Past, terms: Terms, options: Options) -> list[str]:
+    """What the numbers rest on, in plain words."""
+    clients, layout = past.clients, past.layout
+    period = past.round if past.round in CALENDAR else "round"
+    said = [
+        f"A policy decides at the start of each {period}, before it knows any outcome of it: all of a category or none.",
+        "Clients would have come, and behaved, the same whatever had been decided before.",
+    ]
+    if layout.known is None and layout.matures is None:
+        said.append("The outcome of a client is known before the next round. Real outcomes are known later.")
+    elif options.limits is None and layout.matures is None and layout.open_value is None:
+        said.append("An outcome counts from the round after the one in which it was known, and not at all before.")
+    if layout.open_value is not None:
+        said.append(f"An open client counts at {layout.open_value}, until the outcome is known.")
+    elif layout.emerges not in (None, "at maturity"):
+        said.append(f"An open client counts more and more over {layout.matures} rounds, at what was promised.")
+    elif layout.matures is not None:
+        said.append(f"Outcomes count when their round's clients are {layout.matures} rounds old, not before.")
+    never = int((clients.known == NEVER).sum())
+    if never:
+        said.append(f"{number(never)} outcomes were never known: their profit counts, and no policy learns from them.")
+    if layout.amount is not None:
+        required = layout.required or 0.0
+        above = f" beyond the {required:.1%} that are required" if required else ""
+        said.append(f"Profit is the money that came back less the amount{above}. It is not discounted further.")
+    elif isinstance(layout.cost, str):
+        said.append(f"Each client costs what {layout.cost} says, and a reward of 1 is worth {layout.revenue:g}.")
+    else:
+        said.append(f"Each client costs {layout.cost:g}, and a reward of 1 is worth {layout.revenue:g}.")
+        if clients.reward.min() == 0.0 and clients.reward.max() == 1.0:
+            said.append("A reward of 0 loses the whole cost. If something comes back, give amounts instead.")
+    if layout.treated is not None:
+        said.append("Rewards are what the treatment adds, against the control group of the same category.")
+    elif layout.accepted is None:
+        said.append("Rewards are all that clients brought. What they would have brought anyway is not subtracted.")
+    if options.limits is not None:
+        said.append("Where a category is granted a part, its clients are drawn by lot.")
+    said.append(
+        "Intervals are about new portfolios of the same law. They do not know of changes that are not in the file."
+    )
+    said.append(f"Evidence is that of {terms.family} rewards.")
+    return said
