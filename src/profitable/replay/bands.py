@@ -79,16 +79,17 @@ class Part:
     values: dict[str, int] = field(default_factory=lambda: {})
     codes: list[npt.NDArray[Any]] = field(default_factory=lambda: [])
 
-    def read(self, piece: Piece, keep: npt.NDArray[np.bool_] | None) -> None:
-        """Add the rows of a piece, those to keep only."""
-        found = self._numbers(piece) if self.cut.is_cut else self._texts(piece)
-        self.codes.append(found if keep is None else found[keep])
-
-    def _numbers(self, piece: Piece) -> npt.NDArray[Any]:
+    def read(self, piece: Piece, keep: npt.NDArray[np.bool_] | None) -> FloatArray | None:
+        """Add the rows of a piece, those to keep only; returns the numbers that are cut, if there are."""
+        if not self.cut.is_cut:
+            codes = self._texts(piece)
+            self.codes.append(codes if keep is None else codes[keep])
+            return None
         values = numbers(piece, self.cut.column, "cut columns of numbers only")
-        if self.cut.quantiles:
-            return values  # cut when all are known
-        return _banded(values, np.array(self.cut.edges))
+        values = values if keep is None else values[keep]
+        # Quantiles are cut when all numbers are known.
+        self.codes.append(values if self.cut.quantiles else _banded(values, np.array(self.cut.edges)))
+        return values
 
     def _texts(self, piece: Piece) -> SmallInts:
         pa = pyarrow()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from profitable.model.family import Family
     from profitable.replay.source import Piece, Source
 
+SAMPLE = 40_000  # rows that are looked at for leaks; 1 % of the spread is then some 20 standard errors from nothing
 FAR = 3.0  # standard errors between the means of rows left out and kept, from which on they differ
 
 
@@ -106,8 +107,24 @@ class Past:
     left_out: list[LeftOut]
     notes: list[str]
     warnings: list[str]
+    uncut: dict[str, tuple[FloatArray, FloatArray]]  # numbers of the first rows before they were cut, and rewards
+    costs: FloatArray | None  # the mean cost of a client by category [K], if costs are a column
     rows_again: "Source" = field(repr=False)
     rewards_again: Callable[[], Iterator[tuple["Piece", FloatArray]]] = field(repr=False)
+
+    @property
+    def first_line(self) -> str:
+        """When outcomes were known: the first thing that a reader must know."""
+        layout = self.layout
+        if layout.known is not None:
+            return f"Outcomes known on {layout.known}."
+        if layout.matures is not None:
+            return (
+                f"Outcomes assumed known {layout.matures} rounds after the client asked: no column says when they were."
+            )
+        return (
+            "Outcomes assumed immediate: no column says when they were known. If they came later, results are too good."
+        )
 
     def check_rewards(self, family: "Family") -> None:
         """RewardError if a family cannot produce a reward; it names the file and the row if they can be found again."""

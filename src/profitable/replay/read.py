@@ -23,7 +23,7 @@ from profitable.replay.cells import complete, equals, flags, numbers
 from profitable.replay.clients import NEVER, Clients, SmallInts
 from profitable.replay.dates import MISSING, Dates
 from profitable.replay.layout import CALENDAR, Layout
-from profitable.replay.past import LeftOut, Past, Tally
+from profitable.replay.past import SAMPLE, LeftOut, Past, Tally
 from profitable.replay.source import Piece, Source, Told, open_source, pyarrow
 
 LEAST_ROUNDS = 3
@@ -72,6 +72,7 @@ class Reader:
         self.kept, self.kept_outcomes = Tally(), Tally()
         self.left: dict[str, Tally] = defaultdict(Tally)
         self.arrays: dict[str, list[npt.NDArray[Any]]] = defaultdict(list)
+        self.uncut: dict[str, list[tuple[FloatArray, FloatArray]]] = defaultdict(list)
 
     def _needed(self) -> dict[str, str]:
         """The columns that are read, and the fields that ask for them."""
@@ -95,7 +96,9 @@ class Reader:
         if times is not None:
             self._add_times(piece, times, row.never, chosen)
         for part in self.parts:
-            part.read(piece, keep)
+            numeric = part.read(piece, keep)
+            if numeric is not None and self.kept.rows < SAMPLE:
+                self.uncut[part.cut.column].append((numeric, row.reward[chosen]))
         self.kept.add(row.reward[chosen])
         if row.reward is not row.outcome:
             self.kept_outcomes.add(row.outcome[chosen])
@@ -288,6 +291,7 @@ class Reader:
             columns["propensity"] = self._take("propensity")
         given: dict[str, Any] = {"names": names, "labels": labels, "round": round, "category": category, "known": known}
         del round, known, category
+        costs = self._costs(given["category"], len(names))
         clients = self._clients(given, columns, notes)
         self._note(clients, notes)
         return Past(
@@ -299,6 +303,8 @@ class Reader:
             left_out,
             notes,
             warnings,
+            {name: _joined(pairs) for name, pairs in self.uncut.items()},
+            costs,
             self.source,
             self.rewards_again,
         )
@@ -386,6 +392,13 @@ class Reader:
         reward = profit if isinstance(layout.cost, str) else outcome
         return Clients.of(**given, reward=reward, profit=profit, **columns, in_place=True)
 
+    def _costs(self, category: SmallInts, categories: int) -> FloatArray | None:
+        """The mean cost of a client by category, if costs are a column."""
+        if "cost" not in self.arrays:
+            return None
+        cost = self.arrays["cost"] = [self._take("cost")]
+        return np.bincount(category, cost[0], minlength=categories) / np.bincount(category, minlength=categories)
+
     def _effect(self, given: dict[str, Any], outcome: FloatArray, notes: list[str]) -> FloatArray:
         """What the treatment adds, as a number whose mean over clients is right: (y - m)(T - p) / p(1 - p).
 
@@ -438,3 +451,8 @@ class Reader:
             if "logged" in row.more:
                 rewards[~row.more["logged"]] = np.nan
             yield piece, rewards
+
+
+def _joined(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    first, second = zip(*pairs, strict=True)
+    return np.concatenate(first), np.concatenate(second)

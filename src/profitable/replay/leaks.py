@@ -1,0 +1,275 @@
+"""Leaks: columns that seem to know the outcome.  Nobody can decide with what is written down only later.
+
+How well a column predicts is measured on rows that it did not learn from: the rows are dealt into five parts, and the
+outcome of each part is predicted by the means of the others, value by value or band by band.
+
+>>> rng = np.random.default_rng(1)
+>>> outcome, noise = rng.random(1_000), rng.random(1_000)
+>>> round(predicts(_bands(outcome), outcome), 1), round(predicts(_bands(noise), outcome), 1)
+(1.0, 0.0)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.errors import InputError
+from profitable.replay import dates
+from profitable.replay.cells import NOTHING, is_text, numbers
+from profitable.replay.dates import MISSING, Dates
+from profitable.replay.layout import Layout
+from profitable.replay.past import SAMPLE, Past
+from profitable.replay.read import Reader
+from profitable.replay.source import Piece, Source, pyarrow
+
+FOLDS = 5
+BANDS = 20  # a column of numbers is cut into so many
+FEW_VALUES = 50  # up to so many different numbers are not cut
+PULL = 5.0  # imaginary clients with the mean of everybody, so that rare values say little
+ENDS = 0.005  # the share of outcomes at either end that are cut
+ALMOST_ALL = 0.6  # the share of the outcome's spread that a column explains, from which on it is the outcome
+MUCH = 0.12  # from which on a column is suspicious: what is known beforehand rarely explains so much of single clients
+SOME = 0.03  # suspicious if it is also several times what the next column explains
+TIMES_MORE = 3.0
+MISSING_SAYS = 0.01  # the share of the spread that is explained by whether a column is missing
+AFTERWARDS = 0.05  # the share of rows whose date lies after the client asked
+ADVICE = "When was it written down? Leave it out unless that was before the decision."
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that seems to know the outcome, and why."""
+
+    column: str
+    explains: float  # share of the spread of the outcomes that it explains, on rows it has not learned from
+    reason: str
+    is_category: bool  # whether the backtest decides by it
+    is_certain: bool  # a date after the client asked, or the outcome itself
+
+    def __str__(self) -> str:
+        used = " (used as category)" if self.is_category else ""
+        return f"{self.column}{used}: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "column": self.column,
+            "explains": self.explains,
+            "reason": self.reason,
+            "is_category": self.is_category,
+            "is_certain": self.is_certain,
+        }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a column of the sample says about the outcome."""
+
+    column: str
+    explains: float
+    missing: float  # what is explained by whether the column is missing
+    missing_rows: int
+    after: float  # the share of rows whose date lies after the client asked
+
+
+def find_leaks(source: Source, layout: Layout, rows: int, columns: Sequence[str] | None = None) -> list[Leak]:
+    """The columns that seem to know the outcome, worst first; by default all but those of the layout's outcomes.
+
+    Give `columns` to check those only, for example the categories of a backtest.  A stream that is used up has none.
+    """
+    if not source.again:
+        return []
+    reader = Reader(source, layout)
+    outcomes = {name for name in (reader.reward, layout.amount, layout.accepted, layout.propensity) if name}
+    outcomes |= {each for each in (layout.cost, layout.promised, layout.open_value) if isinstance(each, str)}
+    checked = [name for name in (columns or source.columns) if name not in outcomes and name not in layout.times]
+    measured = measure(source, reader, rows, checked)
+    by_category = {cut.column for cut in reader.cuts}
+    leaks = [_judge(each, measured, by_category, layout) for each in measured if each.column != layout.known]
+    found = [leak for leak in leaks if leak is not None]
+    return sorted(found, key=lambda leak: (not leak.is_certain, -leak.explains, leak.column))
+
+
+def _judge(one: Measured, everyone: list[Measured], by_category: set[str], layout: Layout) -> Leak | None:
+    """Why a column seems to know the outcome; None if it does not."""
+    below = [each.explains for each in everyone if each.column != one.column and each.explains < MUCH]
+    reason, is_certain = "", False
+    if one.after >= AFTERWARDS:
+        reason = f"it holds dates after the client asked ({one.after:.0%} of the rows)"
+        is_certain = True
+    elif one.explains >= ALMOST_ALL:
+        reason = f"it predicts the outcome almost perfectly ({one.explains:.0%} of its spread)"
+        is_certain = True
+    elif one.missing >= MISSING_SAYS:
+        reason = f"it is missing in {one.missing_rows} sampled rows, depending on the outcome"
+    elif one.explains >= MUCH:
+        reason = f"it predicts the outcome suspiciously well ({one.explains:.0%} of its spread)"
+    elif one.explains >= SOME and len(below) > 1 and one.explains >= TIMES_MORE * max(below):
+        reason = f"it predicts the outcome far better than any other column ({one.explains:.1%} of its spread)"
+    if not reason:
+        return None
+    return Leak(one.column, one.explains, reason, one.column in by_category, is_certain)
+
+
+def check_categories(past: Past) -> list[str]:
+    """Warnings if the categories themselves seem to know the outcome; quick, because it looks at the clients only."""
+    clients = past.clients
+    step = max(len(clients) // SAMPLE, 1)
+    chosen = np.arange(0, len(clients), step)
+    if clients.logged is not None:
+        chosen = chosen[clients.logged[chosen]]
+    measured = {" × ".join(past.layout.categories): (clients.category[chosen].astype(np.int64), clients.reward[chosen])}
+    for name, (values, rewards) in past.uncut.items():
+        measured[name] = _bands(values), rewards
+    warnings: list[str] = []
+    for name, (codes, rewards) in measured.items():
+        known = ~np.isnan(rewards)
+        explains = predicts(codes[known], _cut_ends(rewards[known]))
+        if explains >= MUCH:
+            how = "almost perfectly" if explains >= ALMOST_ALL else "suspiciously well"
+            warnings.append(f"the category {name} predicts the outcome {how} ({explains:.0%} of its spread). {ADVICE}")
+    return warnings
+
+
+# ------------------------------------------------------------------------------------------------ measuring
+
+
+def measure(source: Source, reader: Reader, rows: int, columns: Sequence[str]) -> list[Measured]:
+    """What each column says about the outcome, on a bounded sample of rows."""
+    piece = _sampled(source, list(dict.fromkeys([*reader.columns, *columns])), max(rows // SAMPLE, 1))
+    row = reader.row(piece)
+    given = ~np.isnan(row.reward)
+    if "logged" in row.more:
+        given &= row.more["logged"]
+    asked = reader.time.read(piece) if reader.layout.times else None
+    outcome = _cut_ends(row.reward[given])
+    amount = row.more["amount"][given] if "amount" in row.more else None
+    found: list[Measured] = []
+    for name in columns:
+        codes, plain, times, kind = _coded(piece, name, given)
+        explains = predicts(codes, outcome)
+        if plain is not None and amount is not None:  # money is compared per unit of money, as the outcome is
+            explains = max(explains, predicts(_bands(plain / amount), outcome))
+        after = 0.0
+        if times is not None and asked is not None and reader.time.kind != dates.NUMBER:
+            first, second = times[given], asked[given]
+            both = (first != MISSING) & (second != MISSING)
+            late = _later(first, second, kind, reader.time.kind) & both
+            after = float(late.mean()) if late.size else 0.0
+            delay = np.where(both, (first - second).astype(np.float64), np.nan)
+            explains = max(explains, predicts(_bands(delay), outcome))
+        missing = codes == 0
+        says = predicts(missing.astype(np.int64), outcome) if 0 < missing.sum() < missing.size else 0.0
+        found.append(Measured(name, explains, says, int(missing.sum()), after))
+    return found
+
+
+def predicts(codes: IntArray, outcome: FloatArray) -> float:
+    """The share of the spread of outcomes that codes explain, on rows that they have not learned from."""
+    spread = float(((outcome - outcome.mean()) ** 2).sum()) if outcome.size else 0.0
+    if not spread > 0.0:
+        return 0.0
+    part = np.random.default_rng(1).permutation(outcome.size) % FOLDS
+    size = int(codes.max()) + 1
+    missed = 0.0
+    for fold in range(FOLDS):
+        learn, test = part != fold, part == fold
+        if not learn.any() or not test.any():
+            continue
+        mean = outcome[learn].mean()
+        total = np.bincount(codes[learn], outcome[learn] - mean, minlength=size)
+        clients = np.bincount(codes[learn], minlength=size)
+        guess = mean + (total / (clients + PULL))[codes[test]]
+        missed += float(((outcome[test] - guess) ** 2).sum())
+    return max(1.0 - missed / spread, 0.0)
+
+
+def _sampled(source: Source, columns: list[str], step: int) -> Piece:
+    """Every so many rows of a source, as one piece."""
+    pa = pyarrow()
+    batches: list[Any] = []
+    before = 0
+    for piece in source.pieces(columns):
+        rows = piece.batch.num_rows
+        batches.append(piece.batch.take(pa.array(np.arange(-before % step, rows, step))))
+        before += rows
+    plain = [_decoded(batch) for batch in batches]
+    table = pa.Table.from_batches(plain).combine_chunks()
+    return Piece(table.to_batches()[0] if table.num_rows else plain[0], source.name, 1)
+
+
+def _decoded(batch: Any) -> Any:
+    """A batch whose columns are not encoded: different files may encode them differently."""
+    pa = pyarrow()
+    columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _cut_ends(values: FloatArray) -> FloatArray:
+    """Outcomes without their ends: a few huge ones must not decide."""
+    if not values.size:
+        return values
+    low, high = np.quantile(values, [ENDS, 1.0 - ENDS])
+    return np.clip(values, low, high) if low < high else values
+
+
+def _coded(
+    piece: Piece, name: str, given: BoolArray
+) -> tuple[IntArray, FloatArray | None, IntArray | None, str | None]:
+    """A column as codes [n] of its values or bands, 0 where it is missing; its numbers; its times, and their kind."""
+    values = piece.column(name)
+    read = Dates((name,))
+    try:
+        times = read.read(piece)
+        if read.kind not in (None, dates.NUMBER):
+            plain = np.where(times == MISSING, np.nan, times.astype(np.float64))
+            return _bands(plain[given]), None, times, read.kind
+    except InputError:
+        pass
+    try:
+        plain = numbers(piece, name)[given]
+        return _bands(plain), plain, None, None
+    except InputError:
+        return _words(values, given), None, None, None
+
+
+def _words(values: Any, given: BoolArray) -> IntArray:
+    pa, pc = pyarrow(), pyarrow("compute")
+    if not is_text(values.type):
+        try:
+            values = values.cast(pa.string())
+        except pa.ArrowException:  # lists and the like
+            return np.zeros(int(given.sum()), np.int64)
+    empty = pc.is_in(pc.utf8_trim_whitespace(values), pa.array(NOTHING, pa.string()))
+    encoded = pc.if_else(empty, pa.scalar(None, pa.string()), values).dictionary_encode()
+    return np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)[given] + 1
+
+
+def _bands(values: FloatArray) -> IntArray:
+    """Numbers as codes of their values, or of bands if there are many; 0 where they are missing."""
+    known = values[~np.isnan(values)]
+    different = np.unique(known)
+    if different.size > FEW_VALUES:
+        edges = np.unique(np.quantile(known, np.arange(1, BANDS) / BANDS))
+        common = _common(known)
+        edges = np.unique(np.concatenate([edges, common, np.nextafter(common, np.inf)]))
+    else:
+        edges = different
+    codes = np.searchsorted(edges, values, side="right") + 1
+    codes[np.isnan(values)] = 0
+    return codes.astype(np.int64)
+
+
+def _common(known: FloatArray) -> FloatArray:
+    """Numbers that many rows share, as 0; each is a band of its own."""
+    values, count = np.unique(known, return_counts=True)
+    return values[count * BANDS >= known.size]
+
+
+def _later(first: IntArray, second: IntArray, *kinds: str | None) -> npt.NDArray[np.bool_]:
+    """Where a time is later than another, as far as the coarser kind can tell."""
+    return dates.before(second, first, *kinds)
