@@ -17,6 +17,7 @@ RUN_OPTIONS = (
     "policies",
     "family",
     "bound",
+    "bound",
     "seed",
     "seeds",
     "replays",

@@ -37,7 +37,7 @@ SOME = 0.03  # suspicious if it is also several times what the next column expla
 TIMES_MORE = 3.0
 MISSING_SAYS = 0.01  # the share of the spread that is explained by whether a column is missing
 AFTERWARDS = 0.05  # the share of rows whose date lies after the client asked
-ADVICE = "When was it written down? Leave it out unless that was before the decision."
+ADVICE = "Ask when it was written down; leave it out unless that was before the decision."
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,10 @@ def check_categories(past: Past) -> list[str]:
     chosen = np.arange(0, len(clients), step)
     if clients.logged is not None:
         chosen = chosen[clients.logged[chosen]]
-    measured = {" × ".join(past.layout.categories): (clients.category[chosen].astype(np.int64), clients.reward[chosen])}
-    for name, (values, rewards) in past.uncut.items():
-        measured[name] = _bands(values), rewards
+    measured = {name: (_bands(values), rewards) for name, (values, rewards) in past.uncut.items()}
+    if len(past.uncut) < len(past.layout.categories) or not measured:
+        name = " × ".join(past.layout.categories)
+        measured[name] = clients.category[chosen].astype(np.int64), clients.reward[chosen]
     warnings: list[str] = []
     for name, (codes, rewards) in measured.items():
         known = ~np.isnan(rewards)

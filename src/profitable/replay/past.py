@@ -112,20 +112,6 @@ class Past:
     rows_again: "Source" = field(repr=False)
     rewards_again: Callable[[], Iterator[tuple["Piece", FloatArray]]] = field(repr=False)
 
-    @property
-    def first_line(self) -> str:
-        """When outcomes were known: the first thing that a reader must know."""
-        layout = self.layout
-        if layout.known is not None:
-            return f"Outcomes known on {layout.known}."
-        if layout.matures is not None:
-            return (
-                f"Outcomes assumed known {layout.matures} rounds after the client asked: no column says when they were."
-            )
-        return (
-            "Outcomes assumed immediate: no column says when they were known. If they came later, results are too good."
-        )
-
     def check_rewards(self, family: "Family") -> None:
         """RewardError if a family cannot produce a reward; it names the file and the row if they can be found again."""
         support = family.support

@@ -25,6 +25,7 @@ from profitable.replay.dates import MISSING, Dates
 from profitable.replay.layout import CALENDAR, Layout
 from profitable.replay.past import SAMPLE, LeftOut, Past, Tally
 from profitable.replay.source import Piece, Source, Told, open_source, pyarrow
+from profitable.replay.treatment import added
 
 LEAST_ROUNDS = 3
 MOST_CELLS = 20_000_000  # rounds times categories: some arrays of that size are kept
@@ -98,7 +99,7 @@ class Reader:
         for part in self.parts:
             numeric = part.read(piece, keep)
             if numeric is not None and self.kept.rows < SAMPLE:
-                self.uncut[part.cut.column].append((numeric, row.reward[chosen]))
+                self.uncut[part.cut.column].append((numeric, row.reward[chosen].copy()))
         self.kept.add(row.reward[chosen])
         if row.reward is not row.outcome:
             self.kept_outcomes.add(row.outcome[chosen])
@@ -280,7 +281,7 @@ class Reader:
         category, names, notes = cross(self.parts)
         round, known, labels = self._rounds(len(names))
         left_out = self._left_out()
-        warnings = [each.warning for each in left_out if each.warning]
+        warnings: list[str] = []
         if REFUSED in self.left:
             warnings.append(
                 "the past refused clients whose outcomes nobody knows: categories that it mostly refused cannot be "
@@ -400,10 +401,7 @@ class Reader:
         return np.bincount(category, cost[0], minlength=categories) / np.bincount(category, minlength=categories)
 
     def _effect(self, given: dict[str, Any], outcome: FloatArray, notes: list[str]) -> FloatArray:
-        """What the treatment adds, as a number whose mean over clients is right: (y - m)(T - p) / p(1 - p).
-
-        m is the mean of the control group of the category, as far as it was known before the client asked.
-        """
+        """What the treatment adds."""
         treated = self._take("treated")
         if "propensity" in self.arrays:
             share: Any = self._take("propensity")
@@ -419,15 +417,7 @@ class Reader:
                 f"{share:.4g} of the clients were treated; this is taken as the probability of treatment of everybody"
             )
         sizes = len(given["labels"]), len(given["names"])
-        control = ~treated & (given["known"] <= sizes[0])
-        # In the order of the outcomes, so that sums do not depend on the order of the rows.
-        order = np.argsort(outcome[control], kind="stable")
-        cells = ((given["known"] - 1).astype(np.int64) * sizes[1] + given["category"])[control][order]
-        total = np.bincount(cells, outcome[control][order], minlength=sizes[0] * sizes[1]).reshape(sizes).cumsum(axis=0)
-        clients = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes).cumsum(axis=0)
-        mean = np.vstack([np.zeros(sizes[1]), np.divide(total, clients, out=np.zeros(sizes), where=clients > 0)])
-        expected = mean[given["round"] - 1, given["category"]]
-        return (outcome - expected) * (treated - share) / (share * (1.0 - share))
+        return added(outcome, treated, share, (given["round"], given["known"], given["category"]), sizes)
 
     def _note(self, clients: Clients, notes: list[str]) -> None:
         """Add what a reader must know about the clients."""
