@@ -272,12 +272,14 @@ class Ledger:
     def expect(self, told: Mapping[str, object], terms: LateTerms) -> None:
         """Book clients who were accepted and whose outcome is still to come; terms that say something open cohorts."""
         changes: list[tuple[int, int, Cohort | None]] = []
+        opens, waiting = bool(terms), self._table[Row.WAITING]
         for name, accepted in told.items():
             k = self.categories.position(name)
             try:
                 number = check.whole("clients", accepted, least=0)
-                check.whole("clients", number + self._table[Row.WAITING, k], least=0)
-                cohort = terms.read(self.categories[k], self.categories.rule_of(k), self.round) if terms else None
+                if waiting[k] + number > check.MOST:
+                    check.whole("clients", number + waiting[k].item(), least=0)
+                cohort = terms.read(self.categories[k], self.categories.rule_of(k), self.round) if opens else None
                 changes.append((k, number, None if cohort is None else self.cohorts.joined(k, cohort, number)))
             except InputError as error:
                 raise error.about(name) from None

@@ -54,6 +54,8 @@ def not_negative(field: str, value: object, remedy: str = "give a finite number,
 
 def whole(field: str, value: object, least: int = 1, most: int = MOST) -> int:
     """`value` as an int, if it is a whole number from `least` to `most`."""
+    if value.__class__ is int and least <= value <= most:  # type: ignore[operator]  # the everyday case, made fast
+        return value  # type: ignore[return-value]
     remedy = f"give a whole number, {least} or more"
     plain = number(value)
     if not fits(plain) or not float(plain).is_integer():

@@ -16,6 +16,7 @@ Example: three clients, who asked in the rounds 1, 1 and 2.  The outcome of the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -79,14 +80,19 @@ class Clients:
         """R, how many rounds there are."""
         return len(self.labels)
 
-    @property
+    @cached_property
     def is_immediate(self) -> bool:
         """Whether every outcome was known in the round of its client."""
         return bool((self.known == self.round).all())
 
     def known_in(self, round: int) -> slice:
         """The clients whose outcome was known in a round."""
-        return slice(*np.searchsorted(self.known, [round, round + 1]).tolist())
+        return slice(*self._ends[round - 1 : round + 1])
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Where the clients known in the rounds 1, 2, ... begin; and where those begin that are known too late."""
+        return np.searchsorted(self.known, np.arange(1, self.rounds + 2, dtype=np.int32)).tolist()
 
     def cells(self) -> IntArray:
         """The cell of each client, [n]: (round - 1) * K + category."""
@@ -99,7 +105,16 @@ class Clients:
 
     def profit_by_cell(self) -> FloatArray:
         """The profit of accepting a category in a round, [R, K]."""
+        return self._profits
+
+    @cached_property
+    def _profits(self) -> FloatArray:
         return self.by_cell(self.profit)
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """How many clients of a category there are in a round, [R, K]."""
+        return self.by_cell()
 
 
 def _sort(arrays: dict[str, npt.NDArray[Any]], rounds: int) -> None:

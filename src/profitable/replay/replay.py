@@ -98,7 +98,7 @@ class _Run:
             logged = clients.logged.astype(np.int64)
             self.weights = logged if weights is None else logged * weights
         self.accepted = np.zeros((clients.rounds, len(clients.names)), dtype=bool)
-        self.demand = clients.by_cell(self.weights)
+        self.demand = clients.counts if self.weights is None else clients.by_cell(self.weights)
         self.waits = late is not None or not clients.is_immediate
         self.promised: FloatArray | None = None
         if late is not None and late.by_age and clients.promised is not None:

@@ -57,7 +57,7 @@ class Scene:
             tables = self.log.tables(times)
             return tables.robust if self.log.has_refused else tables.weighted
         clients = self.clients
-        return clients.by_cell(clients.profit if times is None else clients.profit * times)
+        return clients.profit_by_cell() if times is None else clients.by_cell(clients.profit * times)
 
     def only(self, chosen: BoolArray) -> FloatArray:
         """The same for some of the clients."""
