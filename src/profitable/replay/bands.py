@@ -109,7 +109,7 @@ class Part:
             encoded = encoded.dictionary_decode().dictionary_encode()
             words = encoded.dictionary if is_text(encoded.dictionary.type) else encoded.dictionary.cast(pa.string())
         places = np.empty(len(words) + 1, np.int32)
-        places[-1] = self._code(None)
+        places[-1] = self._code(None) if encoded.indices.null_count else 0
         for place, word in enumerate(words.to_pylist()):
             places[place] = self._code(word)
         if len(self.values) > MOST_CATEGORIES:

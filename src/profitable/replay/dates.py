@@ -21,6 +21,7 @@ import numpy as np
 from profitable.common.types import BoolArray, IntArray
 from profitable.errors import InputError
 from profitable.replay.cells import NOTHING, first_given, is_text
+from profitable.replay.clients import NEVER, SmallInts
 from profitable.replay.source import Piece, pyarrow
 
 MISSING = int(np.iinfo(np.int64).min)  # NumPy's own "not a time"
@@ -264,3 +265,25 @@ def written_as(numbers: IntArray) -> str | None:
         if given.size and ((given // power >= 1900) & (given // power < 2100) & (months >= 1) & (months <= 12)).all():
             return pattern
     return None
+
+
+def rounds_of_rows(asked: IntArray | None, known: IntArray | None, rows: int, size: int) -> tuple[SmallInts, SmallInts]:
+    """The rounds in which clients asked and outcomes were known, if a round is a number of rows in the order of time.
+
+    An outcome is known in the last round whose first client asked by then: after the decision of that round.
+
+    >>> [each.tolist() for each in rounds_of_rows(np.array([10, 30, 20, 40]), np.array([35, 90, MISSING, 40]), 4, 2)]
+    [[1, 2, 1, 2], [2, 2, 2147483647, 2]]
+    """
+    round = (np.arange(rows, dtype=np.int64) // size + 1).astype(np.int32)
+    if asked is None:
+        return round, round
+    order = np.argsort(asked, kind="stable")
+    starts = asked[order[::size]]
+    by_row = np.empty(rows, np.int32)
+    by_row[order] = round
+    if known is None:
+        return by_row, by_row
+    found = np.maximum(np.searchsorted(starts, known, side="right"), by_row).astype(np.int32)
+    found[known == MISSING] = NEVER
+    return by_row, found

@@ -8,7 +8,8 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +95,7 @@ class Reader:
         times = self.time.read(piece) if self.layout.times else None
         keep = self._keep(row, times)
         chosen = slice(None) if keep is None else keep
+        self._check_promised(piece, row, keep)
         if times is not None:
             self._add_times(piece, times, row.never, chosen)
         for part in self.parts:
@@ -132,17 +134,21 @@ class Reader:
         if given is None:
             return None
         seen = more.get("logged")
-        if isinstance(given, str):
-            field = "promised" if self.layout.open_value is None else "open_value"
-            promised = complete(piece, given, f"give a number in the column of {field} for every client", seen)
-        else:
-            promised = np.full(outcome.size, given)
+        promised = numbers(piece, given) if isinstance(given, str) else np.full(outcome.size, given)
         never = None
         if self.layout.open_value is not None:
             never = np.isnan(outcome) if seen is None else np.isnan(outcome) & seen
             np.copyto(outcome, promised, where=never)
         more["promised"] = self._reward(promised, more)
         return never
+
+    def _check_promised(self, piece: Piece, row: Row, keep: BoolArray | None) -> None:
+        """InputError if a client who is kept, and whom the past accepted, has no promised reward."""
+        if "promised" in row.more:
+            bare = np.isnan(row.more["promised"]) & row.more.get("logged", True) & (True if keep is None else keep)
+            if bare.any():
+                column = str(self.layout.promised or self.layout.open_value)
+                raise piece.error(column, int(bare.argmax()), None, "is missing", "give a number for every client")
 
     def _reward(self, outcome: FloatArray, more: dict[str, npt.NDArray[Any]]) -> FloatArray:
         """Outcomes as the agent sees them."""
@@ -317,56 +323,34 @@ class Reader:
 
     def _rounds(self, categories: int) -> tuple[SmallInts, SmallInts, list[str]]:
         """The rounds in which clients asked [n] and outcomes were known [n], and the names of the rounds."""
-        if isinstance(self.round, int):
-            round, known, total = self._rounds_of_rows(self.round)
-            ends = [min(end * self.round, self.kept.rows) for end in range(1, min(total, MOST_CELLS) + 1)]
-            labels = [f"rows {end - (end - 1) % self.round}-{end}" for end in ends]
+        round = self.round
+        if isinstance(round, int):
+            times, known_times = (self._take(name) if name in self.arrays else None for name in ("asked", "known"))
+            asked, known = dates.rounds_of_rows(times, known_times, self.kept.rows, round)
+            names = partial(_rows_label, round, self.kept.rows)
+            total = -(-self.kept.rows // round)
         else:
             asked = self._take("asked")
-            first, last = int(asked.min()), int(asked.max())
-            total = last - first + 1
+            first, total = int(asked.min()), int(asked.max()) - int(asked.min()) + 1
             asked -= np.int32(first - 1)
-            round, known = asked, self._take("known") if "known" in self.arrays else asked
-            if known is not round:
-                late = known == LATEST
-                np.subtract(known, np.int32(first - 1), out=known, where=~late)
+            known = self._take("known") if "known" in self.arrays else asked
+            if known is not asked:
+                np.subtract(known, np.int32(first - 1), out=known, where=known != LATEST)
             start = (self.base or 0) + first
-            labels = [dates.label(start + each, self.round) for each in range(min(total, MOST_CELLS))]
-        self._check_rounds(total, categories, labels)
+            names = partial(_period_label, start, round)
+        self._check_rounds(total, categories, names)
         if self.layout.known is None and self.layout.matures is not None:
-            known = round + np.int32(self.layout.matures)
-        return round, known, labels
+            known = asked + np.int32(self.layout.matures)
+        return asked, known, [names(place) for place in range(total)]
 
-    def _rounds_of_rows(self, size: int) -> tuple[SmallInts, SmallInts, int]:
-        """Rounds of a number of rows, in the order of their times if there are any."""
-        rows = self.kept.rows
-        total = -(-rows // size)
-        round = (np.arange(rows, dtype=np.int64) // size + 1).astype(np.int32)
-        if "asked" not in self.arrays:
-            return round, round, total
-        asked = self._take("asked")
-        order = np.argsort(asked, kind="stable")
-        starts = asked[order[::size]]  # when the first client of each round asked
-        by_row = np.empty(rows, np.int32)
-        by_row[order] = round
-        if "known" not in self.arrays:
-            return by_row, by_row, total
-        times = self._take("known")
-        # Known in the last round whose first client asked by then: after its decision, as for every outcome.
-        known = np.maximum(np.searchsorted(starts, times, side="right"), by_row).astype(np.int32)
-        known[times == MISSING] = NEVER
-        return by_row, known, total
-
-    def _check_rounds(self, total: int, categories: int, labels: list[str]) -> None:
-        shorter = "give shorter rounds, such as day, or fewer rows in each" if total < LEAST_ROUNDS else ""
-        if shorter:
-            only = f"{self.source.name}: rounds"
-            raise InputError(only, labels, f"are {total}, too few to learn from", shorter)
+    def _check_rounds(self, total: int, categories: int, names: Callable[[int], str]) -> None:
+        field, span = f"{self.source.name}: rounds", f"{names(0)} to {names(total - 1)}"
+        if total < LEAST_ROUNDS:
+            remedy = "give shorter rounds, such as day, or fewer rows in each"
+            raise InputError(field, span, f"are {total}, too few to learn from", remedy)
         if total * categories > MOST_CELLS:
-            problem = f"are too many for {categories} categories"
-            span = f"{labels[0]} to {labels[-1]}"
             remedy = "give longer rounds, check the first and the last date, or choose fewer categories"
-            raise InputError(f"{self.source.name}: rounds", span, f"{total} rounds {problem}", remedy)
+            raise InputError(field, span, f"are {total}, too many for {categories} categories", remedy)
 
     def _left_out(self) -> list[LeftOut]:
         raw = (NO_AMOUNT, NO_COST)
@@ -446,3 +430,13 @@ class Reader:
 def _joined(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
     first, second = zip(*pairs, strict=True)
     return np.concatenate(first), np.concatenate(second)
+
+
+def _period_label(start: int, round: str, place: int) -> str:
+    """The name of a round of the calendar, or of a number."""
+    return dates.label(start + place, round)
+
+
+def _rows_label(size: int, rows: int, place: int) -> str:
+    """The name of a round of rows."""
+    return f"rows {place * size + 1}-{min((place + 1) * size, rows)}"

@@ -1,13 +1,13 @@
 """Treatment: what it adds to the outcomes of clients, where the past kept a control group.
 
-Example: in each of two rounds there is one client of the control group, who brings 1, and one who is treated, who brings
-2.  On average the treatment adds 1, and in the second round, when the mean of the control group is known, less is due
-to chance:
+Example: in each of two rounds there is one client of the control group, who brings 1, and one who is treated, who
+brings 2.  On average the treatment adds 1, and in the second round, when the mean of the control group is known, less
+is due to chance:
 
 >>> outcome, treated = np.array([1.0, 2.0, 1.0, 2.0]), np.array([False, True, False, True])
 >>> rounds, category = np.array([1, 1, 2, 2]), np.zeros(4, int)
->>> added(outcome, treated, 0.5, (rounds, rounds, category), (2, 1)).tolist()
-[-2.0, 4.0, 0.0, 2.0]
+>>> added(outcome, treated, 0.5, (rounds, rounds, category), (2, 1)).round().astype(int).tolist()
+[-2, 4, 0, 2]
 """
 
 from typing import Any

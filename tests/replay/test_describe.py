@@ -1,0 +1,159 @@
+"""What is said of a past, and the columns that seem to know its outcomes."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from profitable.replay.describe import describe
+from profitable.replay.layout import Layout
+from profitable.replay.leaks import check_categories, find_leaks, predicts
+from profitable.replay.read import read
+from profitable.replay.source import open_source
+from tests.replay.tables import CALLS, LOANS, loans, needs_calls, needs_loans
+
+PLAIN = Layout(category="grade", time="asked", reward="good", cost=0.5)
+
+
+def portfolio(rows: int = 4_000) -> dict[str, list[Any]]:
+    """Clients of whom some columns are honest, and others were written later."""
+    rng = np.random.default_rng(11)
+    month = np.sort(rng.integers(0, 24, rows))
+    good = rng.random(rows) < 0.7
+    day = [f"{2024 + m // 12}-{m % 12 + 1:02d}-15" for m in month]
+    after = [f"{2025 + m // 12}-{m % 12 + 1:02d}-15" for m in month]
+    return {
+        "asked": day,
+        "grade": rng.choice(["A", "B"], rows).tolist(),
+        "good": good.astype(int).tolist(),
+        "honest": np.round(rng.normal(size=rows) + 0.3 * good, 3).tolist(),
+        "status": np.where(good, "paid", "lost").tolist(),
+        "calls": np.round(rng.exponential(1.0, rows) + 2.0 * good, 2).tolist(),
+        "closed": after,
+        "born": ["1980-01-01"] * rows,
+        "reason": [None if y and rng.random() < 0.9 else "x" for y in good],
+        "noise": rng.integers(0, 3_000, rows).astype(str).tolist(),
+        "list": [[1]] * rows,
+    }
+
+
+def test_leaks_are_found_and_honest_columns_are_not() -> None:
+    table = portfolio()
+    found = {leak.column: leak for leak in find_leaks(open_source(table), PLAIN, 4_000)}
+    assert set(found) == {"status", "calls", "closed", "reason"}
+    assert "almost perfectly" in found["status"].reason
+    assert found["status"].is_certain
+    assert "suspiciously well" in found["calls"].reason
+    assert "dates after the client asked (100% of the rows)" in found["closed"].reason
+    assert not any(leak.is_category for leak in found.values())
+
+
+def test_a_column_may_be_missing_because_of_the_outcome() -> None:
+    rng = np.random.default_rng(2)
+    table = portfolio()
+    table["paid_on"] = [
+        f"2024-01-{d:02d}" if y or rng.random() < 0.8 else None
+        for y, d in zip(table["good"], rng.integers(1, 28, 4_000), strict=True)
+    ]
+    table["asked"] = ["2024-01-30" if each < "2024-06" else each for each in table["asked"]]
+    found = {leak.column: leak.reason for leak in find_leaks(open_source(table), PLAIN, 4_000)}
+    assert "missing in" in found["paid_on"]
+
+
+def test_categories_are_always_checked() -> None:
+    table = portfolio()
+    for category, told in (("status", "status"), ("calls:q3", "calls"), (("grade", "status"), "grade × status")):
+        past = read(table, Layout(category=category, time="asked", reward="good", cost=0.5))
+        (warning,) = check_categories(past)
+        assert f"the category {told} predicts the outcome" in warning
+    assert check_categories(read(table, PLAIN)) == []
+    (only,) = find_leaks(
+        open_source(table), Layout(category="status", time="asked", reward="good", cost=0.5), 4_000, ["status"]
+    )
+    assert only.is_category
+    assert str(only).startswith("status (used as category): it predicts")
+
+
+def test_rare_values_do_not_predict_what_they_have_not_seen() -> None:
+    rng = np.random.default_rng(1)
+    outcome = rng.random(3_000)
+    assert predicts(np.arange(3_000), outcome) < 0.01
+    assert predicts((outcome * 10).astype(np.int64), outcome) == pytest.approx(0.99, abs=0.01)
+    assert predicts(np.zeros(3, np.int64), np.ones(3)) == 0.0
+    assert predicts(np.zeros(0, np.int64), np.zeros(0)) == 0.0
+
+
+def test_what_was_known_when() -> None:
+    layout = Layout(category="grade", time="asked", reward="back", amount="lent", known="known")
+    table = loans(400)
+    found = describe(table, layout).to_dict()
+    known = found["known"]
+    rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
+    kept = [row for row in rows if row["lent"] and row["back"] is not None]
+    until = known["round"][9] + "-99"
+    asked = [row for row in kept if row["asked"] <= until]
+    told = [row for row in asked if row["known"] is not None and row["known"] <= until]
+    assert known["share_known"][9] == pytest.approx(len(told) / len(asked))
+    assert known["known_mean"][9] == pytest.approx(np.mean([row["back"] / row["lent"] for row in told]))
+    assert known["final_mean"][9] == pytest.approx(np.mean([row["back"] / row["lent"] for row in asked]))
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert {each["reason"] for each in found["left_out"]} == {"no amount", "no outcome yet"}
+    assert found["rows"] == 400
+    assert found["clients"] == len(kept)
+
+
+def test_the_page_says_what_was_understood() -> None:
+    text = str(describe(loans(300), Layout(category="grade", time="asked", reward="good", cost="price", known="known")))
+    assert text.startswith("Outcomes known on known")
+    for part in ("a round is one month", "C10", "cost", "known mean", "No row is left out", "when it was written"):
+        assert part in text
+    text = str(describe(loans(300), Layout(category="age:q60", time="asked", reward="good", cost=1, round=50)))
+    assert text.startswith("Outcomes assumed immediate")
+    assert "categories with fewer clients" in text
+    assert "a round is 50 rows" in text
+    assert "known mean" not in text
+
+
+def test_a_stream_is_described_once() -> None:
+    import pyarrow as pa
+
+    text = str(describe(pa.table(loans(100)).to_reader(), PLAIN))
+    assert "A stream is read once" in text
+
+
+@needs_loans
+def test_leaks_of_real_loans() -> None:
+    """Everything that was written after a loan was paid out, and nothing else."""
+    layout = Layout(category="purpose", time="issue_d", reward="pv5", amount="funded_amnt", known="last_pymnt_d")
+    found = {leak.column for leak in find_leaks(open_source(LOANS), layout, 42_535)}
+    assert found == {
+        "pv3",
+        "pv8",
+        "total_pymnt",
+        "total_rec_prncp",
+        "total_rec_int",
+        "recoveries",
+        "collection_recovery_fee",
+        "loan_status",
+        "last_pymnt_amnt",
+    }
+    immediate = Layout(category="purpose", time="issue_d", reward="pv5", amount="funded_amnt")
+    (last,) = find_leaks(open_source(LOANS), immediate, 42_535, ["last_pymnt_d"])
+    assert "dates after the client asked" in last.reason
+
+
+@needs_calls
+def test_leaks_of_real_calls() -> None:
+    when: dict[str, Any] = {
+        "time": ("year", "month", "day"),
+        "date_format": "%Y %b %d",
+        "reward": "y",
+        "cost": 1,
+        "revenue": 10,
+    }
+    assert [leak.column for leak in find_leaks(open_source(CALLS), Layout(category="job", **when), 45_211)] == [
+        "duration"
+    ]
+    assert check_categories(read(CALLS, Layout(category="job", **when))) == []
+    assert "duration" in check_categories(read(CALLS, Layout(category="duration:q3", **when)))[0]
