@@ -29,7 +29,7 @@ def portfolio(rows: int = 4_000) -> dict[str, list[Any]]:
         "good": good.astype(int).tolist(),
         "honest": np.round(rng.normal(size=rows) + 0.3 * good, 3).tolist(),
         "status": np.where(good, "paid", "lost").tolist(),
-        "calls": np.round(rng.exponential(1.0, rows) + 2.0 * good, 2).tolist(),
+        "calls": np.round(rng.normal(size=rows) + 1.2 * good, 2).tolist(),
         "closed": after,
         "born": ["1980-01-01"] * rows,
         "reason": [None if y and rng.random() < 0.9 else "x" for y in good],

@@ -36,7 +36,7 @@ PATTERNS = {
 }
 EXAMPLES = "2026-01-31, 2026-01, 2026-01-31 12:00"
 FORMAT_REMEDY = 'write dates as 2026-01-31, or say how they are written: date_format = "%d.%m.%Y"'
-SHORT = ("day", "week")  # rounds that are shorter than a month
+WITHIN_MONTHS = ("day", "week")  # rounds that are shorter than a month
 
 
 @dataclass
@@ -221,7 +221,7 @@ def periods(times: IntArray, round: str) -> IntArray:
     """The periods that times lie in, as numbers that grow by 1 from one period to the next; `MISSING` stays."""
     if round == "number":
         return times
-    unit = "D" if round in SHORT else "M"
+    unit = "D" if round in WITHIN_MONTHS else "M"
     found = times.view("datetime64[us]").astype(f"datetime64[{unit}]").astype(np.int64)
     if round == "week":
         found = (found + 3) // 7  # the first of January 1970 was a Thursday

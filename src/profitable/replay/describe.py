@@ -24,7 +24,7 @@ from profitable.replay.result import plain
 from profitable.replay.source import Told, open_source
 from profitable.replay.terms import Terms, make_terms
 
-MOMENTS = 8  # rounds at which the text says how much was known
+ROUNDS_SHOWN = 8  # rounds at which the text says how much was known
 NO_PROOF = (
     "No check finds every leak. A column that was overwritten when the outcome came, such as a loan's term that "
     "changed in a default, looks like an honest one that predicts well. Ask of each column of the "
@@ -105,7 +105,7 @@ class Description:
         if clients.is_immediate:
             return ""
         known = plain(summary.known_over_time(clients))
-        moments: list[int] = np.unique(np.linspace(0, clients.rounds - 1, MOMENTS).round().astype(int)).tolist()
+        moments: list[int] = np.unique(np.linspace(0, clients.rounds - 1, ROUNDS_SHOWN).round().astype(int)).tolist()
         rows: list[list[str]] = []
         for t in moments:
             share, mean, final = (known[key][t] for key in ("share_known", "known_mean", "final_mean"))

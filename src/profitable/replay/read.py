@@ -29,7 +29,7 @@ from profitable.replay.source import Piece, Source, Told, open_source, pyarrow
 from profitable.replay.treatment import added
 
 LEAST_ROUNDS = 3
-MOST_CELLS = 20_000_000  # rounds times categories: some arrays of that size are kept
+LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
 REFUSED = "refused by the past"
 NO_TIME, NO_AMOUNT, NO_COST, NO_OUTCOME = "no time", "no amount", "no cost", "no outcome yet"
 LATEST = np.iinfo(np.int32).max
@@ -253,7 +253,7 @@ class Reader:
                 raise InputError(
                     place, each.example, f"is a {kind}, no whole number", 'give round = "month", for example'
                 )
-            if kind == dates.MONTH and self.round in dates.SHORT:
+            if kind == dates.MONTH and self.round in dates.WITHIN_MONTHS:
                 raise InputError(
                     place, each.example, f"has no days, and a round is a {self.round}", 'give round = "month"'
                 )
@@ -348,7 +348,7 @@ class Reader:
         if total < LEAST_ROUNDS:
             remedy = "give shorter rounds, such as day, or fewer rows in each"
             raise InputError(field, span, f"are {total}, too few to learn from", remedy)
-        if total * categories > MOST_CELLS:
+        if total * categories > LARGEST_TABLE:
             remedy = "give longer rounds, check the first and the last date, or choose fewer categories"
             raise InputError(field, span, f"are {total}, too many for {categories} categories", remedy)
 
