@@ -93,6 +93,7 @@ class _Run:
         weights: IntArray | None,
     ) -> None:
         self.clients, self.late, self.weights = clients, late, weights
+        self.amount = clients.amount if categories[0].by_money else None  # else they decide nothing
         self.agent = Agent(categories, policy=policy.within(clients.rounds), seed=seed)
         if clients.logged is not None:  # the outcomes of clients whom the past refused are known to nobody
             logged = clients.logged.astype(np.int64)
@@ -162,7 +163,7 @@ class _Run:
         rewards = _repeat(clients.reward[part], times)
         if not rewards.size:
             return
-        amounts = None if clients.amount is None else _repeat(clients.amount[part], times)
+        amounts = None if self.amount is None else _repeat(self.amount[part], times)
         groups = _repeat(categories, times)
         if self.late is None:
             told: dict[str, Any] = {}

@@ -1,0 +1,142 @@
+"""Run the backtests of docs/real-portfolios.md anew: python docs/renew_real_portfolios.py [data folder] [replays].
+
+The numbers of each run are kept in results/real-portfolios.  The page gets its tables between the marks, and its
+pictures.  A run whose numbers are there already is not repeated.
+"""
+
+import json
+import re
+import shutil
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from profitable.replay.report import write_report
+
+import profitable as pb
+from profitable.replay.entry import in_short
+
+DOCS = Path(__file__).parent
+PAGE, PICTURES, KEPT = DOCS / "real-portfolios.md", DOCS / "real-portfolios", DOCS.parent / "results/real-portfolios"
+MARKS = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.S)
+PICTURES_SHOWN = {
+    "loans-at-once": ("over-time",),
+    "loans": ("over-time", "accepted", "known"),
+    "calls": ("over-time", "accepted"),
+}
+SEVEN = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "optimal:horizon", "kl-ucb:forget=0.97", "ts:forget=0.97")
+FOUR = ("kl-ucb", "bayes-ucb", "ts", "ts:forget=0.97")
+LOANS: dict[str, Any] = {"category": "purpose", "time": "issue_d", "reward": "pv5", "amount": "funded_amnt"}
+DATED = {**LOANS, "known": "last_pymnt_d"}
+CALLS: dict[str, Any] = {
+    "category": "job",
+    "time": ["year", "month", "day"],
+    "date_format": "%Y %b %d",
+    "round": "day",
+    "reward": "y",
+    "cost": 1,
+    "revenue": 10,
+}
+CALLED = (*SEVEN, "kl-ucb+:forget=0.97")
+LATE: dict[str, dict[str, Any]] = {
+    "late-as-they-come": {**DATED, "weight": "client"},
+    "late-at-maturity": {**DATED, "weight": "client", "matures": 36},
+    "late-evenly": {**DATED, "weight": "client", "matures": 36, "emerges": "evenly", "promised": "promised"},
+    "late-open-value": {**DATED, "weight": "client", "open_value": "promised"},
+}
+RUNS: dict[str, dict[str, Any]] = {
+    "loans-at-once": {**LOANS, "policies": SEVEN},
+    "loans": {**DATED, "policies": SEVEN},
+    "loans-at-once-normal": {**LOANS, "policies": SEVEN, "family": "normal"},
+    "loans-normal": {**DATED, "policies": SEVEN, "family": "normal"},
+    "calls": {**CALLS, "policies": CALLED},
+    "calls-monthly": {**CALLS, "round": "month", "policies": CALLED},
+    **{name: {**run, "policies": FOUR, "shuffles": 0, "replays": 100} for name, run in LATE.items()},
+}
+
+
+def loans(data: Path) -> pd.DataFrame:
+    """The loans, with what each of them promised: its instalments, at 5 % a year."""
+    table = pd.read_csv(data / "lendingclub_2007_2011.csv.gz")
+    monthly, own = 1.05 ** (1 / 12) - 1, table.int_rate / 12
+    months = np.round(-np.log(1 - table.funded_amnt * own / table.installment) / np.log(1 + own))  # of the contract
+    table["promised"] = table.installment * (1 - (1 + monthly) ** -months) / monthly
+    return table
+
+
+def numbers(data: Path, replays: int) -> dict[str, dict[str, Any]]:
+    """The plain values of each run; from its file, if there is one."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    found: dict[str, dict[str, Any]] = {}
+    for name, run in RUNS.items():
+        path = KEPT / f"{name}.json"
+        if not path.exists():
+            print(name, flush=True)
+            table = pd.read_csv(data / "bank_marketing_full.csv.gz") if name.startswith("calls") else loans(data)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = pb.backtest(table, command=f"the run {name} of this page", **{"replays": replays, **run})
+            path.write_text(result.to_json(), encoding="utf-8")
+        found[name] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def cell(run: dict[str, Any], name: str) -> str:
+    """The difference to accepting all, with its interval."""
+    for entry in run["entries"]:
+        if entry["name"] == name:
+            return f"{in_short(entry['difference'])} ({in_short(entry['low'])} to {in_short(entry['high'])})"
+    return ""
+
+
+def table(runs: dict[str, dict[str, Any]], columns: dict[str, str]) -> str:
+    """A Markdown table: a row for each policy and rival, a column for each run."""
+    first = runs[next(iter(columns))]
+    names = [entry["name"] for entry in first["entries"] if entry["name"] != "accept all"]
+    lines = [
+        f"| against accepting everybody | {' | '.join(columns.values())} |",
+        "| --- |" + " --- |" * len(columns),
+        *(f"| `{name}` | {' | '.join(cell(runs[run], name) for run in columns)} |" for name in names),
+    ]
+    return "\n".join(lines).replace("-", "−").replace("| −−− |", "| --- |").replace(" −−− |", " --- |") + "\n"
+
+
+def shuffled_table(run: dict[str, Any]) -> str:
+    """What each policy gains in the real order, and in an order drawn by lot."""
+    lines = ["| against accepting everybody | in the real order | time shuffled |", "| --- | --- | --- |"]
+    for entry in run["entries"]:
+        if entry["shuffled"] is not None:
+            mixed = f"{in_short(entry['shuffled']['difference'])} ± {in_short(entry['shuffled']['error'])}"
+            lines.append(f"| `{entry['name']}` | {cell(run, entry['name'])} | {mixed} |".replace(" -", " −"))
+    return "\n".join(lines) + "\n"
+
+
+def renew(data: Path, replays: int) -> None:
+    """Replace the tables and pictures of the page."""
+    runs = numbers(data, replays)
+    tables = {
+        "loans": table(runs, {"loans-at-once": "outcomes known at once", "loans": "outcomes at their real dates"}),
+        "loans-normal": table(
+            runs, {"loans-at-once-normal": "outcomes known at once", "loans-normal": "outcomes at their real dates"}
+        ),
+        "late": table(runs, {name: name.removeprefix("late-").replace("-", " ") for name in LATE}),
+        "calls": shuffled_table(runs["calls"]),
+        "calls-monthly": table(runs, {"calls": "a round a day", "calls-monthly": "a round a month"}),
+    }
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(
+        MARKS.sub(lambda found: found[1] + "\n" + tables[found[2]] + "\n" + found[3], text), encoding="utf-8"
+    )
+    PICTURES.mkdir(exist_ok=True)
+    for name, pictures in PICTURES_SHOWN.items():
+        write_report(runs[name], KEPT / name)
+        for picture in pictures:
+            shutil.copyfile(KEPT / name / f"{picture}.svg", PICTURES / f"{name}-{picture}.svg")
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    renew(Path(given[0]) if given else DOCS.parent.parent / "shared/data", int(given[1]) if given[1:] else 200)
