@@ -72,6 +72,11 @@ class Entry:
         """The standard deviation of the difference over new portfolios of the same law."""
         return float(self._scaled(self.resampled.sum(axis=1)).std(ddof=1)) if self.resampled.shape[0] > 1 else math.nan
 
+    def less(self, other: "Entry") -> tuple[float, float]:
+        """The interval of what it earned more than another entry, in the same bootstrap portfolios."""
+        low, high = self._interval((self.resampled - other.resampled).sum(axis=1))
+        return float(low), float(high)
+
     def over_time(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The difference up to each round, and its interval, [R] each."""
         middle = np.cumsum((self.earned - self.everybody).sum(axis=1))

@@ -17,7 +17,7 @@ from profitable.replay import summary
 from profitable.replay.entry import LEVEL, POLICY, Entry, in_short
 from profitable.replay.options import Options
 from profitable.replay.past import Past
-from profitable.replay.rivals import ALL
+from profitable.replay.rivals import ALL, NONE
 from profitable.replay.terms import Terms
 from profitable.version import VERSION
 
@@ -79,7 +79,23 @@ class Backtest:
         return [*self.past.warnings, *left, *self.terms.warnings(), *self._said, *log]
 
     def verdict(self) -> str:
-        """Whether any policy beats accepting everybody."""
+        """Whether any policy beats accepting everybody, and accepting nobody where that is the better rival."""
+        return " ".join(filter(None, [self._against_everybody(), self._against_nobody()]))
+
+    def _against_nobody(self) -> str:
+        nobody, everybody = self[NONE], self[ALL]
+        judged = [entry for entry in self.policies if entry.refusal is None]
+        if everybody.profit >= 0.0 or not judged:
+            return ""
+        best = max(judged, key=lambda entry: entry.profit)
+        span = ""
+        if best.resampled.size:
+            low, high = best.less(nobody)
+            span = f" (95 %: {in_short(low)} to {in_short(high)})"
+        loses = f"Accepting everybody loses {in_short(-everybody.profit)}, so that accepting nobody is the better rival"
+        return f"{loses}: {best.name} earned {in_short(best.profit)}{span} beside its 0."
+
+    def _against_everybody(self) -> str:
         judged = [entry for entry in self.policies if entry.refusal is None]
         if not judged:
             return "No policy can be judged on this log."
