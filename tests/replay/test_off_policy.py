@@ -407,6 +407,20 @@ def test_large_weights_are_pointed_at() -> None:
     assert (calm.effective_size, calm.warnings) == (pytest.approx(300.0), ())
 
 
+def test_few_draws_are_pointed_at_however_many_clients_there_are() -> None:
+    rows = [(t, 0, 1.0, t <= 2, 0.5) for t in range(1, 5) for _ in range(1_000)]
+    found = told(rows, [[1, 1]] * 4)
+    assert found.effective_size == pytest.approx(2_000.0)
+    (text,) = found.warnings
+    assert text == (
+        "The log drew once for all clients of a category and round: what the policy accepts depends on about 2 such "
+        "draws, however many clients there are."
+    )
+    certain = [(t, 1, 1.0, True, 1.0) for t in range(1, 5) for _ in range(10_000)]
+    assert told([*rows, *certain], [[1, 1]] * 4).warnings == ()  # the draws matter little
+    assert told([*rows, *certain], [[1, 0]] * 4).warnings == found.warnings
+
+
 def test_a_log_that_does_not_fit_its_propensities_is_pointed_at() -> None:
     rows = [(1 + i % 100, 0, 1.0, i % 5 != 0, 0.5) for i in range(1_000)]
     found = told(rows, [[1, 1]] * 100)

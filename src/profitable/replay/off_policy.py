@@ -55,9 +55,7 @@ from profitable.errors import ParameterError
 from profitable.replay.clients import Clients
 
 BY_CHANCE = 0.01  # a log in which nobody was refused is taken for whole if that has at least this probability
-FEW_CLIENTS = (
-    30.0  # an effective sample size below this is small, if at least half of the clients are lost to the weights
-)
+FEW_CLIENTS = 30.0  # an effective number below this is small; of clients, if half of them are lost to the weights
 SMALL_PART = 0.1  # and so is one below this part of the clients that it stands for
 MISFIT = 4.0  # standard deviations between the log and its propensities: a warning in one of 16 000 correct logs
 
@@ -189,6 +187,18 @@ def effective_size(accepted: npt.NDArray[Any], tables: Tables) -> float:
     return float((accepted * tables.weight).sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
+def effective_draws(accepted: npt.NDArray[Any], tables: Tables) -> float:
+    """The same for cells that were drawn as a whole with p below 1: as many equally weighted draws would say as much.
+
+    Infinite if these cells have no more than a tenth of the weight: then the draws matter little.
+    """
+    weight = accepted * tables.weight
+    drawn = np.where(tables.squares > tables.weight, weight, 0.0)
+    if drawn.sum() <= SMALL_PART * weight.sum():
+        return float("inf")
+    return float(drawn.sum() ** 2 / np.square(drawn).sum())
+
+
 @dataclass(frozen=True, kw_only=True)
 class OffPolicy:
     """Estimates of what a policy would have earned; none, and the reason, where the log cannot tell."""
@@ -216,6 +226,7 @@ def evaluate(log: Log, accepted: npt.NDArray[Any], tables: Tables | None = None)
     if refusal is not None:
         return OffPolicy(clients=float((accepted * tables.offered).sum()), effective_size=size, refusal=refusal)
     found = inverse_propensity(accepted, tables), log.error(accepted)
+    few = _few_draws(log, accepted, tables)
     if not log.has_refused:
         clients = float((accepted * tables.weight).sum())
         only = (
@@ -227,10 +238,10 @@ def evaluate(log: Log, accepted: npt.NDArray[Any], tables: Tables | None = None)
             inverse_propensity_error=found[1],
             clients=clients,
             effective_size=size,
-            warnings=(only, *_small(size, clients)),
+            warnings=(only, *_small(size, clients), *few),
         )
     clients, normalised = float((accepted * tables.offered).sum()), self_normalised(accepted, tables)
-    warnings = (*_small(size, clients), *_misfit(log))
+    warnings = (*_small(size, clients), *few, *_misfit(log))
     if np.isnan(normalised):
         warnings += (
             "In some category, the log accepted nobody where the policy accepts: self-normalised is not defined.",
@@ -277,6 +288,14 @@ def _small(size: float, clients: float) -> tuple[str, ...]:
         return ()
     text = f"The weights are large: the {clients:,.0f} clients whom the policy accepts are known as well as {size:,.0f}"
     return (f"{text} would be.",)
+
+
+def _few_draws(log: Log, accepted: npt.NDArray[Any], tables: Tables) -> tuple[str, ...]:
+    draws = effective_draws(accepted, tables)
+    if not log.by_cell or draws >= FEW_CLIENTS:
+        return ()
+    text = "The log drew once for all clients of a category and round: what the policy accepts depends on"
+    return (f"{text} about {draws:,.0f} such draw{'' if round(draws) == 1 else 's'}, however many clients there are.",)
 
 
 def _misfit(log: Log) -> tuple[str, ...]:
