@@ -41,11 +41,12 @@ browser:
 docs: run
 	$(BIN)/python docs/renew_paper.py results/paper
 
-# Slower evidence: the mpmath grid at full density; events against rounds with longer horizons and more runs; fresh samples whose
-# errors must cover the truth as often as they claim; the guide with every part of it left out; the demo's loans against their source.
+# Slower evidence: the mpmath grid at full density; events against rounds for all pairs, with longer horizons and more runs; new
+# histories of agents, and many more; fresh samples whose errors must cover the truth as often as they claim; the guide with every
+# part of it left out; the demo's loans against their source.
 soak: $(READY)
-	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/simulation/test_same_law.py \
-	  tests/simulation/test_coverage.py tests/theory tests/replay tests/test_guide.py
+	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
+	  tests/theory tests/replay tests/test_matrix.py tests/test_guide.py
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py

@@ -9,7 +9,7 @@ from hypothesis import settings
 from profitable.model.families import FAMILIES
 from profitable.policy.policies import POLICIES
 
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=600)
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=300)
 settings.register_profile("soak", deadline=None, max_examples=6_000)
 settings.load_profile("soak" if os.environ.get("PROFITABLE_SOAK") == "1" else "fixed")
 

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import math
+import os
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.matrix import FAMILIES, POLICIES, POLICY_ROWS, FamilyRow, PolicyRow
 from tests.simulation.worlds import play
 
 pytestmark = pytest.mark.filterwarnings("ignore:category:profitable.errors.ProfitableWarning")  # of many clients
+SOAK = os.environ.get("PROFITABLE_SOAK") == "1"  # make soak: twice as many rounds
 every_family = pytest.mark.parametrize("row", FAMILIES, ids=str)
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
 
@@ -62,7 +64,7 @@ def states(row: FamilyRow, policy: pb.Policy) -> list[pb.Agent]:
 @every_policy
 def test_index_says_the_same_as_evidence(row: FamilyRow, policy: pb.Policy) -> None:
     for agent in states(row, policy):
-        for _ in range(12):  # round 1, the order-0 quantile of round 2, and what follows
+        for _ in range(12 if SOAK else 6):  # round 1, the order-0 quantile of round 2, and what follows
             decision = agent.decide()
             verdict = decision["it"]
             # The index that is shown is moved to the decision's side: what is moved may be rounding only.
@@ -84,7 +86,7 @@ def test_the_index_is_where_the_evidence_meets_the_patience(row: FamilyRow, poli
     agent = agent_of(row, policy)
     agent.observe("it", row.rewards(25))
     agent.decide()
-    for _ in range(30):
+    for _ in range(30 if SOAK else 15):
         before = copy.copy(agent)
         verdict = agent.decide()["it"]
         low, high = row.family.mean_domain
@@ -159,7 +161,7 @@ def test_saving_changes_nothing(row: FamilyRow, policy: pb.Policy, tmp_path: Pat
     agent.expect("it", 4)
     agent.save(tmp_path / "agent.json")
     twin = pb.Agent.load(tmp_path / "agent.json")
-    for seed in range(3, 40):
+    for seed in range(3, 40 if SOAK else 21):
         one, other = agent.decide(), twin.decide()
         assert one.to_dict() == other.to_dict()
         agent.observe("it", row.rewards(2, seed))

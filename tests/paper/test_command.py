@@ -6,14 +6,17 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from profitable.common.folder_lock import occupied
 from profitable.errors import InputError, NotSavedError, OtherResultError, ResultFolderError
+from profitable.paper import credit
 from profitable.paper.command import reproduce
 from profitable.paper.experiment import NAMES, PAPER
+from profitable.policy.policies import Policy
 from profitable.simulation import runner
 from tests.cli.test_app import Way, call, run
 from tests.waiting import LIMIT, at
@@ -42,6 +45,26 @@ def played(monkeypatch: pytest.MonkeyPatch) -> "Counter[str]":
 
     monkeypatch.setattr(runner, "play_block", count)
     return counted
+
+
+@pytest.fixture(scope="module", autouse=True)
+def credit_examples() -> Iterator[dict[object, credit.CreditResult]]:
+    """The credit example of a seed is played once; `test_credit.py` tests what it must be."""
+    play, kept = credit.run, {}
+
+    def run(
+        policy: Policy, *, rounds: int, plays: int, seed: int, advance: Callable[[], object]
+    ) -> credit.CreditResult:
+        key = (str(policy), rounds, plays, seed)
+        if key not in kept:
+            kept[key] = play(policy, rounds=rounds, plays=plays, seed=seed)
+        for _ in range(plays):
+            advance()
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(credit, "run", run)
+        yield kept
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +98,11 @@ def test_what_is_finished_is_taken_over(made: Path, played: "Counter[str]", capf
     assert "bernoulli (1 of 3)" in capfd.readouterr().err
 
 
-def test_same_bytes_when_all_is_run_anew_by_any_number_of_workers(made: Path, played: "Counter[str]") -> None:
+def test_same_bytes_when_all_is_run_anew_by_any_number_of_workers(
+    made: Path, played: "Counter[str]", credit_examples: dict[object, credit.CreditResult]
+) -> None:
     before = numbers(made)
+    credit_examples.clear()
     reproduce(made, experiments=TWO, quick=True, variant="both", runs=200, seed=3, workers=2, fresh=True)
     assert numbers(made) == before
     assert played == {BERNOULLI: 14, f"{BERNOULLI}, the authors' variant": 14, "An unlucky start": 8}

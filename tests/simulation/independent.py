@@ -33,9 +33,9 @@ def d_exponential(x: Array, y: Array) -> Array:
 
 
 def sup_below(value: Callable[[Array], Array], low: Array, high: Array, limit: Array) -> Array:
-    """sup{q in [low, high]: value(q) <= limit}, value increasing: sixty bisections."""
+    """sup{q in [low, high]: value(q) <= limit}, value increasing: forty bisections, to 1e-8 of the widest interval."""
     low, high = low.copy(), high.copy()
-    for _ in range(60):
+    for _ in range(40):
         middle = 0.5 * (low + high)
         inside = value(middle) <= limit
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
@@ -128,7 +128,7 @@ def kl_emp(high: float) -> Index:
 
         def information(q: Array) -> Array:
             low, top = np.zeros(data.runs), 1.0 / np.maximum(high - q, 1e-300)
-            for _ in range(50):  # golden sections of a concave function
+            for _ in range(26):  # golden sections of a concave function: the multiplier to 4e-6, its value to 1e-11
                 left, right = top - 0.618034 * (top - low), low + 0.618034 * (top - low)
                 worse = dual(left, q) < dual(right, q)
                 low, top = np.where(worse, left, low), np.where(worse, top, right)
@@ -140,7 +140,7 @@ def kl_emp(high: float) -> Index:
                 return np.where(counts > 0.0, counts * np.log(np.maximum(inner, 0.0)), 0.0).sum(axis=1)
 
         low, top = mean.copy(), np.full(data.runs, high)
-        for _ in range(30):
+        for _ in range(24):  # to 1e-6
             middle = 0.5 * (low + top)
             inside = information(middle) <= np.log(t)
             low, top = np.where(inside, middle, low), np.where(inside, top, middle)
@@ -174,13 +174,13 @@ def mean_regret(
         for t in range(horizon):
             accepts = np.ones(runs, dtype=bool) if t == 0 else index(data, float(t), rng) >= threshold
             clients = 1 + rng.poisson(rate, runs)
-            for run in np.flatnonzero(accepts):
-                rewards = np.minimum(draw(rng, mean, clients[run]), bound)
-                data.N[run] += rewards.size
-                data.S[run] += rewards.sum()
-                data.Q[run] += (rewards**2).sum()
-                if values > 1:
-                    data.counts[run] += np.bincount(rewards.astype(int), minlength=values)[:values]
+            run = np.repeat(np.arange(runs), np.where(accepts, clients, 0))  # of each accepted client
+            rewards = np.minimum(draw(rng, mean, run.size), bound)
+            data.N += np.bincount(run, minlength=runs)
+            data.S += np.bincount(run, rewards, minlength=runs)
+            data.Q += np.bincount(run, rewards**2, minlength=runs)
+            if values > 1:
+                np.add.at(data.counts, (run, rewards.astype(int)), 1.0)
             accepted += accepts
         lost = accepted if mean < threshold else horizon - accepted
         regret += abs(mean - threshold) * (1.0 + rate) * lost
