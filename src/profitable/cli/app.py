@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from profitable.cli import bounds, credit, lists, paper, simulate, warm_up
+from profitable.cli import backtest, bounds, credit, lists, paper, simulate, warm_up
 from profitable.cli.shared import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Stopped
 from profitable.version import VERSION
 
@@ -45,6 +45,7 @@ COMMANDS: list[tuple[Callable[..., Any], str]] = [
     (paper.paper, paper.EXAMPLE),
     (credit.credit, credit.EXAMPLE),
     (simulate.simulate, simulate.EXAMPLE),
+    (backtest.backtest, backtest.EXAMPLE),
     (bounds.bounds, bounds.EXAMPLE),
     (lists.policies, lists.POLICIES_EXAMPLE),
     (lists.families, lists.FAMILIES_EXAMPLE),

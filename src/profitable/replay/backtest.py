@@ -15,6 +15,7 @@ from profitable.replay.bootstrap import shuffled, weights_of
 from profitable.replay.clients import Clients
 from profitable.replay.entry import POLICY, RIVAL, Entry, Shuffled
 from profitable.replay.layout import Layout
+from profitable.replay.leaks import check_categories
 from profitable.replay.off_policy import Log, evaluate
 from profitable.replay.options import Options, late_of
 from profitable.replay.past import Past
@@ -75,7 +76,7 @@ class _Work:
         self.log = Log.of(self.clients) if has_log else None
         self.policies: Sequence[Policy] = options.policies  # type: ignore[assignment]
         self.rivals = rivals(self.clients, options.limits, options.commit)
-        self.said: list[str] = []
+        self.said = check_categories(past)
 
     def run(self, command: str | None) -> Backtest:
         options = self.options

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.replay import dates
-from profitable.replay.cells import NOTHING, is_text, numbers
+from profitable.replay.cells import is_text, numbers
 from profitable.replay.dates import MISSING, Dates
 from profitable.replay.layout import Layout
 from profitable.replay.past import SAMPLE, Past
@@ -245,7 +245,7 @@ def _words(values: Any, given: BoolArray) -> IntArray:
             values = values.cast(pa.string())
         except pa.ArrowException:  # lists and the like
             return np.zeros(int(given.sum()), np.int64)
-    empty = pc.is_in(pc.utf8_trim_whitespace(values), pa.array(NOTHING, pa.string()))
+    empty = pc.equal(pc.utf8_trim_whitespace(values), "")  # a word such as none may be an answer
     encoded = pc.if_else(empty, pa.scalar(None, pa.string()), values).dictionary_encode()
     return np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)[given] + 1
 
