@@ -98,8 +98,8 @@ def test_known_before_the_client_asked(tmp_path: Path) -> None:
         (b"asked,grade,good\n", "has no rows"),
         (b"\n1,2,3\n", "has no header"),
         (b"asked,grade,grade\n1,2,3\n", "'grade' names two columns"),
-        (b"asked,grade,good\n1,2,3\n4,5\n", "cannot be read as a CSV file"),
-        ("asked,grade,good\n1,müde,3\n".encode("latin-1"), "cannot be read as a CSV file"),
+        (b"asked,grade,good\n1,2,3\n4,5\n", "past.csv, row 2 = '4,5' has 2 cells, and the header 3"),
+        ("asked,grade,good\n1,müde,3\n".encode("latin-1"), "save it in the encoding UTF-8"),
     ],
 )
 def test_broken_csv(content: bytes, match: str, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from profitable.replay.clients import NEVER, Clients, SmallInts
 from profitable.replay.dates import MISSING, Dates
 from profitable.replay.layout import CALENDAR, Layout
 from profitable.replay.past import SAMPLE, LeftOut, Past, Tally
-from profitable.replay.source import Piece, Source, Told, open_source, pyarrow
+from profitable.replay.source import Piece, Source, Told, open_source, pyarrow, short
 from profitable.replay.treatment import added
 
 LEAST_ROUNDS = 3
@@ -278,11 +278,11 @@ class Reader:
     def finish(self) -> Past:
         """The past, when all pieces are read."""
         if not self.rows:
-            raise InputError("data", self.source.name, "has no rows", "give a file with a client in each row")
+            raise InputError("data", short(self.source.name), "has no rows", "give a file with a client in each row")
         if not self.kept.rows:
             reason = max(self.left, key=lambda each: self.left[each].rows)
             problem = f"has no client to replay: {self.left[reason].rows} of {self.rows} rows are left out ({reason})"
-            raise InputError("data", self.source.name, problem, "check the columns, or give other ones")
+            raise InputError("data", short(self.source.name), problem, "check the columns, or give other ones")
         pyarrow().default_memory_pool().release_unused()
         category, names, notes = cross(self.parts)
         round, known, labels = self._rounds(len(names))

@@ -29,6 +29,8 @@ CSV_ENDINGS = (".csv", ".tsv", ".txt")
 PARQUET_ENDINGS = (".parquet", ".pq")
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 A_TABLE = "the table"
+AGAIN = "is it complete? write or copy it again"
+LONGEST_SHOWN = 70  # letters of a path in an error
 Told = Callable[[float], object] | None
 
 
@@ -246,7 +248,7 @@ def _ending(path: Path) -> str:
 def _opened(path: Path) -> "CsvFile | ParquetFile":
     with _readable(path, "a file"):
         if path.stat().st_size == 0:
-            raise InputError("data", str(path), "is an empty file", "give a file with a header and rows")
+            raise InputError("data", short(path), "is an empty file", "give a file with a header and rows")
         with path.open("rb") as file:
             is_parquet = file.read(4) == b"PAR1" or _ending(path) in PARQUET_ENDINGS
     return ParquetFile(path) if is_parquet else CsvFile(path)
@@ -296,7 +298,9 @@ class CsvFile:
         delimiter = max(DELIMITERS, key=line.count)
         names = next(csv.reader([line or delimiter], delimiter=delimiter))
         if not any(names):
-            raise InputError("data", str(self.path), "has no header", "give the names of the columns in the first line")
+            raise InputError(
+                "data", short(self.path), "has no header", "give the names of the columns in the first line"
+            )
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"{self.path}: header", name, "names two columns", "give each column its own name")
@@ -308,28 +312,47 @@ class CsvFile:
     def batches(self, columns: Sequence[str], words: Sequence[str]) -> Iterator[tuple[Any, float]]:
         """Its record batches, and the share of it that is read."""
         pa = pyarrow()
-        arrow_csv = pyarrow("csv")
-        names, delimiter = self._header()
         size = max(self.path.stat().st_size, 1)
-        with _readable(self.path, "a CSV file"), pa.OSFile(str(self.path)) as raw:
-            packing = self._packing()
-            stream = pa.CompressedInputStream(raw, packing) if packing else raw
-            reader = arrow_csv.open_csv(
-                stream,
-                read_options=arrow_csv.ReadOptions(block_size=BYTES_AT_ONCE, column_names=names, skip_rows=1),
-                parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                convert_options=arrow_csv.ConvertOptions(
-                    include_columns=list(columns),
-                    column_types={name: pa.string() for name in columns},
-                    null_values=[""],
-                    strings_can_be_null=True,
-                ),
-            )
-            for batch in reader:
-                share = 0.0
-                with suppress(ValueError):  # the file is closed when all of it is read
-                    share = raw.tell() / size
-                yield batch, share
+        uneven: list[InputError] = []  # Arrow asks what to do with a row, and then raises an error of its own
+        try:
+            with _readable(self.path, "a CSV file"), pa.OSFile(str(self.path)) as raw:
+                packing = self._packing()
+                stream = pa.CompressedInputStream(raw, packing) if packing else raw
+                for batch in self._reader(stream, columns, uneven):
+                    share = 0.0
+                    with suppress(ValueError):  # the file is closed when all of it is read
+                        share = raw.tell() / size
+                    yield batch, share
+        except InputError as error:
+            raise (uneven[0] if uneven else error) from None
+
+    def _reader(self, stream: Any, columns: Sequence[str], uneven: list[InputError]) -> Any:
+        """Arrow's reader of a stream; rows with too many or too few cells are added to `uneven`."""
+        pa, arrow_csv = pyarrow(), pyarrow("csv")
+        names, delimiter = self._header()
+
+        def refuse(row: Any) -> str:
+            place = f"{self.path}, row {row.number - 1}" if row.number else str(self.path)  # the header is row 0
+            problem = f"has {row.actual_columns} cells, and the header {row.expected_columns}"
+            uneven.append(InputError(place, row.text, problem, "correct it there"))
+            return "error"
+
+        return arrow_csv.open_csv(
+            stream,
+            # Without threads, Arrow knows the numbers of rows, and is as quick.
+            read_options=arrow_csv.ReadOptions(
+                block_size=BYTES_AT_ONCE, column_names=names, skip_rows=1, use_threads=False
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=list(columns),
+                column_types={name: pa.string() for name in columns},
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
 
 
 @contextmanager
@@ -339,13 +362,18 @@ def _readable(path: Path, kind: str) -> Generator[None]:
     try:
         yield
     except pa.ArrowException as error:
-        remedy = "is it complete? write or copy it again" if kind == "a Parquet file" else "correct it there"
-        raise InputError("data", str(path), f"cannot be read as {kind} ({_line(error)})", remedy) from None
+        remedy = "correct it there" if kind == "a CSV file" else AGAIN
+        remedy = "save it in the encoding UTF-8" if "UTF8" in str(error) else remedy
+        raise InputError("data", short(path), f"cannot be read as {kind} ({_line(error)})", remedy) from None
     except OSError as error:  # pyarrow raises it for broken content, too
         reason = error.strerror or _line(error)
-        raise InputError(
-            "data", str(path), f"cannot be read as {kind} ({reason})", "is it complete? write or copy it again"
-        ) from None
+        raise InputError("data", short(path), f"cannot be read as {kind} ({reason})", AGAIN) from None
+
+
+def short(path: object) -> str:
+    """A path of which the end is always shown."""
+    text = str(path)
+    return text if len(text) <= LONGEST_SHOWN else f"...{text[3 - LONGEST_SHOWN :]}"
 
 
 def _line(error: BaseException) -> str:
