@@ -178,6 +178,12 @@ def test_cells_that_make_no_sense(
     assert match in message(write_csv(tmp_path / "past.csv", changed(*change)), **fields)
 
 
+def test_a_value_that_no_row_has(tmp_path: Path) -> None:
+    text = message(write_csv(tmp_path / "past.csv", loans(20)), reward="status=Paid")
+    assert "past.csv: reward = 'Paid' is nowhere in the column status; choose from " in text
+    assert "paid" in text
+
+
 def test_everybody_is_treated() -> None:
     assert "has treated clients only" in message(loans(20) | {"treated": [1] * 20}, treated="treated")
 

@@ -89,6 +89,23 @@ def test_many_crossed_categories_are_refused() -> None:
         categories(table, "a", "b")
 
 
+@pytest.mark.parametrize("size", [127, 128, 129, 256])
+def test_small_codes_of_pandas_and_polars(size: int) -> None:
+    """Their codes of categories may have 8 bits, which are full."""
+    import pandas as pd
+    import polars as pl
+
+    words: list[object] = [f"c{i:03d}" for i in range(size)]
+    for frame in (
+        pd.DataFrame({"x": pd.Categorical([*words, None])}),
+        pl.DataFrame({"x": [*words, None]}, schema={"x": pl.Categorical}),
+    ):
+        source = open_source(frame)
+        part = Part(Cut.parse("x"))
+        part.read(next(source.pieces(["x"])), None)
+        assert part.finish()[1] == (*words, MISSING_NAME)
+
+
 def test_words_that_no_row_has_are_no_categories() -> None:
     """Arrow may keep the dictionary of a larger table."""
     import pyarrow as pa

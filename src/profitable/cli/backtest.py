@@ -187,11 +187,14 @@ def _collect(
 
 
 def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
+    from profitable.common.progress import Progress
     from profitable.replay.describe import describe
     from profitable.replay.layout import RUN_OPTIONS, Layout
 
     layout = Layout.from_fields({key: value for key, value in options.items() if key not in RUN_OPTIONS}, "backtest")
-    found = describe(where, layout, family=options.get("family"), bound=options.get("bound"))
+    with Progress(total=1, title="reading") as reading:
+        given = {"family": options.get("family"), "bound": options.get("bound")}
+        found = describe(where, layout, **given, progress=reading.update)
     typer.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
 
 

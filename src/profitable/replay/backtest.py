@@ -55,7 +55,8 @@ def backtest(data: Any, *, progress: Shown = None, command: str | None = None, *
     layout = Layout.from_fields({key: value for key, value in given.items() if key not in OPTIONS}, "backtest")
     options = Options(**{key: value for key, value in given.items() if key in OPTIONS})
     options.check(layout)
-    past = read(data, layout)
+    with Progress(total=1, shown=False if callable(progress) else progress, title="reading") as reading:
+        past = read(data, layout, progress=reading.update)
     return run(past, options, progress=progress, command=command)
 
 

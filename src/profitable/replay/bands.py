@@ -114,7 +114,7 @@ class Part:
             places[place] = self._code(word)
         if len(self.values) > MOST_CATEGORIES:
             self._refuse_many(piece, list(self.values)[MOST_CATEGORIES])
-        return places[np.asarray(encoded.indices.fill_null(len(words)))]
+        return places[np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(words)))]
 
     def _code(self, word: str | None) -> int:
         name = word if word and word.strip() else MISSING_NAME

@@ -60,7 +60,7 @@ class Dates:
         values = self._cells(piece)
         if pa.types.is_dictionary(values.type):
             read = self._read(piece, values.dictionary, values)
-            indices = np.asarray(values.indices.fill_null(read.size))
+            indices = np.asarray(values.indices.cast(pa.int64()).fill_null(read.size))
             return np.append(read, MISSING)[indices]
         return self._read(piece, values, None)
 
@@ -194,7 +194,11 @@ class Dates:
 
 def _row(rows: Any, index: int) -> int:
     """The first row that has a value, by the place of the value."""
-    return index if rows is None else int((np.asarray(rows.indices.fill_null(-1)) == index).argmax())
+    return (
+        index
+        if rows is None
+        else int((np.asarray(rows.indices.cast(pyarrow().int64()).fill_null(-1)) == index).argmax())
+    )
 
 
 def _plain(values: Any) -> IntArray:

@@ -27,6 +27,7 @@ RUN_OPTIONS = (
     "commit",
     "shuffles",
 )
+MOST_ROUNDS_LATE = 10**6
 COLUMN = "give the name of a column"
 
 
@@ -92,7 +93,7 @@ class Layout:
         if self.required is not None:
             self._set("required", _required(self.required))
         if self.matures is not None:
-            self._set("matures", check.whole("matures", self.matures))
+            self._set("matures", check.whole("matures", self.matures, most=MOST_ROUNDS_LATE))
         self._set("emerges", _emerges(self.emerges))
         self._check_money()
         self._check_time()

@@ -23,7 +23,7 @@ from profitable.replay.cells import is_text, numbers
 from profitable.replay.dates import MISSING, Dates
 from profitable.replay.layout import Layout
 from profitable.replay.past import SAMPLE, Past
-from profitable.replay.read import Reader
+from profitable.replay.rows import Rows
 from profitable.replay.source import Piece, Source, pyarrow
 
 FOLDS = 5
@@ -83,7 +83,7 @@ def find_leaks(source: Source, layout: Layout, rows: int, columns: Sequence[str]
     """
     if not source.again:
         return []
-    reader = Reader(source, layout)
+    reader = Rows(source, layout)
     outcomes = {name for name in (reader.reward, layout.amount, layout.accepted, layout.propensity) if name}
     outcomes |= {each for each in (layout.cost, layout.promised, layout.open_value) if isinstance(each, str)}
     checked = [name for name in (columns or source.columns) if name not in outcomes and name not in layout.times]
@@ -139,7 +139,7 @@ def check_categories(past: Past) -> list[str]:
 # ------------------------------------------------------------------------------------------------ measuring
 
 
-def measure(source: Source, reader: Reader, rows: int, columns: Sequence[str]) -> list[Measured]:
+def measure(source: Source, reader: Rows, rows: int, columns: Sequence[str]) -> list[Measured]:
     """What each column says about the outcome, on a bounded sample of rows."""
     piece = _sampled(source, list(dict.fromkeys([*reader.columns, *columns])), max(rows // SAMPLE, 1))
     row = reader.row(piece)

@@ -8,9 +8,9 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,12 @@ from profitable.common.text_tables import number
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.replay import dates
-from profitable.replay.bands import MISSING_NAME, Cut, Part, cross
-from profitable.replay.cells import complete, equals, flags, numbers
+from profitable.replay.bands import MISSING_NAME, Part, cross
 from profitable.replay.clients import NEVER, Clients, SmallInts
-from profitable.replay.dates import MISSING, Dates
+from profitable.replay.dates import MISSING
 from profitable.replay.layout import CALENDAR, Layout
 from profitable.replay.past import SAMPLE, LeftOut, Past, Tally
+from profitable.replay.rows import Row, Rows
 from profitable.replay.source import Piece, Source, Told, open_source, pyarrow, short
 from profitable.replay.treatment import added
 
@@ -44,47 +44,18 @@ def read(data: Any, layout: Layout, *, progress: Told = None) -> Past:
     return reader.finish()
 
 
-class Row(NamedTuple):
-    """Rows of a piece as arrays [n]: what is known of each client, before rows are left out."""
-
-    outcome: FloatArray  # as the column says it; NaN if missing
-    reward: FloatArray  # as the agent would see it; NaN if missing
-    more: dict[str, npt.NDArray[Any]]  # other columns that the layout names
-    never: BoolArray | None  # outcomes that stay open and count at their open value
-
-
-class Reader:
+class Reader(Rows):
     """Takes pieces of a source, and makes a past of them."""
 
     def __init__(self, source: Source, layout: Layout) -> None:
-        self.source, self.layout = source, layout
-        self.cuts = [Cut.parse(text, source.columns) for text in layout.categories]
-        column, _, value = layout.reward.partition("=")
-        is_value = value and layout.reward not in source.columns
-        self.reward, self.value = (column, value) if is_value else (layout.reward, None)
+        super().__init__(source, layout)
         self.parts = [Part(cut) for cut in self.cuts]
-        self.time = Dates(layout.times, layout.date_format)
-        self.known = Dates((layout.known,) if layout.known else (), layout.date_format)
-        needed = self._needed()
-        source.need(needed)
-        self.columns = list(needed)
-        self.words = [cut.column for cut in self.cuts if not cut.is_cut]
         self.base: int | None = None  # the period of the first client that is read
         self.rows = 0
         self.kept, self.kept_outcomes = Tally(), Tally()
         self.left: dict[str, Tally] = defaultdict(Tally)
         self.arrays: dict[str, list[npt.NDArray[Any]]] = defaultdict(list)
         self.uncut: dict[str, list[tuple[FloatArray, FloatArray]]] = defaultdict(list)
-
-    def _needed(self) -> dict[str, str]:
-        """The columns that are read, and the fields that ask for them."""
-        layout = self.layout
-        needed = {cut.column: "category" for cut in self.cuts} | dict.fromkeys(layout.times, "time")
-        needed[self.reward] = "reward"
-        for name in ("known", "cost", "amount", "promised", "open_value", "accepted", "propensity", "treated", "score"):
-            if isinstance(getattr(layout, name), str):
-                needed[getattr(layout, name)] = name
-        return needed
 
     # -------------------------------------------------------------------------------------------- pieces
 
@@ -95,7 +66,7 @@ class Reader:
         times = self.time.read(piece) if self.layout.times else None
         keep = self._keep(row, times)
         chosen = slice(None) if keep is None else keep
-        self._check_promised(piece, row, keep)
+        self.check_promised(piece, row, keep)
         if times is not None:
             self._add_times(piece, times, row.never, chosen)
         for part in self.parts:
@@ -107,75 +78,6 @@ class Reader:
             self.kept_outcomes.add(row.outcome[chosen])
         for name, values in ({"outcome": row.outcome} | row.more).items():
             self.arrays[name].append(values[chosen])
-
-    def row(self, piece: Piece) -> Row:
-        """The rows of a piece without their times and categories."""
-        layout = self.layout
-        more: dict[str, npt.NDArray[Any]] = {}
-        if layout.accepted is not None:
-            more["logged"] = flags(piece, layout.accepted)
-        if layout.treated is not None:
-            more["treated"] = flags(piece, layout.treated)
-        if layout.propensity is not None:
-            more["propensity"] = self._propensity(piece, layout.propensity)
-        if layout.score is not None:
-            more["score"] = complete(piece, layout.score, "give every client a score")
-        outcome = numbers(piece, self.reward) if self.value is None else equals(piece, self.reward, self.value)
-        if layout.amount is not None:
-            more["amount"] = self._amount(piece, layout.amount)
-        if isinstance(layout.cost, str):
-            more["cost"] = numbers(piece, layout.cost)
-        never = self._open(piece, outcome, more)
-        return Row(outcome, self._reward(outcome, more), more, never)
-
-    def _open(self, piece: Piece, outcome: FloatArray, more: dict[str, npt.NDArray[Any]]) -> BoolArray | None:
-        """Add what open clients count as; outcomes that are missing become their open value."""
-        given = self.layout.promised if self.layout.open_value is None else self.layout.open_value
-        if given is None:
-            return None
-        seen = more.get("logged")
-        promised = numbers(piece, given) if isinstance(given, str) else np.full(outcome.size, given)
-        never = None
-        if self.layout.open_value is not None:
-            never = np.isnan(outcome) if seen is None else np.isnan(outcome) & seen
-            np.copyto(outcome, promised, where=never)
-        more["promised"] = self._reward(promised, more)
-        return never
-
-    def _check_promised(self, piece: Piece, row: Row, keep: BoolArray | None) -> None:
-        """InputError if a client who is kept, and whom the past accepted, has no promised reward."""
-        if "promised" in row.more:
-            bare = np.isnan(row.more["promised"]) & row.more.get("logged", True) & (True if keep is None else keep)
-            if bare.any():
-                column = str(self.layout.promised or self.layout.open_value)
-                raise piece.error(column, int(bare.argmax()), None, "is missing", "give a number for every client")
-
-    def _reward(self, outcome: FloatArray, more: dict[str, npt.NDArray[Any]]) -> FloatArray:
-        """Outcomes as the agent sees them."""
-        if "amount" in more:
-            return outcome / more["amount"]
-        return self.layout.revenue * outcome - more["cost"] if "cost" in more else outcome
-
-    def _amount(self, piece: Piece, column: str) -> FloatArray:
-        amount = numbers(piece, column)
-        wrong = amount <= 0.0
-        if wrong.any():
-            index = int(wrong.argmax())
-            remedy = "leave the row out, or correct it"
-            raise piece.error(column, index, float(amount[index]), "is not above 0", remedy)
-        return amount
-
-    def _propensity(self, piece: Piece, column: str) -> FloatArray:
-        remedy = "give the probability with which the client was accepted or treated"
-        values = complete(piece, column, remedy)
-        wrong = (values <= 0.0) | (values > 1.0)
-        if self.layout.treated is not None:
-            wrong |= values == 1.0
-            remedy = "give the probability of treatment, between 0 and 1"
-        if wrong.any():
-            index = int(wrong.argmax())
-            raise piece.error(column, index, float(values[index]), "is no such probability", remedy)
-        return values
 
     def _keep(self, row: Row, times: IntArray | None) -> BoolArray | None:
         """The rows to keep, None for all; the others are counted with the first reason that applies."""
@@ -283,6 +185,8 @@ class Reader:
             reason = max(self.left, key=lambda each: self.left[each].rows)
             problem = f"has no client to replay: {self.left[reason].rows} of {self.rows} rows are left out ({reason})"
             raise InputError("data", short(self.source.name), problem, "check the columns, or give other ones")
+        if self.value is not None and not self.has_value:
+            raise self.no_such_value(self.value)
         pyarrow().default_memory_pool().release_unused()
         category, names, notes = cross(self.parts)
         round, known, labels = self._rounds(len(names))
@@ -416,15 +320,6 @@ class Reader:
         for code, name in enumerate(clients.names):
             if MISSING_NAME in name.split(", "):
                 notes.append(f"{number(int((clients.category == code).sum()))} clients are in the category {name}")
-
-    def rewards_again(self) -> Iterator[tuple[Piece, FloatArray]]:
-        """The rewards of all rows once more, with their places; NaN for those that do not count."""
-        for piece in self.source.pieces(self.columns, self.words):
-            row = self.row(piece)
-            rewards = row.reward.copy()
-            if "logged" in row.more:
-                rewards[~row.more["logged"]] = np.nan
-            yield piece, rewards
 
 
 def _joined(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
