@@ -2,23 +2,20 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from profitable.common.looks import SOLID
 from profitable.paper.charts import THEORY
 from profitable.paper.command import reproduce
 from profitable.policy.looks import looks_of
 from profitable.policy.policies import POLICIES
-from tests.waiting import LIMIT
+from tests.opened import Opened, launched, needs_browser
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium; on Debian: apt-get install chromium")
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--disable-sync"]
+pytestmark = needs_browser
 EXPERIMENTS = ("bernoulli", "poisson", "long-bernoulli", "arrivals", "unlucky", "optimal-bernoulli", "optimal-long")
 
 
@@ -31,25 +28,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=QUIET, timeout=1000 * LIMIT)
+    with launched() as chromium:
         yield chromium
-        chromium.close()
-
-
-class Opened:
-    """A page and what happened while it was open."""
-
-    def __init__(self, browser: Browser, report: Path, width: int) -> None:
-        self.requests: list[str] = []
-        self.complaints: list[str] = []
-        self.page: Page = browser.new_page(viewport={"width": width, "height": 900})
-        self.page.set_default_timeout(1000 * LIMIT)
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.goto(report.as_uri())
-        self.page.wait_for_function("[...document.querySelectorAll('[data-chart]')].every((place) => place.view)")
 
 
 @pytest.fixture(scope="module", params=[1000, 390], ids=["wide", "phone"])

@@ -65,11 +65,12 @@ def plain(chart: Any, title: Any, rows: Rows, *, height: Any = HEIGHT) -> dict[s
 
 
 def lines_with_bands(
-    rows: Rows, looks: Mapping[str, Look], across: Any, up: Any, *, title: str, time: Any
+    rows: Rows, looks: Mapping[str, Look], across: Any, up: Any, *, title: str, time: Any, format: str = ",.5~g"
 ) -> dict[str, Any]:
-    """Lines (x, y, policy) with bands (low, high), where rows have them.
+    """Lines (x, y, policy) with bands (low, high), where rows have them.  Rows may say what x is called (label).
 
-    The legend has the order of `looks`, and hides and shows the lines.  Pointing shows `time` and all values there.
+    The legend has the order of `looks`, and hides and shows the lines.  Pointing shows `time` and all values there, in
+    `format`.
     """
     order = list(looks)
     legend = alt.Legend(title=None)
@@ -91,7 +92,8 @@ def lines_with_bands(
         color=colour,
         fillOpacity=alt.when(toggled).then(alt.value(0.18)).otherwise(alt.value(0.0)),
     )
-    layers = [lines.add_params(toggled), *_hover(base, order, up, colour, time)]
+    near = ["x", "label"] if any("label" in row for row in rows) else ["x"]
+    layers = [lines.add_params(toggled), *_hover(base, order, up, colour, time, near, format)]
     if any("low" in row for row in rows):
         layers.insert(0, bands)
     return plain(alt.layer(*layers), title, rows)
@@ -103,16 +105,18 @@ def toggle(field: str, names: Sequence[str]) -> Any:
     return alt.selection_point(name="shown", fields=[field], bind="legend", toggle="true", value=everything)
 
 
-def _hover(base: Any, order: Sequence[str], up: Any, colour: Any, time: Any) -> list[Any]:
+def _hover(
+    base: Any, order: Sequence[str], up: Any, colour: Any, time: Any, groupby: list[str], format: str
+) -> list[Any]:
     """A rule at the nearest time, with the values of all policies there, and points on the curves."""
     near = alt.selection_point(
         name=POINTED_AT, fields=["x"], nearest=True, on="pointerover", clear="pointerout", empty=False
     )
     tooltip = [time]
-    tooltip += [alt.Tooltip(f"{re.sub(NOT_IN_FIELDS, '_', name)}:Q", title=name, format=",.5~g") for name in order]
+    tooltip += [alt.Tooltip(f"{re.sub(NOT_IN_FIELDS, '_', name)}:Q", title=name, format=format) for name in order]
     rule = (
         base.transform_calculate(column=f"replace(datum.policy, /{NOT_IN_FIELDS}/g, '_')")
-        .transform_pivot("column", value="y", groupby=["x"])
+        .transform_pivot("column", value="y", groupby=groupby)
         .mark_rule(color="#888888")
         .encode(opacity=alt.when(near).then(alt.value(0.6)).otherwise(alt.value(0.0)), tooltip=tooltip)
         .add_params(near)

@@ -82,10 +82,13 @@ def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
 
 
 def svg_of(figure: Figure) -> str:
-    """A figure as SVG, with clip paths that are numbered from 0.
+    """A figure as SVG, with clip paths and gradients that are numbered from 0.
 
     vl-convert counts on from one picture to the next, so the bytes would differ.
     """
     numbers: dict[str, str] = {}
-    svg = vl_convert.vegalite_to_svg(figure.picture)
-    return re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), svg)
+
+    def renumber(found: re.Match[str]) -> str:
+        return numbers.setdefault(found[0], found[1] + str(sum(name.startswith(found[1]) for name in numbers)))
+
+    return re.sub(r"\b(clip|gradient_)\d+\b", renumber, vl_convert.vegalite_to_svg(figure.picture))

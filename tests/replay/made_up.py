@@ -1,0 +1,207 @@
+"""A backtest that never was: numbers in the form of `Backtest.to_dict()`, plausible enough to be drawn."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+NAMES = ("cars", "home", "wedding", "debt", "small business", "moving")
+POLICIES = ("kl-ucb", "kl-ucb:forget=0.05", "ts")
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "\"quotes\" & 'apostrophes'",
+    "<img src=x onerror=alert(2)>",
+    "a\\b:c.d[0]",
+)
+
+
+def made_up(
+    names: Sequence[str] = NAMES,
+    *,
+    rounds: int = 60,
+    amounts: bool = True,
+    immediate: bool = False,
+    off_policy: bool = False,
+    policies: Sequence[str] = POLICIES,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """The dict of a backtest with some categories (good, bad, and one that turns) and three policies."""
+    generator = np.random.default_rng(seed)
+    count = len(names)
+    clients = generator.poisson(40, (rounds, count))
+    mean = np.linspace(0.07, -0.06, count) + np.linspace(0.03, -0.03, rounds)[:, None] * (np.arange(count) % 3 == 1)
+    profit = 1_000.0 * (clients * mean + 0.3 * np.sqrt(clients) * generator.standard_normal((rounds, count)))
+    labels = [f"{2007 + month // 12}-{month % 12 + 1:02}" for month in range(rounds)]
+    cells = {"profit": profit, "clients": clients}
+    entries = [_entry("accept all", "rival", np.ones((rounds, count)), cells, labels, names, off_policy)]
+    entries.append(_entry("accept none", "rival", np.zeros((rounds, count)), cells, labels, names, off_policy))
+    hindsight = np.tile(profit.sum(axis=0) > 0.0, (rounds, 1)).astype(float)
+    entries.append(_entry("best set in hindsight", "rival", hindsight, cells, labels, names, off_policy))
+    entries.append(_entry("best set, cross-fitted", "rival", None, cells, labels, names, off_policy))
+    traces: list[dict[str, Any]] = []
+    for policy in policies:
+        trace = _trace(policy, profit, clients, generator)
+        accepted = np.asarray(trace["accepted"], float)
+        if policy == "ts":
+            accepted = np.clip(accepted * generator.uniform(0.7, 1.0, accepted.shape), 0.0, 1.0).round(2)
+        traces.append(trace)
+        entries.append(_entry(policy, "policy", accepted, cells, labels, names, off_policy))
+    share = np.ones(rounds) if immediate else 1.0 - np.exp(-np.arange(1, rounds + 1) / 18.0)
+    final = 1.05 + 0.01 * np.cos(np.arange(rounds) / 9.0)
+    first = "Outcomes known on last_pymnt_d: on average 14 months after the client asked."
+    if immediate:
+        first = "Outcomes assumed immediate: the file names no date at which they were known."
+    best = max((each for each in entries if each["kind"] == "policy"), key=lambda each: each["difference"])
+    return {
+        "version": "0.1.0",
+        "command": "profitable backtest loans.csv --category purpose --reward back --amount lent --required 0.05",
+        "seed": seed,
+        "source": "loans.csv",
+        "settings": {"category": "purpose", "reward": "back", "policies": list(policies), "replays": 200, "seeds": 20},
+        "first_line": first,
+        "clients": int(clients.sum()),
+        "rounds": labels,
+        "categories": [
+            {
+                "name": name,
+                "clients": int(clients[:, k].sum()),
+                "amount": 1_000.0 * float(clients[:, k].sum()) if amounts else None,
+                "mean": float(1.05 + mean[:, k].mean() + 0.02 * (-1) ** k),
+                "mean_by_money": float(1.05 + mean[:, k].mean()) if amounts else None,
+                "threshold": 1.05,
+                "profit": float(profit[:, k].sum()),
+                "profit_error": float(300.0 * np.sqrt(clients[:, k].sum())),
+            }
+            for k, name in enumerate(names)
+        ],
+        "family": {
+            "name": "bounded(low=0, high=2)",
+            "reason": "rewards lie between 0 and 1.7, and are neither whole numbers nor 0 and 1 only",
+            "fit": [
+                {"category": name, "observed_variance": 0.08, "family_variance": 0.25, "warning": None}
+                for name in names[:-1]
+            ]
+            + [
+                {
+                    "category": names[-1],
+                    "observed_variance": 0.4,
+                    "family_variance": 0.25,
+                    "warning": "The observed variance is 1.6 times the family's: decisions are too sure of themselves.",
+                }
+            ],
+        },
+        "left_out": [
+            {"reason": "no amount", "rows": 12, "mean_reward": 0.98, "kept_mean": 1.05},
+            {"reason": "outcome still open", "rows": 340, "mean_reward": None, "kept_mean": None},
+        ],
+        "notes": ["3 of 60 rounds have no clients."],
+        "warnings": ["Rows left out (no amount) differ in outcome from the others: the result is biased."],
+        "assumptions": [
+            "Clients would have come in the same numbers, whatever was decided.",
+            "A refused client costs nothing and teaches nothing.",
+        ],
+        "known": {
+            "round": list(range(1, rounds + 1)),
+            "share_known": share.tolist(),
+            "known_mean": [None, *(final + 0.06 * (1.0 - share))[1:].tolist()],
+            "final_mean": final.tolist(),
+        },
+        "entries": entries,
+        "trace": traces,
+        "tried": 12,
+        "verdict": f"{best['name']} earned {best['difference']:,.0f} more than accepting everybody (made up).",
+    }
+
+
+def _entry(
+    name: str,
+    kind: str,
+    accepted: Any,
+    cells: dict[str, Any],
+    labels: Sequence[str],
+    names: Sequence[str],
+    off_policy: bool,
+) -> dict[str, Any]:
+    profit, clients = cells["profit"], cells["clients"]
+    part = np.full(profit.shape, 0.6) if accepted is None else accepted
+    gained = (part - 1.0) * profit
+    difference, over_time = float(gained.sum()), gained.sum(axis=1).cumsum()
+    error = 300.0 * np.sqrt(((1.0 - part) * clients).sum(axis=1).cumsum())
+    years = np.array([label[:4] for label in labels])
+    bad = profit.sum(axis=0) < 0.0
+    return {
+        "name": name,
+        "kind": kind,
+        "profit": float((part * profit).sum()),
+        "clients": float((part * clients).sum()),
+        "amount": 1_000.0 * float((part * clients).sum()),
+        "difference": difference,
+        "low": difference - 2.0 * float(error[-1]),
+        "high": difference + 2.0 * float(error[-1]),
+        "seeds": 20 if name == "ts" else 1,
+        "seed_error": 812.5 if name == "ts" else None,
+        "shuffled": {"difference": 0.4 * difference, "error": 950.0} if kind == "policy" else None,
+        "sentence": f"{name} earned {difference:,.0f} against accepting everybody (95 %: made up).",
+        "over_time": {
+            "difference": over_time.tolist(),
+            "low": (over_time - 2.0 * error).tolist(),
+            "high": (over_time + 2.0 * error).tolist(),
+        },
+        "accepted": None if accepted is None else accepted.tolist(),
+        "by_vintage": [
+            {
+                "vintage": year,
+                "profit": float((part * profit)[years == year].sum()),
+                "all": float(profit[years == year].sum()),
+            }
+            for year in dict.fromkeys(years.tolist())
+        ],
+        "by_category": [
+            {
+                "category": each,
+                "difference": float(gained[:, k].sum()),
+                "lost_accepting": float(-(part * profit)[:, k].sum()) if bad[k] else 0.0,
+                "lost_refusing": 0.0 if bad[k] else float(-gained[:, k].sum()),
+            }
+            for k, each in enumerate(names)
+        ],
+        "off_policy": _off_policy(kind, difference) if off_policy else None,
+    }
+
+
+def _off_policy(kind: str, value: float) -> dict[str, Any]:
+    if kind == "rival":
+        return {
+            "inverse_propensity": None, "inverse_propensity_error": None, "self_normalised": None,
+            "doubly_robust": None, "doubly_robust_error": None, "clients": 100.0, "effective_size": 0.0,
+            "refusal": "The policy accepts category 'cars' in 3 rounds without support.",
+            "warnings": [],
+        }  # fmt: skip
+    return {
+        "inverse_propensity": value, "inverse_propensity_error": 900.0, "self_normalised": 0.98 * value,
+        "doubly_robust": 1.01 * value, "doubly_robust_error": 700.0, "clients": 900.0, "effective_size": 333.0,
+        "refusal": None, "warnings": ["The weights are large."],
+    }  # fmt: skip
+
+
+def _trace(policy: str, profit: Any, clients: Any, generator: np.random.Generator) -> dict[str, Any]:
+    """Evidence that follows the profit of accepted rounds, patience log t, or draws for Thompson sampling."""
+    rounds, count = profit.shape
+    keep = 0.95 if "forget" in policy else 1.0
+    total, number = np.zeros(count), np.zeros(count)
+    evidence, patience, accepted = (np.zeros((rounds, count)) for _ in range(3))
+    for t in range(rounds):
+        patience[t] = generator.exponential(size=count) if policy == "ts" else np.log(t + 1.0)
+        short = np.maximum(0.0, -total / np.maximum(number, 1.0)) / 1_000.0
+        evidence[t] = number * short**2 * 2.0
+        accepted[t] = evidence[t] <= patience[t]
+        total = keep * total + accepted[t] * profit[t]
+        number = keep * number + accepted[t] * clients[t]
+    shown: Any = evidence.tolist()
+    shown[-1][-1] = None  # an evidence that is infinite
+    return {
+        "policy": policy,
+        "evidence": shown,
+        "patience": patience.tolist(),
+        "accepted": accepted.astype(bool).tolist(),
+    }
