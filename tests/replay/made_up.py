@@ -33,34 +33,50 @@ def made_up(
     profit = 1_000.0 * (clients * mean + 0.3 * np.sqrt(clients) * generator.standard_normal((rounds, count)))
     labels = [f"{2007 + month // 12}-{month % 12 + 1:02}" for month in range(rounds)]
     cells = {"profit": profit, "clients": clients}
-    entries = [_entry("accept all", "rival", np.ones((rounds, count)), cells, labels, names, off_policy)]
-    entries.append(_entry("accept none", "rival", np.zeros((rounds, count)), cells, labels, names, off_policy))
+    entries = [_entry("accept all", "rival", np.ones((rounds, count)), cells, labels, names)]
+    entries.append(_entry("accept none", "rival", np.zeros((rounds, count)), cells, labels, names))
     hindsight = np.tile(profit.sum(axis=0) > 0.0, (rounds, 1)).astype(float)
-    entries.append(_entry("best set in hindsight", "rival", hindsight, cells, labels, names, off_policy))
-    entries.append(_entry("best set, cross-fitted", "rival", None, cells, labels, names, off_policy))
-    traces: list[dict[str, Any]] = []
+    entries.append(_entry("best set in hindsight", "rival", hindsight, cells, labels, names))
+    entries.append(_entry("best set, cross-fitted", "rival", None, cells, labels, names))
     for policy in policies:
         trace = _trace(policy, profit, clients, generator)
-        accepted = np.asarray(trace["accepted"], float)
+        accepted = np.asarray(trace["decided"], float)
         if policy == "ts":
             accepted = np.clip(accepted * generator.uniform(0.7, 1.0, accepted.shape), 0.0, 1.0).round(2)
-        traces.append(trace)
-        entries.append(_entry(policy, "policy", accepted, cells, labels, names, off_policy))
+        entries.append(_entry(policy, "policy", accepted, cells, labels, names) | trace)
+    if off_policy:
+        for entry in entries[4:]:
+            entry["off_policy"] = _estimates(entry["profit"])
+        refused = {
+            "profit": None,
+            "difference": None,
+            "low": None,
+            "high": None,
+            "sentence": f"{entries[-1]['name']}: refused.",
+        }
+        entries[-1] |= refused | {"off_policy": _refusal()}
     share = np.ones(rounds) if immediate else 1.0 - np.exp(-np.arange(1, rounds + 1) / 18.0)
     final = 1.05 + 0.01 * np.cos(np.arange(rounds) / 9.0)
     first = "Outcomes known on last_pymnt_d: on average 14 months after the client asked."
     if immediate:
         first = "Outcomes assumed immediate: the file names no date at which they were known."
-    best = max((each for each in entries if each["kind"] == "policy"), key=lambda each: each["difference"])
+    best = max((each for each in entries[4:] if each["difference"] is not None), key=lambda each: each["difference"])
     return {
         "version": "0.1.0",
         "command": "profitable backtest loans.csv --category purpose --reward back --amount lent --required 0.05",
         "seed": seed,
-        "source": "loans.csv",
-        "settings": {"category": "purpose", "reward": "back", "policies": list(policies), "replays": 200, "seeds": 20},
+        "settings": {
+            "data": "loans.csv",
+            "category": "purpose",
+            "reward": "back",
+            "policies": list(policies),
+            "replays": 200,
+            "seeds": 20,
+        },
         "first_line": first,
         "clients": int(clients.sum()),
         "rounds": labels,
+        "round": "month",
         "categories": [
             {
                 "name": name,
@@ -77,18 +93,7 @@ def made_up(
         "family": {
             "name": "bounded(low=0, high=2)",
             "reason": "rewards lie between 0 and 1.7, and are neither whole numbers nor 0 and 1 only",
-            "fit": [
-                {"category": name, "observed_variance": 0.08, "family_variance": 0.25, "warning": None}
-                for name in names[:-1]
-            ]
-            + [
-                {
-                    "category": names[-1],
-                    "observed_variance": 0.4,
-                    "family_variance": 0.25,
-                    "warning": "The observed variance is 1.6 times the family's: decisions are too sure of themselves.",
-                }
-            ],
+            "fit": [{"category": name, "observed_variance": 0.08, "family_variance": 0.25} for name in names],
         },
         "left_out": [
             {"reason": "no amount", "rows": 12, "mean_reward": 0.98, "kept_mean": 1.05},
@@ -107,8 +112,8 @@ def made_up(
             "final_mean": final.tolist(),
         },
         "entries": entries,
-        "trace": traces,
         "tried": 12,
+        "luck": "12 variants were tried, and the best of several looks better than it is.",
         "verdict": f"{best['name']} earned {best['difference']:,.0f} more than accepting everybody (made up).",
     }
 
@@ -120,7 +125,6 @@ def _entry(
     cells: dict[str, Any],
     labels: Sequence[str],
     names: Sequence[str],
-    off_policy: bool,
 ) -> dict[str, Any]:
     profit, clients = cells["profit"], cells["clients"]
     part = np.full(profit.shape, 0.6) if accepted is None else accepted
@@ -133,7 +137,7 @@ def _entry(
         "name": name,
         "kind": kind,
         "profit": float((part * profit).sum()),
-        "clients": float((part * clients).sum()),
+        "clients": None if accepted is None else float((part * clients).sum()),
         "amount": 1_000.0 * float((part * clients).sum()),
         "difference": difference,
         "low": difference - 2.0 * float(error[-1]),
@@ -165,23 +169,26 @@ def _entry(
             }
             for k, each in enumerate(names)
         ],
-        "off_policy": _off_policy(kind, difference) if off_policy else None,
+        "evidence": None,
+        "patience": None,
+        "decided": None,
+        "off_policy": None,
     }
 
 
-def _off_policy(kind: str, value: float) -> dict[str, Any]:
-    if kind == "rival":
-        return {
-            "inverse_propensity": None, "inverse_propensity_error": None, "self_normalised": None,
-            "doubly_robust": None, "doubly_robust_error": None, "clients": 100.0, "effective_size": 0.0,
-            "refusal": "The policy accepts category 'cars' in 3 rounds without support.",
-            "warnings": [],
-        }  # fmt: skip
+def _estimates(profit: float) -> dict[str, Any]:
     return {
-        "inverse_propensity": value, "inverse_propensity_error": 900.0, "self_normalised": 0.98 * value,
-        "doubly_robust": 1.01 * value, "doubly_robust_error": 700.0, "clients": 900.0, "effective_size": 333.0,
+        "inverse_propensity": profit, "inverse_propensity_error": 900.0, "self_normalised": 0.98 * profit,
+        "doubly_robust": 1.01 * profit, "doubly_robust_error": 700.0, "clients": 900.0, "effective_size": 333.0,
         "refusal": None, "warnings": ["The weights are large."],
     }  # fmt: skip
+
+
+def _refusal() -> dict[str, Any]:
+    fields = ("inverse_propensity", "self_normalised", "doubly_robust")
+    refusal = "The policy accepts category 'cars', and the log accepted nobody of it."
+    nothing = dict.fromkeys([*fields, "inverse_propensity_error", "doubly_robust_error"])
+    return nothing | {"clients": 100.0, "effective_size": 0.0, "refusal": refusal, "warnings": []}
 
 
 def _trace(policy: str, profit: Any, clients: Any, generator: np.random.Generator) -> dict[str, Any]:
@@ -200,8 +207,7 @@ def _trace(policy: str, profit: Any, clients: Any, generator: np.random.Generato
     shown: Any = evidence.tolist()
     shown[-1][-1] = None  # an evidence that is infinite
     return {
-        "policy": policy,
         "evidence": shown,
         "patience": patience.tolist(),
-        "accepted": accepted.astype(bool).tolist(),
+        "decided": accepted.astype(bool).tolist(),
     }

@@ -8,20 +8,26 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser
 
+from profitable.common.text_tables import number
 from profitable.policy.policies import POLICIES
-from profitable.replay.charts import ACCEPT_ALL, looks
+from profitable.replay.backtest import backtest
+from profitable.replay.charts import looks
 from profitable.replay.report import PICTURES, write_report
+from profitable.replay.result import Backtest
+from profitable.replay.rivals import ALL
 from tests.opened import Opened, launched, needs_browser
-from tests.replay.made_up import HOSTILE, made_up
+from tests.replay.made_up import HOSTILE, NAMES, made_up
 
 LARGEST_PAGE = 2_000_000  # bytes, of which the script that draws takes 900 000
 MANY = [f"category number {k}" for k in range(60)]
+OTHER = "kl-ucb:forget=0.05"
 CASES: dict[str, dict[str, Any]] = {
-    "usual": {"off_policy": True},
-    "hostile": {"names": HOSTILE, "rounds": 7, "immediate": True, "amounts": False},
+    "hostile": {"names": HOSTILE, "rounds": 7, "immediate": True, "amounts": False, "off_policy": True},
     "many": {"names": MANY, "rounds": 1_000, "policies": ("kl-ucb", "kl-ucb:forget=0.05", "ts", "bayes-ucb", "ucb-v")},
 }
 
@@ -29,7 +35,29 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("backtests")
-    return {name: write_report(made_up(**case), folder / name)[0] for name, case in CASES.items()}
+    written = {name: write_report(made_up(**case), folder / name)[0] for name, case in CASES.items()}
+    return written | {"usual": real().save(folder / "usual")}
+
+
+def real() -> Backtest:
+    """Loans that never were, over five years, with dates at which their outcomes were known."""
+    generator = np.random.default_rng(1)
+    size, purposes = 3_000, np.array(NAMES)
+    asked, purpose = generator.integers(60, size=size), generator.integers(len(NAMES), size=size)
+    lent = generator.choice([500.0, 1_000.0, 5_000.0], size)
+    back = lent * (generator.random(size) > 0.02 + 0.03 * purpose) * 1.15
+    start = np.datetime64("2007-01")
+    loans = {
+        "purpose": purposes[purpose],
+        "asked": (start + asked).astype("datetime64[D]"),
+        "known": (start + asked + generator.integers(1, 24, size)).astype("datetime64[D]"),
+        "lent": lent,
+        "back": back,
+    }
+    columns = {"category": "purpose", "time": "asked", "known": "known", "reward": "back", "amount": "lent"}
+    policies = ["kl-ucb", "kl-ucb:forget=0.05", "ts"]
+    size_of = {"seeds": 2, "replays": 10, "shuffles": 2}
+    return backtest(pa.table(loans), **columns, required=0.02, policies=policies, **size_of, progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +135,12 @@ def test_numbers_are_those_of_the_dict(opened: Opened) -> None:
     for row, entry in zip(rows, backtest["entries"], strict=True):
         cells = dict(zip(headers, row, strict=True))
         assert cells[""].lstrip("▲▼○") == entry["name"]
+        if entry["difference"] is None:
+            assert (cells["profit"], cells["95 % interval"]) == ("refused", "-")
+            continue
         assert value(cells["profit"]) == pytest.approx(entry["profit"], abs=0.5)
         assert value(cells["difference to accept all"]) == pytest.approx(entry["difference"], abs=0.5)
-        assert value(cells["clients accepted"]) == round(entry["clients"])
+        assert cells["clients accepted"] == ("-" if entry["clients"] is None else number(round(entry["clients"])))
         if entry["low"] != entry["high"]:
             ends = [value(end) for end in cells["95 % interval"].split(" to ")]
             assert ends == pytest.approx([entry["low"], entry["high"]], abs=0.5)
@@ -126,11 +157,13 @@ def test_numbers_are_those_of_the_dict(opened: Opened) -> None:
 @needs_browser
 def test_words_are_those_of_the_dict(opened: Opened) -> None:
     text, backtest = opened.page.locator("body").inner_text(), numbers_beside(opened)
-    for words in [*backtest["warnings"], *backtest["assumptions"], *backtest["notes"], backtest["command"]]:
+    for words in [*backtest["warnings"], *backtest["assumptions"], *backtest["notes"], backtest["luck"]]:
         assert words in text
+    assert (backtest["command"] or "The same file and the settings below") in text
     for entry in backtest["entries"]:
-        assert entry["sentence"] in text
-        for said in (entry["off_policy"] or {}).get("warnings", []):
+        assert entry["sentence"] in text or entry["name"] == ALL
+        found: dict[str, Any] = entry["off_policy"] or {"warnings": [], "refusal": None}
+        for said in (*found["warnings"], found["refusal"] or ""):
             assert said in text
     for each in backtest["left_out"]:
         assert f"{each['reason']}\t{each['rows']}" in text
@@ -145,10 +178,13 @@ def test_curves_are_those_of_the_dict(opened: Opened) -> None:
     assert len(rows) <= 150 * len(backtest["entries"])
     ends = {row["policy"]: row for row in rows if row["x"] == len(backtest["rounds"])}
     for entry in backtest["entries"]:
+        if entry["difference"] is None:
+            assert entry["name"] not in ends
+            continue
         end = ends[entry["name"]]
         assert end["y"] == pytest.approx(entry["difference"], rel=1e-5)
         assert end["label"] == backtest["rounds"][-1]
-        if entry["name"] != ACCEPT_ALL:
+        if entry["kind"] == "policy":
             assert [end["low"], end["high"]] == pytest.approx([entry["low"], entry["high"]], rel=1e-5)
 
 
@@ -159,24 +195,24 @@ def test_a_policy_is_chosen_in_all_charts(opened: Opened) -> None:
     assert page.evaluate(f"{chosen}.map((name) => document.getElementById('chart-' + name).view.signal('policy'))") == (
         ["kl-ucb"] * 4
     )
-    page.locator("#chart-vintage select").select_option("ts")
+    page.locator("#chart-vintage select").select_option(OTHER)
     page.wait_for_function(
-        f"{chosen}.every((name) => document.getElementById('chart-' + name).view.signal('policy') === 'ts')"
+        f"{chosen}.every((name) => document.getElementById('chart-' + name).view.signal('policy') === '{OTHER}')"
     )
     for name in chosen:
-        assert page.locator(f"#chart-{name} select[name=policy]").input_value() == "ts"
-        page.wait_for_function(f"document.querySelector('#chart-{name} .role-title').textContent.includes('ts')")
-    page.locator("#chart-accepted select").select_option("best set in hindsight")  # which the agent's charts lack
-    page.wait_for_function("document.getElementById('chart-vintage').view.signal('policy').startsWith('best')")
-    assert page.locator("#chart-evidence select[name=policy]").input_value() == "ts"
-    page.locator("#chart-accepted select").select_option("kl-ucb")
+        assert page.locator(f"#chart-{name} select[name=policy]").input_value() == OTHER
+        page.wait_for_function(f"document.querySelector('#chart-{name} .role-title').textContent.includes('{OTHER}')")
+    page.locator("#chart-vintage select").select_option("accept none")  # which has no evidence
+    page.wait_for_function("document.getElementById('chart-vintage').view.signal('policy') === 'accept none'")
+    assert page.locator("#chart-evidence select[name=policy]").input_value() == OTHER
+    page.locator("#chart-vintage select").select_option("kl-ucb")
     page.wait_for_function("document.getElementById('chart-evidence').view.signal('policy') === 'kl-ucb'")
 
 
 @needs_browser
 def test_evidence_of_a_chosen_category(opened: Opened) -> None:
     page, backtest = opened.page, numbers_beside(opened)
-    trace, place = backtest["trace"][0], 1
+    entry, place = next(each for each in backtest["entries"] if each["name"] == "kl-ucb"), 1
     menu = page.locator("#chart-evidence select[name=category]")
     assert sorted(menu.locator("option").all_inner_texts()) == sorted(each["name"] for each in backtest["categories"])
     menu.select_option(backtest["categories"][place]["name"])
@@ -190,8 +226,11 @@ def test_evidence_of_a_chosen_category(opened: Opened) -> None:
     )
     at = page.evaluate("specs.evidence.params.find((each) => each.name === 'at').value")
     assert len(rows) == 1
-    for field in ("evidence", "patience", "accepted"):
-        assert rows[0][field] == pytest.approx([float(trace[field][x - 1][place]) for x in at], rel=1e-3)
+    for field, source in (("evidence", "evidence"), ("patience", "patience"), ("accepted", "decided")):
+        there = [entry[source][x - 1][place] for x in at]
+        assert [each is None for each in rows[0][field]] == [each is None for each in there]
+        pairs = [(mine, float(each)) for mine, each in zip(rows[0][field], there, strict=True) if each is not None]
+        assert [mine for mine, _ in pairs] == pytest.approx([each for _, each in pairs], rel=1e-3)
 
 
 @needs_browser
@@ -270,7 +309,14 @@ def test_the_same_dict_gives_the_same_bytes(tmp_path: Path) -> None:
         "notes": [],
     }
     for entry in bare["entries"]:
-        entry |= {"accepted": None, "by_vintage": [], "by_category": [], "over_time": None, "shuffled": None}
+        entry |= {
+            "evidence": None,
+            "accepted": None,
+            "by_vintage": [],
+            "by_category": [],
+            "over_time": None,
+            "shuffled": None,
+        }
     written = write_report(bare, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "backtest.json", "difference.svg"}
     assert {path.name for path in written} == {path.name for path in tmp_path.iterdir()}
@@ -278,9 +324,7 @@ def test_the_same_dict_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_no_two_entries_look_alike() -> None:
-    rivals = [
-        {"name": name, "kind": "rival"} for name in (ACCEPT_ALL, "none", "hindsight", "cross-fitted", "10 %", "score")
-    ]
+    rivals = [{"name": name, "kind": "rival"} for name in (ALL, "none", "hindsight", "cross-fitted", "10 %", "score")]
     entries = [*rivals, *({"name": name, "kind": "policy"} for name in POLICIES)]
     found = looks(entries)
     assert len(set(found.values())) == len(entries)

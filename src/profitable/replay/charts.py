@@ -24,13 +24,14 @@ from profitable.common.looks import (
 )
 from profitable.common.text_tables import number
 from profitable.policy.looks import looks_of
+from profitable.replay.layout import CALENDAR
+from profitable.replay.rivals import ALL
 from profitable.replay.time_axis import LABEL, labels_of, points, time_axis
 
-MOST_CATEGORIES = 60  # in a picture; those with the most clients
+MOST_DRAWN = 60  # in a picture; those with the most clients
 ROW, LEAST_HEIGHT, LOW_HEIGHT = 17, 140, 170
-ACCEPT_ALL = "accept all"
 RIVAL_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))
-BETTER, WORSE, UNDECIDED = "better", "worse", "cannot be told"
+BETTER, WORSE, UNSURE = "better", "worse", "cannot be told"
 LARGE_MONEY = 10_000.0  # from here on, axes say 20k and 3M
 
 
@@ -43,7 +44,7 @@ def figures(backtest: dict[str, Any]) -> list[Figure]:
 
 def shown_categories(backtest: dict[str, Any]) -> list[str]:
     """The categories of pictures: those with the most clients, from the largest profit to the smallest."""
-    most = sorted(backtest["categories"], key=lambda each: -each["clients"])[:MOST_CATEGORIES]
+    most = sorted(backtest["categories"], key=lambda each: -each["clients"])[:MOST_DRAWN]
     return [each["name"] for each in sorted(most, key=lambda each: -each["profit"])]
 
 
@@ -74,17 +75,15 @@ def rows_height(count: int) -> int:
 
 def looks(entries: Sequence[dict[str, Any]]) -> dict[str, Look]:
     """Accepting all is a dotted line, other rivals are grey, policies have their colours."""
-    rivals = [each["name"] for each in entries if each["kind"] != "policy" and each["name"] != ACCEPT_ALL]
+    rivals = [each["name"] for each in entries if each["kind"] != "policy" and each["name"] != ALL]
     found = {name: Look(GREY, RIVAL_DASHES[place % len(RIVAL_DASHES)]) for place, name in enumerate(rivals)}
-    found |= {ACCEPT_ALL: Look(BLACK, (1, 3))} | looks_of(
-        [each["name"] for each in entries if each["kind"] == "policy"]
-    )
+    found |= {ALL: Look(BLACK, (1, 3))} | looks_of([each["name"] for each in entries if each["kind"] == "policy"])
     return {each["name"]: found[each["name"]] for each in entries}
 
 
 def difference_figure(backtest: dict[str, Any]) -> Figure | None:
     """What each entry earned more or less than accepting everybody, with its interval."""
-    entries = [each for each in backtest["entries"] if each["name"] != ACCEPT_ALL]
+    entries = [each for each in backtest["entries"] if each["name"] != ALL and each["difference"] is not None]
     rows: Rows = [
         {"name": each["name"], "difference": digits(each["difference"])}
         | ({"low": digits(each["low"]), "high": digits(each["high"])} if each["low"] is not None else {})
@@ -96,7 +95,7 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
     amounts = [value for each in entries for value in (each["difference"], each["low"], each["high"])]
     pointed = money_format(amounts)
     names = [each["name"] for each in entries]
-    kinds, colours = [BETTER, UNDECIDED, WORSE], [GREEN, GREY, VERMILION]
+    kinds, colours = [BETTER, UNSURE, WORSE], [GREEN, GREY, VERMILION]
     legend = alt.Legend(title=None, symbolSize=120, symbolStrokeWidth=0.0)
     base = alt.Chart(alt.NamedData(DATA)).encode(
         y=alt.Y("name:N", title=None, scale=alt.Scale(domain=names), axis=alt.Axis(labelLimit=240)),
@@ -126,12 +125,12 @@ def standing(entry: dict[str, Any]) -> str:
     """Whether an entry is better or worse than accepting everybody: its interval lies on one side of 0."""
     if entry["low"] is not None and entry["low"] > 0.0:
         return BETTER
-    return WORSE if entry["high"] is not None and entry["high"] < 0.0 else UNDECIDED
+    return WORSE if entry["high"] is not None and entry["high"] < 0.0 else UNSURE
 
 
 def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
     """The cumulated difference to accepting everybody, by the round in which clients asked."""
-    entries = [each for each in backtest["entries"] if each.get("over_time")]
+    entries = [each for each in backtest["entries"] if each.get("over_time") and each["difference"] is not None]
     labels = backtest["rounds"]
     rows: Rows = []
     for each in entries:
@@ -139,7 +138,7 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
         for x in points(len(labels)):
             row: dict[str, Any] = {"x": x, "label": labels[x - 1], "policy": each["name"]}
             row["y"] = digits(curve["difference"][x - 1])
-            if each["name"] != ACCEPT_ALL and curve.get("low") and curve["low"][x - 1] is not None:
+            if each["kind"] == "policy" and curve["low"][x - 1] is not None:
                 row |= {"low": digits(curve["low"][x - 1]), "high": digits(curve["high"][x - 1])}
             rows.append(row)
     if not rows:
@@ -147,11 +146,11 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
     entries = sorted(entries, key=lambda each: -each["over_time"]["difference"][-1])  # the order of the curves
     amounts = [row["y"] for row in rows]
     up = alt.Y("y:Q", title="cumulative difference, in money", axis=money_axis(amounts))
-    time = alt.Tooltip("label:N", title="round")
+    time = alt.Tooltip("label:N", title=period_of(backtest))
     chart = lines_with_bands(
         rows,
         looks(entries),
-        time_axis(labels),
+        time_axis(labels, asked_in(backtest)),
         up,
         title="Difference over time",
         time=time,
@@ -159,8 +158,8 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
     )
     return Figure(
         "over-time",
-        "What was earned more than by accepting everybody, by clients who asked up to each round, with 95 % bands. "
-        "Profit counts in the round in which the client asked. Click a name to hide or show its curve.",
+        "What was earned more than by accepting everybody, by clients who asked up to each round; policies with 95 % "
+        "bands. Profit counts in the round in which the client asked. Click a name to hide or show its curve.",
         chart,
     )
 
@@ -190,8 +189,10 @@ def _known(backtest: dict[str, Any], names: dict[str, str], caption: str) -> Fig
         return None
     both = dict(zip(names, (Look(VERMILION), Look(BLUE, DASHED)), strict=True))
     up = alt.Y("y:Q", title="mean reward", scale=alt.Scale(zero=False), axis=alt.Axis(format=",.6~g", tickCount=6))
-    time = alt.Tooltip("label:N", title="round")
-    chart = lines_with_bands(rows, both, time_axis(labels, "round"), up, title="Known mean and final mean", time=time)
+    time = alt.Tooltip("label:N", title=period_of(backtest))
+    chart = lines_with_bands(
+        rows, both, time_axis(labels, period_of(backtest)), up, title="Known mean and final mean", time=time
+    )
     return Figure("known", caption, chart)
 
 
@@ -205,19 +206,37 @@ def share_known_figure(backtest: dict[str, Any]) -> Figure | None:
     up = alt.Y("y:Q", title="share known", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=5))
     base = alt.Chart(alt.NamedData(DATA)).transform_calculate(label=LABEL)
     area = base.mark_area(color=SKY, opacity=0.45, line={"color": BLUE}).encode(
-        x=time_axis(labels, "round"),
+        x=time_axis(labels, period_of(backtest)),
         y=up,
-        tooltip=[alt.Tooltip("label:N", title="round"), alt.Tooltip("y:Q", title="known", format=".1%")],
+        tooltip=[alt.Tooltip("label:N", title=period_of(backtest)), alt.Tooltip("y:Q", title="known", format=".1%")],
     )
     chart = plain(alt.layer(area).add_params(labels_of(labels)), "How much was known", rows)
     caption = "Of the clients who asked up to each round: the share whose outcome was known by then."
     return Figure("share-known", caption, chart)
 
 
+def asked_in(backtest: dict[str, Any]) -> str:
+    """The title of the axis of rounds."""
+    return f"{period_of(backtest)} in which clients asked"
+
+
+def period_of(backtest: dict[str, Any]) -> str:
+    """What a round is called.
+
+    >>> period_of({"round": "month"}), period_of({"round": 20})
+    ('month', 'round')
+    """
+    return backtest["round"] if backtest.get("round") in CALENDAR else "round"
+
+
 def means_figure(backtest: dict[str, Any]) -> Figure | None:
     """The mean per client and the mean per unit of money, by category; only where amounts differ between clients."""
     shown = set(shown_categories(backtest))
-    found = [each for each in backtest["categories"] if each["mean_by_money"] is not None and each["name"] in shown]
+    found = [
+        each
+        for each in backtest["categories"]
+        if each["mean_by_money"] is not None and each["mean"] is not None and each["name"] in shown
+    ]
     if not found:
         return None
     found.sort(key=lambda each: each["threshold"] - each["mean_by_money"])

@@ -16,10 +16,12 @@ import numpy as np
 from profitable.common.charts import DATA, Figure, Rows, digits, plain
 from profitable.common.looks import BLACK, BLUE, DASHED, GREEN, ORANGE, SOLID, VERMILION
 from profitable.common.text_tables import number
-from profitable.replay.charts import ACCEPT_ALL, money_axis, money_format, rows_height, shown_categories
+from profitable.replay.charts import asked_in, money_axis, money_format, period_of, rows_height, shown_categories
+from profitable.replay.rivals import ALL
 from profitable.replay.time_axis import LABEL, labels_of, points, spans, time_axis
 
 CHOSEN = "datum.policy == policy"
+LONG_LABEL = 8  # letters
 PALE = "#E9EDF0"
 FEW_DIGITS = 4
 MOST_TRACED = 100  # rounds of evidence and patience, which every category and policy has
@@ -34,7 +36,7 @@ def figures_to_choose(backtest: dict[str, Any]) -> list[Figure]:
 
 def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
     """What was accepted when: categories by time, the share of the rounds (and seeds) that accepted."""
-    entries = [each for each in backtest["entries"] if each.get("accepted") and each["name"] != ACCEPT_ALL]
+    entries = [each for each in backtest["entries"] if each.get("accepted") and each["name"] != ALL]
     if not entries:
         return None
     labels, shown = backtest["rounds"], shown_categories(backtest)
@@ -50,7 +52,7 @@ def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
             for name, place in zip(shown, places, strict=True)
         ]
     end = len(labels) + 1
-    across = time_axis(labels).scale(domain=[1, end], nice=False)
+    across = time_axis(labels, asked_in(backtest)).scale(domain=[1, end], nice=False)
     up = alt.Y("category:N", title=None, scale=alt.Scale(domain=shown), axis=alt.Axis(labelLimit=200))
     legend = alt.Legend(title="share of rounds accepted" if length > 1 else "accepted", format="%", gradientLength=160)
     colour = alt.Color("share:Q", scale=alt.Scale(domain=[0, 1], range=[PALE, BLUE]), legend=legend)
@@ -104,20 +106,20 @@ def _border(backtest: dict[str, Any], shown: Sequence[str], up: Any) -> list[Any
 
 def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
     """Evidence against patience of a chosen category and policy."""
-    traces: list[dict[str, Any]] = backtest.get("trace") or []
+    entries = [each for each in backtest["entries"] if each.get("evidence")]
     labels, shown = backtest["rounds"], shown_categories(backtest)
-    if not traces:
+    if not entries:
         return None
     rounds = points(len(labels), MOST_TRACED)
     at = np.asarray(rounds) - 1
     rows: Rows = []
-    for trace in traces:
-        evidence, patience = (np.asarray(trace[field], dtype=float)[at] for field in ("evidence", "patience"))
-        accepted = np.asarray(trace["accepted"], dtype=int)[at] if trace.get("accepted") else evidence <= patience
+    for each in entries:
+        evidence, patience = (np.asarray(each[field], dtype=float)[at] for field in ("evidence", "patience"))
+        accepted = np.asarray(each["decided"], dtype=int)[at]
         for name in shown:
             place = _place(backtest, name)
-            row = {"policy": trace["policy"], "category": name, "evidence": _short(evidence[:, place])}
-            row |= {"patience": _short(patience[:, place]), "accepted": np.asarray(accepted[:, place], int).tolist()}
+            row = {"policy": each["name"], "category": name, "evidence": _short(evidence[:, place])}
+            row |= {"patience": _short(patience[:, place]), "accepted": accepted[:, place].tolist()}
             rows.append(row)
     step = rounds[1] - rounds[0] if len(rounds) > 1 else 1
     base = (
@@ -128,7 +130,7 @@ def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
         .transform_calculate(end=f"min(datum.x + {step}, {len(labels)})", label=LABEL)
         .transform_calculate(decision="datum.accepted ? 'accepted' : 'refused'")
     )
-    across = time_axis(labels, "round")
+    across = time_axis(labels, period_of(backtest))
     scale = alt.Scale(type="symlog", constant=1, domainMin=0)
     up = alt.Y("value:Q", title="evidence, patience", scale=scale, axis=alt.Axis(values=BENDS, format=",~g"))
     names: Any = ["evidence", "patience"]
@@ -154,21 +156,21 @@ def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
         x=across,
         x2="end:Q",
         tooltip=[
-            alt.Tooltip("label:N", title="round"),
+            alt.Tooltip("label:N", title=period_of(backtest)),
             alt.Tooltip("evidence:Q", format=".4~g"),
             alt.Tooltip("patience:Q", format=".4~g"),
             alt.Tooltip("decision:N"),
         ],
     )
-    policies = [trace["policy"] for trace in traces]
+    policies = [each["name"] for each in entries]
     chart = plain(
         alt.layer(shade, lines, pointed).add_params(
             labels_of(labels),
             alt.param(name="at", value=rounds),
             _choice("policy", policies, policies[0]),
-            _choice("category", shown, _undecided(traces[0], backtest, shown)),
+            _choice("category", shown, _undecided(entries[0], backtest, shown)),
         ),
-        alt.expr("'Evidence and patience: ' + category + ', ' + policy"),
+        alt.expr("'Evidence, patience: ' + category + ', ' + policy"),
         rows,
     )
     caption = (
@@ -184,7 +186,11 @@ def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def vintage_figure(backtest: dict[str, Any]) -> Figure | None:
     """The profit of a chosen policy and of accepting everybody, by the year or quarter in which clients asked."""
-    entries = [each for each in backtest["entries"] if each.get("by_vintage") and each["name"] != ACCEPT_ALL]
+    entries = [
+        each
+        for each in backtest["entries"]
+        if each.get("by_vintage") and each["name"] != ALL and each["difference"] is not None
+    ]
     if not entries:
         return None
     rows: Rows = [
@@ -202,7 +208,8 @@ def vintage_figure(backtest: dict[str, Any]) -> Figure | None:
     pointed = money_format(amounts)
     kinds: Any = ["all", "profit"]
     legend = _squares("datum.label == 'all' ? 'accept all' : policy")
-    level = alt.Axis(labelAngle=0, labelOverlap=True)
+    is_long = max(map(len, vintages)) > LONG_LABEL
+    level = alt.Axis(labelAngle=-35 if is_long else 0, labelOverlap=True, labelLimit=200)
     across = alt.X("vintage:N", title="clients who asked in", scale=alt.Scale(domain=vintages), axis=level)
     bars = (
         alt.Chart(alt.NamedData(DATA))
@@ -232,7 +239,11 @@ def vintage_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def learning_figure(backtest: dict[str, Any]) -> Figure | None:
     """What learning cost by category: lost by accepting bad ones, and lost by refusing good ones."""
-    entries = [each for each in backtest["entries"] if each.get("by_category") and each["kind"] == "policy"]
+    entries = [
+        each
+        for each in backtest["entries"]
+        if each.get("by_category") and each["kind"] == "policy" and each["difference"] is not None
+    ]
     if not entries:
         return None
     shown = set(shown_categories(backtest))
@@ -270,7 +281,7 @@ def learning_figure(backtest: dict[str, Any]) -> Figure | None:
     height = rows_height(len(shown))
     caption = (
         "Compared with the best fixed set in hindsight: lost by accepting categories that did not pay, and by refusing "
-        "categories that did. A bar to the left is a gain: the category was accepted in its good times only."
+        "categories that did. A bar to the left is a gain: the category was refused in bad times only."
     )
     chart = plain(alt.layer(bars).add_params(choice), title, rows, height=height)
     return Figure("learning", caption + _only(backtest), chart)
@@ -295,11 +306,9 @@ def _place(backtest: dict[str, Any], name: str) -> int:
     return next(place for place, each in enumerate(backtest["categories"]) if each["name"] == name)
 
 
-def _undecided(trace: dict[str, Any], backtest: dict[str, Any], shown: Sequence[str]) -> str:
+def _undecided(entry: dict[str, Any], backtest: dict[str, Any], shown: Sequence[str]) -> str:
     """The category that was accepted nearest to half of the time: there is most to see."""
-    if not trace.get("accepted"):
-        return shown[0]
-    shares = np.asarray(trace["accepted"], dtype=float).mean(axis=0)
+    shares = np.asarray(entry["decided"], dtype=float).mean(axis=0)
     return min(shown, key=lambda name: abs(float(shares[_place(backtest, name)]) - 0.5))
 
 

@@ -14,19 +14,19 @@ from profitable.common.charts import Figure
 from profitable.common.files import replace_text
 from profitable.common.pages import chart_script, chart_specs, environment, save_svg
 from profitable.common.text_tables import number
-from profitable.replay.charts import BETTER, UNDECIDED, WORSE, figures, standing
+from profitable.replay.charts import BETTER, UNSURE, WORSE, figures, standing
 from profitable.replay.choices import figures_to_choose
+from profitable.replay.rivals import ALL
+from profitable.replay.summary import IMMEDIATE
 
 TEMPLATES = Path(__file__).parent / "templates"
 BACKTEST_PAGE, BACKTEST_NUMBERS = "report.html", "backtest.json"
 PICTURES = (
     "difference", "over-time", "accepted", "evidence", "vintage", "known", "share-known", "means", "learning",
 )  # fmt: skip
-IMMEDIATE = "Outcomes assumed immediate"  # so the first line begins if no dates were given
 MOST_ROWS = 200  # of a table on the page; all are among the numbers
 MANY_UNITS = 1_000.0  # a table with an amount like this is in whole units
-ONE_SIDE = 0.025  # a 95 % interval lies wholly above the truth this often
-MARKS = {BETTER: "▲", WORSE: "▼", UNDECIDED: "○"}
+MARKS = {BETTER: "▲", WORSE: "▼", UNSURE: "○"}
 
 
 def write_report(backtest: dict[str, Any], folder: Path, *, advance: Callable[[], object] = lambda: None) -> list[Path]:
@@ -57,6 +57,7 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure]) -> str:
         "fit": _fit_table(backtest["family"].get("fit") or []),
         "learning": _learning_table(backtest["entries"]),
         "off_policy": _off_policy_table(backtest["entries"]),
+        "sentences": _sentences(backtest["entries"]),
         "settings": [[key, _setting(value)] for key, value in backtest["settings"].items() if value is not None],
     }
     return made.get_template("backtest.html.j2").render(
@@ -64,7 +65,6 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure]) -> str:
         figures=drawn,
         tables=tables,
         immediate=backtest["first_line"].startswith(IMMEDIATE),
-        tried=tried_text(backtest["tried"]),
         script=chart_script(),
         specs=chart_specs(drawn.values()),
     )
@@ -96,26 +96,6 @@ def _writer(cents: bool) -> Callable[[float | None], str]:
     return lambda value: plain_amount(value, cents)
 
 
-def tried_text(tried: int) -> str:
-    """What it means that so many variants were tried on the same clients.
-
-    >>> tried_text(1)
-    'One variant was tried, so its interval can be read as it stands.'
-    >>> tried_text(20)
-    '20 variants were tried on the same clients, ... at least one of 20 does in up to 40 % of cases ...'
-    """
-    if tried <= 1:
-        return "One variant was tried, so its interval can be read as it stands."
-    chance = 1.0 - (1.0 - ONE_SIDE) ** tried
-    return (
-        f"{number(tried)} variants were tried on the same clients, and the best of many looks better than it really "
-        "is. Suppose that none is better than accepting everybody. Then each interval still lies wholly above 0 in "
-        f"about one case of forty, and at least one of {number(tried)} does in up to {100.0 * chance:.0f} % of cases "
-        "(in fewer if the variants are alike). Before you rely on the best one, replay it on clients who were not used "
-        "to find it."
-    )
-
-
 def _entries_table(backtest: dict[str, Any]) -> dict[str, Any]:
     """What everybody earned: a mark, the name, and the numbers."""
     entries: Sequence[dict[str, Any]] = backtest["entries"]
@@ -126,23 +106,33 @@ def _entries_table(backtest: dict[str, Any]) -> dict[str, Any]:
     headers += ["money lent"] if has_amount else []
     headers += ["seeds"] if has_seeds else []
     headers += ["difference with time shuffled"] if has_shuffled else []
-    cents = all(abs(each["profit"]) < MANY_UNITS for each in entries)
+    cents = all(abs(each["profit"] or 0.0) < MANY_UNITS for each in entries)
     amount = _writer(cents)
     rows: list[dict[str, Any]] = []
     for each in entries:
         shuffled = each.get("shuffled")
-        cells = [amount(each["profit"]), signed(each["difference"], cents), _interval(each, cents)]
-        cells += [number(round(each["clients"]))]
+        cells = [amount(each["profit"]) if each["difference"] is not None else "refused"]
+        cells += [signed(each["difference"], cents), _interval(each, cents), plain_amount(each["clients"])]
         cells += [amount(each.get("amount"))] if has_amount else []
         by_seed = f" (± {amount(each['seed_error'])})" if each.get("seed_error") is not None else ""
         cells += [number(each["seeds"]) + by_seed] if has_seeds else []
         again = f"{signed(shuffled['difference'], cents)} ± {amount(shuffled['error'])}" if shuffled else "-"
         cells += [again] if has_shuffled else []
         kind = standing(each)
-        is_reference = each["low"] == each["high"] == 0.0
-        mark = "" if is_reference else MARKS[kind]
+        is_judged = each["low"] is not None and not each["low"] == each["high"] == 0.0
+        mark = MARKS[kind] if is_judged else ""
         rows.append({"name": each["name"], "kind": each["kind"], "mark": mark, "standing": kind, "cells": cells})
     return {"headers": headers, "rows": rows, "has_shuffled": has_shuffled}
+
+
+def _sentences(entries: Sequence[dict[str, Any]]) -> list[str]:
+    """What everybody earned, in words; what accepting everybody earned comes first."""
+    everybody = next(each["profit"] for each in entries if each["name"] == ALL)
+    amount = _writer(abs(everybody) < MANY_UNITS)
+    return [
+        f"Accepting everybody earned {amount(everybody)}.",
+        *(each["sentence"] for each in entries if each["name"] != ALL),
+    ]
 
 
 def _interval(entry: dict[str, Any], cents: bool) -> str:
@@ -176,7 +166,11 @@ def _categories_table(categories: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _learning_table(entries: Sequence[dict[str, Any]]) -> list[list[str]]:
     """What learning cost each policy in all categories together."""
-    found = [each for each in entries if each["kind"] == "policy" and each.get("by_category")]
+    found = [
+        each
+        for each in entries
+        if each["kind"] == "policy" and each.get("by_category") and each["difference"] is not None
+    ]
     fields = ("lost_accepting", "lost_refusing")
     sums = {each["name"]: [sum(one[field] for one in each["by_category"]) for field in fields] for each in found}
     amount = _writer(all(abs(value) < MANY_UNITS for both in sums.values() for value in both))
@@ -191,11 +185,12 @@ def _left_out_table(left_out: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def _fit_table(fit: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Observed variance against the family's; categories with a warning come first."""
-    ordered = sorted(fit, key=lambda each: not each["warning"])[:MOST_ROWS]
+    """Observed variance against the family's; the largest ratio comes first."""
+    ratios = [each["observed_variance"] / each["family_variance"] if each["family_variance"] else None for each in fit]
+    ordered = sorted(zip(ratios, fit, strict=True), key=lambda each: -(each[0] or 0.0))[:MOST_ROWS]
     return [
-        [each["category"], number(each["observed_variance"]), number(each["family_variance"]), each["warning"] or ""]
-        for each in ordered
+        [each["category"], number(each["observed_variance"]), number(each["family_variance"]), number(ratio, 3)]
+        for ratio, each in ordered
     ]
 
 

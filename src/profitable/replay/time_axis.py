@@ -58,13 +58,13 @@ def ticks(labels: Sequence[str]) -> dict[int, str]:
     return {place: labels[place - 1] for place in sorted({1, *range(step, len(labels) + 1, step)})}
 
 
-def time_axis(labels: Sequence[str], title: str = "") -> Any:
+def time_axis(labels: Sequence[str], title: str) -> Any:
     """The axis of rounds x, 1 to R, with labels at some of them."""
     texts = ticks(labels)
     names = json.dumps({str(place): text for place, text in texts.items()})
     axis = alt.Axis(values=list(texts), labelExpr=f"{names}[toString(datum.value)]", grid=False, labelOverlap=True)
     scale = alt.Scale(domain=[1, max(2, len(labels))], nice=False)
-    return alt.X("x:Q", title=title or "round in which clients asked", axis=axis, scale=scale)
+    return alt.X("x:Q", title=title, axis=axis, scale=scale)
 
 
 def labels_of(labels: Sequence[str]) -> Any:
