@@ -28,7 +28,7 @@ from profitable.replay.layout import CALENDAR
 from profitable.replay.rivals import ALL
 from profitable.replay.time_axis import LABEL, labels_of, points, time_axis
 
-MOST_DRAWN = 60  # in a picture; those with the most clients
+MOST_PICTURED = 60  # in a picture; those with the most clients
 ROW, LEAST_HEIGHT, LOW_HEIGHT = 17, 140, 170
 RIVAL_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))
 BETTER, WORSE, UNSURE = "better", "worse", "cannot be told"
@@ -44,7 +44,7 @@ def figures(backtest: dict[str, Any]) -> list[Figure]:
 
 def shown_categories(backtest: dict[str, Any]) -> list[str]:
     """The categories of pictures: those with the most clients, from the largest profit to the smallest."""
-    most = sorted(backtest["categories"], key=lambda each: -each["clients"])[:MOST_DRAWN]
+    most = sorted(backtest["categories"], key=lambda each: -each["clients"])[:MOST_PICTURED]
     return [each["name"] for each in sorted(most, key=lambda each: -each["profit"])]
 
 
