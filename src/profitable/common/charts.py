@@ -65,12 +65,20 @@ def plain(chart: Any, title: Any, rows: Rows, *, height: Any = HEIGHT) -> dict[s
 
 
 def lines_with_bands(
-    rows: Rows, looks: Mapping[str, Look], across: Any, up: Any, *, title: str, time: Any, format: str = ",.5~g"
+    rows: Rows,
+    looks: Mapping[str, Look],
+    across: Any,
+    up: Any,
+    *,
+    title: str,
+    time: Any,
+    format: str = ",.5~g",
+    shown: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Lines (x, y, policy) with bands (low, high), where rows have them.  Rows may say what x is called (label).
 
     The legend has the order of `looks`, and hides and shows the lines.  Pointing shows `time` and all values there, in
-    `format`.
+    `format`.  At first all lines are shown, or those named by `shown`.
     """
     order = list(looks)
     legend = alt.Legend(title=None)
@@ -78,7 +86,7 @@ def lines_with_bands(
     dashes = alt.Scale(domain=order, range=[list(look.dash) for look in looks.values()])
     colour = alt.Color("policy:N", scale=colours, sort=order, legend=legend)
     dash = alt.StrokeDash("policy:N", scale=dashes, sort=order, legend=legend)
-    toggled = toggle("policy", order)
+    toggled = toggle("policy", order if shown is None else shown)
     base = alt.Chart(alt.NamedData(DATA)).encode(x=across)
     lines = base.mark_line(strokeWidth=2, clip=True).encode(
         y=up,
@@ -100,7 +108,7 @@ def lines_with_bands(
 
 
 def toggle(field: str, names: Sequence[str]) -> Any:
-    """A click on a name in the legend hides or shows its curve; all are shown at first."""
+    """A click on a name in the legend hides or shows its curve; those of `names` are shown at first."""
     everything: Any = [{field: name} for name in names]
     return alt.selection_point(name="shown", fields=[field], bind="legend", toggle="true", value=everything)
 

@@ -32,6 +32,7 @@ MOST_PICTURED = 60  # in a picture; those with the most clients
 ROW, LEAST_HEIGHT, LOW_HEIGHT = 17, 140, 170
 RIVAL_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))
 BETTER, WORSE, UNSURE = "better", "worse", "cannot be told"
+MOST_BANDS, SHOWN_FIRST = 3, 2  # more bands than these hide each other; then so many are shown at first
 LARGE_MONEY = 10_000.0  # from here on, axes say 20k and 3M
 
 
@@ -147,6 +148,8 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
     amounts = [row["y"] for row in rows]
     up = alt.Y("y:Q", title="cumulative difference, in money", axis=money_axis(amounts))
     time = alt.Tooltip("label:N", title=period_of(backtest))
+    policies = [each["name"] for each in entries if each["kind"] == "policy"]
+    hidden = policies[SHOWN_FIRST:] if len(policies) > MOST_BANDS else []
     chart = lines_with_bands(
         rows,
         looks(entries),
@@ -155,13 +158,15 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
         title="Difference over time",
         time=time,
         format=money_format(amounts),
+        shown=[each["name"] for each in entries if each["name"] not in hidden],
     )
-    return Figure(
-        "over-time",
+    caption = (
         "What was earned more than by accepting everybody, by clients who asked up to each round; policies with 95 % "
-        "bands. Profit counts in the round in which the client asked. Click a name to hide or show its curve.",
-        chart,
+        "bands. Profit counts in the round in which the client asked. Click a name to hide or show its curve."
     )
+    if hidden:
+        caption += f" At first, the {SHOWN_FIRST} policies that earned most are shown, and {len(hidden)} are pale."
+    return Figure("over-time", caption, chart)
 
 
 def known_figure(backtest: dict[str, Any]) -> Figure | None:
