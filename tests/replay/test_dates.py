@@ -59,6 +59,7 @@ def test_kinds_of_times(values: Any, kind: str | None, expected: list[int]) -> N
     [
         (["31.01.2026", None], "%d.%m.%Y", "date", [JANUARY, MISSING]),
         ([20260131], "%Y%m%d", "date", [JANUARY]),
+        ([20260131.0, None, float("nan")], "%Y%m%d", "date", [JANUARY, MISSING, MISSING]),
         (["2026 Jan 31"], "%Y %b %d", "date", [JANUARY]),
         (["1/2026"], "%m/%Y", "month", [micro(datetime(2026, 1, 1))]),
         (["31/01/26 01h"], "%d/%m/%y %Hh", "timestamp", [JANUARY + 3_600_000_000]),
@@ -130,6 +131,11 @@ def test_dates_that_are_written_as_numbers() -> None:
 def test_a_time_that_cannot_be_read_is_named(values: Any, match: str) -> None:
     with pytest.raises(InputError, match=match):
         times(values)
+
+
+def test_numbers_with_fractions_are_no_dates_in_any_format() -> None:
+    with pytest.raises(InputError, match="row 2, column when = 0.5 is not a whole number"):
+        times([20260131.0, 0.5], "%Y%m%d")
 
 
 def test_kinds_may_not_change_from_file_to_file() -> None:

@@ -49,6 +49,32 @@ def test_leaks_are_found_and_honest_columns_are_not() -> None:
     assert not any(leak.is_category for leak in found.values())
 
 
+def test_what_the_amount_says_is_no_leak_of_another_column() -> None:
+    """Whatever is divided by the amount goes with outcomes that are."""
+    rng = np.random.default_rng(4)
+    lent = rng.lognormal(8, 1, 4_000)
+    table = portfolio() | {
+        "lent": lent.tolist(),
+        "back": rng.lognormal(8, 1, 4_000).tolist(),
+        "twice": (2.0 * lent).tolist(),
+    }
+    layout = Layout(category="grade", time="asked", reward="back", amount="lent")
+    found = find_leaks(open_source(table), layout, 4_000, ["honest", "calls", "noise"])
+    assert found == []
+    table["paid"] = [0.9 * back + rng.normal() for back in table["back"]]
+    (leak,) = find_leaks(open_source(table), layout, 4_000, ["honest", "paid"])
+    assert leak.column == "paid"
+
+
+def test_dates_in_the_format_of_the_user_are_dates() -> None:
+    table = portfolio()
+    for name in ("asked", "closed"):
+        table[name] = [f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in table[name]]
+    layout = Layout(category="grade", time="asked", date_format="%d.%m.%Y", reward="good", cost=0.5)
+    (leak,) = find_leaks(open_source(table), layout, 4_000, ["closed", "born", "honest"])
+    assert (leak.column, leak.is_certain) == ("closed", True)
+
+
 def test_a_column_may_be_missing_because_of_the_outcome() -> None:
     rng = np.random.default_rng(2)
     table = portfolio()

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from profitable.common.check import MOST
 from profitable.common.types import BoolArray, IntArray
 from profitable.errors import InputError
 from profitable.replay.cells import NOTHING, first_given, is_text
@@ -74,7 +75,10 @@ class Dates:
             return pc.binary_join_element_wise(*texts, " ").dictionary_encode()
         values = columns[0]
         if self.date_format and (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-            values = values.cast(pa.int64()).cast(pa.string())
+            self._check_whole(piece, values, None)
+            if pa.types.is_floating(values.type):
+                values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+            values = values.cast(pa.int64(), safe=False).cast(pa.string())
         return values.dictionary_encode() if is_text(values.type) else values
 
     def _read(self, piece: Piece, values: Any, rows: Any) -> IntArray:
@@ -98,17 +102,23 @@ class Dates:
 
     def _read_numbers(self, piece: Piece, values: Any, rows: Any) -> IntArray:
         pa = pyarrow()
+        self._check_whole(piece, values, rows)
         if pa.types.is_floating(values.type):
             plain = np.asarray(values.cast(pa.float64()).fill_null(np.nan))
-            broken = ~np.isnan(plain) & ((plain != np.floor(plain)) | (np.abs(plain) > 1e15))
-            if broken.any():
-                problem = "is not a whole number"
-                raise self._error(piece, values, rows, int(broken.argmax()), problem, FORMAT_REMEDY)
             read = np.where(np.isnan(plain), MISSING, np.nan_to_num(plain).astype(np.int64))
         else:
             read = _plain(values.cast(pa.int64(), safe=False))
         self._same(piece, values, rows, NUMBER, int((read != MISSING).argmax()))
         return read
+
+    def _check_whole(self, piece: Piece, values: Any, rows: Any) -> None:
+        """InputError if a number is not whole; NaN is missing."""
+        pa = pyarrow()
+        if pa.types.is_floating(values.type):
+            plain = np.asarray(values.cast(pa.float64()).fill_null(np.nan))
+            broken = ~np.isnan(plain) & ((plain != np.floor(plain)) | (np.abs(plain) > MOST))
+            if broken.any():
+                raise self._error(piece, values, rows, int(broken.argmax()), "is not a whole number", FORMAT_REMEDY)
 
     # -------------------------------------------------------------------------------------------- texts
 

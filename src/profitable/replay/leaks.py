@@ -10,8 +10,9 @@ outcome of each part is predicted by the means of the others, value by value or 
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -149,12 +150,13 @@ def measure(source: Source, reader: Rows, rows: int, columns: Sequence[str]) -> 
     asked = reader.time.read(piece) if reader.layout.times else None
     outcome = _cut_ends(row.reward[given])
     amount = row.more["amount"][given] if "amount" in row.more else None
+    by_amount = 0.0 if amount is None else predicts(_bands(amount), outcome)
     found: list[Measured] = []
     for name in columns:
-        codes, plain, times, kind = _coded(piece, name, given)
+        codes, plain, times, kind = _coded(piece, name, given, reader.layout.date_format)
         explains = predicts(codes, outcome)
         if plain is not None and amount is not None:  # money is compared per unit of money, as the outcome is
-            explains = max(explains, predicts(_bands(plain / amount), outcome))
+            explains = max(explains, predicts(_bands(plain / amount), outcome) - by_amount)
         after = 0.0
         if times is not None and asked is not None and reader.time.kind != dates.NUMBER:
             first, second = times[given], asked[given]
@@ -218,24 +220,28 @@ def _cut_ends(values: FloatArray) -> FloatArray:
     return np.clip(values, low, high) if low < high else values
 
 
-def _coded(
-    piece: Piece, name: str, given: BoolArray
-) -> tuple[IntArray, FloatArray | None, IntArray | None, str | None]:
-    """A column as codes [n] of its values or bands, 0 where it is missing; its numbers; its times, and their kind."""
-    values = piece.column(name)
-    read = Dates((name,))
-    try:
-        times = read.read(piece)
-        if read.kind not in (None, dates.NUMBER):
-            plain = np.where(times == MISSING, np.nan, times.astype(np.float64))
-            return _bands(plain[given]), None, times, read.kind
-    except InputError:
-        pass
-    try:
+class Coded(NamedTuple):
+    """A column as codes [n] of its values or bands, 0 where it is missing; its numbers, or its times of one kind."""
+
+    codes: IntArray
+    numbers: FloatArray | None = None
+    times: IntArray | None = None
+    kind: str | None = None
+
+
+def _coded(piece: Piece, name: str, given: BoolArray, date_format: str | None) -> Coded:
+    """A column, read as dates if it can be, else as numbers, else as words."""
+    for pattern in dict.fromkeys((None, date_format)):
+        read = Dates((name,), pattern)
+        with suppress(InputError):
+            times = read.read(piece)
+            if read.kind not in (None, dates.NUMBER):
+                plain = np.where(times == MISSING, np.nan, times.astype(np.float64))
+                return Coded(_bands(plain[given]), None, times, read.kind)
+    with suppress(InputError):
         plain = numbers(piece, name)[given]
-        return _bands(plain), plain, None, None
-    except InputError:
-        return _words(values, given), None, None, None
+        return Coded(_bands(plain), plain)
+    return Coded(_words(piece.column(name), given))
 
 
 def _words(values: Any, given: BoolArray) -> IntArray:
