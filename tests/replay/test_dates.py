@@ -134,7 +134,7 @@ def test_a_time_that_cannot_be_read_is_named(values: Any, match: str) -> None:
 
 
 def test_numbers_with_fractions_are_no_dates_in_any_format() -> None:
-    with pytest.raises(InputError, match="row 2, column when = 0.5 is not a whole number"):
+    with pytest.raises(InputError, match=r"row 2, column when = 0\.5 is not a whole number"):
         times([20260131.0, 0.5], "%Y%m%d")
 
 
