@@ -119,7 +119,8 @@ class History:
         self.rng = np.random.default_rng(seed)
         self.agent = pb.Agent([row.category()], policy=policy, seed=seed)
         self.promised = row.family.bounds[1] if row.family.bounds else 2.0 * row.threshold
-        self.promised = float(round(self.promised)) if row.family.support.whole else self.promised
+        if seed % 2:  # the mean of what several clients promise, which is no whole number
+            self.promised -= 0.3
         self.plain = Plain(row, policy, self.promised)
         self.by_age = by_age_allowed(row, policy.name)
 
@@ -567,7 +568,7 @@ def mature(agent: pb.Agent, **options: Any) -> None:
         ({"matures": 0, "emerges": []}, ("emerges", "end at 1")),
         ({"matures": 4, "emerges": [0.1, 0.2, 1.0]}, ("emerges", "3 shares", "matures=4")),
         ({"matures": 3, "promised": 1}, ("promised", "emerges")),
-        ({"matures": 3, "emerges": "evenly", "promised": 0.5}, ("promised", "0.5", "0 or 1")),
+        ({"matures": 3, "emerges": "evenly", "promised": 1.5}, ("promised", "1.5", "0 or 1")),
         ({"matures": 9, "accepted_in": 1}, ("matures", "9", "round 1", "matures=8")),
         ({"matures": 8, "accepted_in": 1, "emerges": "evenly"}, ("matures", "at maturity")),
     ],
@@ -624,6 +625,19 @@ def test_where_clients_cannot_count_by_age() -> None:
         counts.expect("a", 3, matures=4, emerges="evenly")
 
 
+def test_a_fraction_is_promised() -> None:
+    """A mean of promises counts as such; the squares that another policy needs are not known from it."""
+    agent = loans()
+    agent.decide()
+    agent.expect("loans", 4, matures=0, emerges="evenly", promised=0.25)
+    assert (agent["loans"].counted, agent["loans"].mean) == (4.0, 0.25)
+    with pytest.raises(pb.errors.SumNotEnoughError, match="fraction"):
+        agent.set_policy("ucb-v")
+    agent.observe("loans", [1, 1, 0, 0], accepted_in=1)
+    assert agent["loans"].mean == 0.5
+    agent.set_policy("ucb-v")
+
+
 # ------------------------------------------------------------------------------------------ files
 
 
@@ -636,7 +650,7 @@ def test_where_clients_cannot_count_by_age() -> None:
         ({"place": [1]}, "torn"),
         ({"matures": [3, 3]}, "torn"),
         ({"promised": [None]}, "promised"),
-        ({"promised": [0.5]}, "promised"),
+        ({"promised": [1.5]}, "promised"),
         ({"emerges": [[0.5, 0.4, 1.0]]}, "falls"),
         ({"clients": [50]}, "waiting"),
         ({"sample": [{"values": [], "counts": []}]}, "torn"),

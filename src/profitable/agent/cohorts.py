@@ -279,7 +279,8 @@ class LateTerms:
                 raise ParameterError("promised", None, problem, "give the reward of a client who is not lost")
             return family.bounds[1]
         promised = check.finite("promised", given)
-        if not is_legal(family.support, promised):
+        # It may be the mean of what the clients of a cohort promise.  So it need not be a whole number.
+        if not is_legal(family.support._replace(whole=False), promised):
             raise reward_error(category.name, promised, family.support, "promised")
         return promised
 

@@ -55,6 +55,8 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
             clients, total = old.table[[Row.CLIENTS, Row.TOTAL], k].tolist()
             values = _values(old, policy, k, clients, total, None if old.values is None else old.values[k])
             if squares:
+                if any(place == k and (cohort.promised or 0.0) % 1.0 for place, cohort in old.cohorts):
+                    raise _not_enough(old, policy, k, "it needs squares, and open clients count at a fraction")
                 new.table[SQUARES, k] = _squares(values)
                 new.table[Row.SQUARES, k] += old.table[Row.DEBT, k]  # zeros and ones are their own squares
             if new.values is not None:

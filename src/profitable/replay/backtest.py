@@ -14,7 +14,7 @@ from profitable.policy.policies import Policy
 from profitable.replay.bootstrap import shuffled, weights_of
 from profitable.replay.clients import Clients
 from profitable.replay.entry import POLICY, RIVAL, Entry, Shuffled
-from profitable.replay.layout import Layout
+from profitable.replay.layout import FIELDS, Layout, known_field
 from profitable.replay.leaks import check_categories
 from profitable.replay.off_policy import Log, evaluate
 from profitable.replay.options import Options, late_of
@@ -52,6 +52,8 @@ def backtest(data: Any, *, progress: Shown = None, command: str | None = None, *
     >>> print(found["kl-ucb"].sentence())
     kl-ucb earned 180.0 more than accepting everybody (95 %: 155.0 to 207.1).
     """
+    for key, value in given.items():
+        known_field(key, value, (*FIELDS, *OPTIONS), "backtest")
     layout = Layout.from_fields({key: value for key, value in given.items() if key not in OPTIONS}, "backtest")
     options = Options(**{key: value for key, value in given.items() if key in OPTIONS})
     options.check(layout)
@@ -85,7 +87,7 @@ class _Work:
         shuffles = options.shuffles if self.log is None else 0
         total = sum(draws) + len(self.policies) * (options.replays + shuffles) + 1
         with Progress(total=total, shown=self.shown, title="replaying") as self.progress:
-            everybody = self.rivals[ALL](self._scene())
+            everybody = self.rivals[ALL](self._scene()).table
             entries = [
                 self._entry(policy, seeds, everybody) for policy, seeds in zip(self.policies, draws, strict=True)
             ]
@@ -95,17 +97,10 @@ class _Work:
         for place, entry in enumerate(entries):
             entries[place] = replace(entry, resampled=differences[entry.name], shuffled=mixed.get(entry.name))
         entries += [
-            Entry(name, RIVAL, table, everybody, self._accepted_clients(name, table), resampled=differences[name])
-            for name, table in found.items()
+            Entry(name, RIVAL, each.table, everybody, each.clients(), resampled=differences[name])
+            for name, each in found.items()
         ]
         return Backtest(self.past, self.terms, options, entries, self.said, command)
-
-    def _accepted_clients(self, name: str, table: FloatArray) -> float:
-        """How many clients a rival accepts; unknown where it is an average over splits or a limit is shared out."""
-        if self.options.limits is not None or "cross" in name:
-            return float("nan")
-        cells = self.clients.by_cell()
-        return float(cells[table != 0.0].sum()) if name != ALL else float(cells.sum())
 
     def _seeds(self, policy: Policy) -> int:
         """How many seeds make a difference."""
@@ -122,7 +117,8 @@ class _Work:
         self, clients: Clients, policy: Policy, seed: int, weights: Any = None, *, trace: bool = False
     ) -> Replay:
         with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always", ProfitableWarning)
+            # What the first replay says is enough.
+            warnings.simplefilter("always" if trace else "ignore", ProfitableWarning)
             found = replay(
                 clients,
                 self.terms.categories,
@@ -134,8 +130,10 @@ class _Work:
                 trace=trace,
             )
         for each in heard:
-            if issubclass(each.category, ProfitableWarning) and f"{policy}: {each.message}" not in self.said:
+            if issubclass(each.category, ProfitableWarning):
                 self.said.append(f"{policy}: {each.message}")
+            else:
+                warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         self.progress.update(self.progress.done + 1, title=f"replaying {policy}")
         return found
 
@@ -182,9 +180,9 @@ class _Work:
         for replicate in range(options.replays):
             weights = weights_of(self.clients, self.log, options.seed, replicate)
             scene = self._scene(weights, replicate)
-            everybody = self.rivals[ALL](scene).sum(axis=1)
+            everybody = self.rivals[ALL](scene).table.sum(axis=1)
             for name, rival in self.rivals.items():
-                found[name][replicate] = rival(scene).sum(axis=1) - everybody
+                found[name][replicate] = rival(scene).table.sum(axis=1) - everybody
             for policy in self.policies:
                 seed = options.seed + options.seeds + replicate
                 once = self._replay(self.clients, policy, seed, weights)
@@ -199,7 +197,7 @@ class _Work:
         for each in range(number):
             clients = shuffled(self.clients, self.options.seed, each)
             scene = Scene(clients, None, self.options.limits, None, self.terms.categories[0].price, self.options.seed)
-            everybody = float(self.rivals[ALL](scene).sum())
+            everybody = float(self.rivals[ALL](scene).table.sum())
             for policy in self.policies:
                 once = self._replay(clients, policy, self.options.seed + each)
                 found[str(policy)].append(float(self._earned(clients, once).sum()) - everybody)

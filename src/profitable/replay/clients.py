@@ -98,6 +98,16 @@ class Clients:
         """The cell of each client, [n]: (round - 1) * K + category."""
         return (self.round.astype(np.int64) - 1) * len(self.names) + self.category
 
+    @cached_property
+    def by_what_they_asked(self) -> IntArray:
+        """The clients by cell and by what is known when they ask, [n]; of equal ones, those whose outcome is known first.
+
+        The place of a client in it does not depend on the outcomes of others that are known later.
+        """
+        given = [getattr(self, name) for name in ("amount", "promised", "score", "propensity")]
+        asked = [self.cells(), *(values for values in given if values is not None)]
+        return np.lexsort(asked[::-1])  # stable: clients are sorted by the round in which their outcome was known
+
     def by_cell(self, values: npt.NDArray[Any] | None = None) -> FloatArray:
         """The sum of some numbers of the clients by round and category, [R, K]; the number of clients without any."""
         size = self.rounds * len(self.names)

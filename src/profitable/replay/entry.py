@@ -114,13 +114,13 @@ class Entry:
             return f"{self.name}: refused. {self.refusal}"
         found = self.difference
         if found.middle == 0.0 and not (found.low < 0.0 or found.high > 0.0):
-            return f"{self.name} earned as much as accepting everybody: it accepted everybody who mattered."
+            return f"{self.name} earned as much as accepting everybody."
         way = "more" if found.middle >= 0.0 else "less"
         unit, word = _unit(max(abs(found.middle), abs(found.low), abs(found.high)))
         size = f"{abs(found.middle) / unit:.{_digits(unit)}f}{word}"
         sign = 1.0 if way == "more" else -1.0
-        low, high = sorted((sign * found.low / unit, sign * found.high / unit))
-        span = "" if math.isnan(low) else f" (95 %: {low:.{_digits(unit)}f} to {high:.{_digits(unit)}f}{word})"
+        low, high = (f"{edge / unit:z.{_digits(unit)}f}" for edge in sorted((sign * found.low, sign * found.high)))
+        span = "" if math.isnan(found.low) else f" (95 %: {low} to {high}{word})"
         return f"{self.name} earned {size} {way} than accepting everybody{span}."
 
 

@@ -55,7 +55,7 @@ class ShareOut:
         # With a budget, categories with amounts ask for money, unit by unit; everybody else asks for clients.
         by_money = limits.budget is not None and clients.amount is not None
         self.size = clients.amount if by_money else None
-        lots = np.random.default_rng([seed, LOTS]).random(len(clients))
+        lots = draw_lots(clients, [seed, LOTS])
         self.order = np.lexsort((lots, clients.cells()))  # clients by cell, in an order drawn by lot
         counts = np.bincount(clients.cells(), minlength=clients.rounds * len(clients.names))
         self.ends = np.concatenate([[0], np.cumsum(counts)])
@@ -81,9 +81,24 @@ class ShareOut:
         """How many clients of each category were taken in a round, [K]."""
         return np.array([self.taken[self._cell(place, k)].sum() for k in range(len(self.clients.names))])
 
+    def mean(self, place: int, k: int, values: FloatArray) -> float:
+        """The mean of some numbers [n] of the clients of a category who were taken in a round."""
+        chosen = self._cell(place, k)
+        return float(self.taken[chosen] @ values[chosen] / self.taken[chosen].sum())
+
     def _cell(self, place: int, k: int) -> IntArray:
         cell = place * len(self.clients.names) + k
         return self.order[self.ends[cell] : self.ends[cell + 1]]
+
+
+def draw_lots(clients: Clients, names: list[int]) -> FloatArray:
+    """A number for each client, [n], from the random stream of some names.
+
+    They are handed out in an order that does not depend on outcomes which were not known yet.
+    """
+    lots = np.empty(len(clients))
+    lots[clients.by_what_they_asked] = np.random.default_rng(names).random(len(clients))
+    return lots
 
 
 def fill(size: float, times: IntArray, amounts: FloatArray | None) -> IntArray:
@@ -91,13 +106,19 @@ def fill(size: float, times: IntArray, amounts: FloatArray | None) -> IntArray:
 
     >>> fill(5.0, np.array([1, 2, 1]), np.array([2.0, 1.5, 1.0])).tolist()
     [1, 2, 0]
+
+    Those who cost nothing always fit.
+
+    >>> fill(5.0, np.array([1, 2]), np.array([0.0, 0.0])).tolist()
+    [1, 2]
     """
     used = times.astype(np.float64) if amounts is None else times * amounts
     before = np.cumsum(used) - used
     each = np.ones(times.size) if amounts is None else amounts
-    slack = 1e-9 * max(size, 1.0)
-    fits = np.floor((size - before + slack) / each)
-    taken = np.clip(fits, 0, times).astype(np.int64)
+    slack = 1e-9 * size  # so that three clients at 0.1 fit into 0.3
+    fits = np.full(times.size, np.inf)
+    np.divide(size - before + slack, each, out=fits, where=each > 0.0)
+    taken = np.clip(np.floor(fits), 0, times).astype(np.int64)
     short = np.flatnonzero(taken < times)
     if short.size:
         taken[short[0] + 1 :] = 0

@@ -8,7 +8,7 @@ from profitable.common import check
 from profitable.errors import ParameterError
 from profitable.model.family import Family
 from profitable.policy.policies import Policy
-from profitable.replay.layout import Layout
+from profitable.replay.layout import Layout, is_list
 from profitable.replay.limits import Limits
 from profitable.replay.replay import Late
 
@@ -43,7 +43,9 @@ class Options:
     shuffles: int = 10
 
     def __post_init__(self) -> None:
-        given = [self.policies] if isinstance(self.policies, str | Policy) else list(self.policies)
+        given: Sequence[Any] = [self.policies] if isinstance(self.policies, str | Policy) else self.policies
+        if not is_list(given):
+            raise ParameterError("policies", given, "is no list of policies", "give names, as ['ts', 'kl-ucb']")
         policies = tuple(Policy.of(each) for each in given)
         if not policies:
             raise ParameterError("policies", given, "is empty", "give at least one, as ts")
@@ -52,6 +54,10 @@ class Options:
             problem = "has one policy twice" if len(names) <= MOST_TRIED else f"has more than {MOST_TRIED} policies"
             raise ParameterError("policies", names, problem, "give each policy once")
         self._set("policies", policies)
+        if self.family is not None:
+            self._set("family", Family.of(self.family))
+        if self.bound is not None:
+            self._set("bound", check.positive("bound", self.bound))
         self._set("seed", check.whole("seed", self.seed, least=0))
         self._set("seeds", check.whole("seeds", self.seeds, least=1, most=10_000))
         self._set("replays", check.whole("replays", self.replays, least=0, most=100_000))
@@ -70,8 +76,13 @@ class Options:
             self._set("budget", check.positive("budget", self.budget))
         if self.places is not None:
             self._set("places", check.whole("places", self.places))
-        if self.explore is not None and self.limits is None:
-            raise ParameterError("explore", self.explore, "is given without a limit", "give budget or places, too")
+        if self.explore is not None:
+            if self.limits is None:
+                raise ParameterError("explore", self.explore, "is given without a limit", "give budget or places, too")
+            share = check.number(self.explore)
+            if not check.fits(share, 0.0, 1.0):
+                raise ParameterError("explore", self.explore, "is not a share", "give a number from 0 to 1")
+            self._set("explore", float(share))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -98,8 +109,18 @@ class Options:
         """As plain values, for the report; `Options(**values)` reads them."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values["policies"] = [str(policy) for policy in values["policies"]]
-        values["family"] = None if self.family is None else str(self.family)
+        values["family"] = None if self.family is None else _written(Family.of(self.family))
         return values
+
+
+def _written(family: Family) -> str:
+    """A family as on the command line.
+
+    >>> _written(Family.of("bounded: low=0, high=2"))
+    'bounded:low=0.0,high=2.0'
+    """
+    values = ",".join(f"{key}={value!r}" for key, value in family.parameters.items())
+    return f"{family.name}:{values}" if values else family.name
 
 
 def late_of(layout: Layout) -> Late | None:

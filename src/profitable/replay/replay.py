@@ -101,11 +101,11 @@ class _Run:
         self.accepted = np.zeros((clients.rounds, len(clients.names)), dtype=bool)
         self.demand = clients.counts if self.weights is None else clients.by_cell(self.weights)
         self.waits = late is not None or not clients.is_immediate
-        self.promised: FloatArray | None = None
+        self.share_out = None if limits is None else limits.over(clients, weights, seed)
         if late is not None and late.by_age and clients.promised is not None:
             asked = clients.promised if self.weights is None else clients.promised * self.weights
             self.promised = clients.by_cell(asked) / np.maximum(self.demand, 1.0)
-        self.share_out = None if limits is None else limits.over(clients, weights, seed)
+            self.least, self.most = clients.promised.min(), clients.promised.max()  # a rounded mean may lie beyond
 
     def play(self, trace: bool) -> Replay:
         size = self.accepted.shape
@@ -145,9 +145,16 @@ class _Run:
         else:
             positions = {name: k for k, name in enumerate(self.clients.names)}
             for name, clients in told.items():
-                promised = None if self.promised is None else float(self.promised[place, positions[name]])
                 terms: dict[str, Any] = {"matures": self.late.matures, "emerges": self.late.emerges}
-                self.agent.expect(name, clients, promised=promised, **terms)
+                self.agent.expect(name, clients, promised=self._promised(place, positions[name]), **terms)
+
+    def _promised(self, place: int, k: int) -> float | None:
+        """The mean of what the accepted clients of a cell promise; None if the file does not say it."""
+        promised = self.clients.promised
+        if promised is None:
+            return None
+        mean = self.promised[place, k] if self.share_out is None else self.share_out.mean(place, k, promised)
+        return float(min(max(mean, self.least), self.most))
 
     def _learn(self, round: int) -> None:
         """Tell the agent what was known in a round of the clients that it has accepted."""

@@ -104,8 +104,8 @@ class Backtest:
         if surely:
             return f"{_listed(surely)} accepting everybody here."
         if ahead:
-            luck = f"by no more than luck explains when {len(judged)} variants are tried"
-            return f"{_listed(ahead)} accepting everybody here, but {luck}."
+            tried = f" when {len(judged)} variants are tried" if len(judged) > 1 else ""
+            return f"{_listed(ahead)} accepting everybody here, but by no more than luck explains{tried}."
         best = max(judged, key=lambda entry: entry.difference.middle)
         if best.difference.middle <= 0.0:
             return "No policy beats accepting everybody here."

@@ -1,5 +1,6 @@
 """Parts of a backtest's result: who the clients are, when their outcomes were known, vintages, the cost of learning."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -25,9 +26,10 @@ def first_line(past: Past) -> str:
     if layout.known is None and layout.matures is None:
         known = "no column says when they were known, so every policy learns sooner than it could have"
         return f"{IMMEDIATE}: {known}."
-    delay = np.minimum(clients.known, NEVER).astype(np.int64) - clients.round
+    delay = float(np.median(np.where(clients.known == NEVER, np.inf, clients.known - clients.round.astype(np.float64))))
     seen = clients.known <= clients.rounds
-    typical = f"half of them {number(int(np.median(delay)))} rounds or more after the client asked"
+    later = f"{number(math.ceil(delay))} {'round' if 0.0 < delay <= 1.0 else 'rounds'}" if delay < math.inf else ""
+    typical = f"half of them {later} or more after the client asked" if later else "half of them or more never"
     if layout.known is None:
         when = f"Outcomes assumed to be known {layout.matures} rounds after the client asked"
     else:

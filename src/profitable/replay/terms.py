@@ -23,7 +23,8 @@ from profitable.replay.past import Past
 CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 TOO_WIDE = 1.3  # observed variance above the family's by more than this: decisions are too sure of themselves
 TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
-FEW = 30  # clients of a category, below which nothing is said about its variance
+FAR = 5.0  # standard deviations from a ratio of 1, below which it may be chance
+FEW = 100  # clients of a category, below which nothing is said about its variance
 ROUND_HIGHS = (1.0, 2.0, 5.0)
 
 
@@ -34,11 +35,24 @@ class Fit:
     category: str
     observed: float
     family: float
+    error: float = 0.0  # the standard deviation of the ratio, if the family is right
 
     @property
     def ratio(self) -> float:
         """Observed over the family's."""
-        return self.observed / self.family if self.family > 0.0 else math.inf
+        if self.family > 0.0:
+            return self.observed / self.family
+        return math.inf if self.observed > 0.0 else 1.0
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether rewards vary more than the family says, by more than chance explains."""
+        return self.ratio > max(TOO_WIDE, 1.0 + FAR * self.error)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether they vary less."""
+        return self.ratio < min(TOO_NARROW, 1.0 - FAR * self.error)
 
 
 @dataclass(frozen=True)
@@ -56,8 +70,8 @@ class Terms:
 
     def warnings(self) -> list[str]:
         """Where the family does not fit."""
-        wide = [each for each in self.fit if each.ratio > TOO_WIDE]
-        narrow = [each for each in self.fit if each.ratio < TOO_NARROW]
+        wide = [each for each in self.fit if each.is_wide]
+        narrow = [each for each in self.fit if each.is_narrow]
         said: list[str] = []
         if wide:
             worst = max(wide, key=lambda each: each.ratio)
@@ -162,10 +176,27 @@ def _fits(clients: Clients, family: Family) -> tuple[Fit, ...]:
     rewards = clients.reward if clients.logged is None else clients.reward[clients.logged]
     category = clients.category if clients.logged is None else clients.category[clients.logged]
     counts, means, variances = _moments(category, view.statistic.of_rewards(rewards), len(clients.names))
-    return tuple(
-        Fit(clients.names[k], float(variances[k]), _variance(family, float(means[k])))
-        for k in np.flatnonzero(counts >= FEW).tolist()
-    )
+    found: list[Fit] = []
+    for k in np.flatnonzero(counts >= FEW).tolist():
+        mean, clients_seen = float(means[k]), float(counts[k])
+        error = math.sqrt(max(2.0 + _curvature(family, mean), 0.0) / clients_seen)
+        unbiased = float(variances[k]) * clients_seen / (clients_seen - 1.0)
+        found.append(Fit(clients.names[k], unbiased, _variance(family, mean), error))
+    return tuple(found)
+
+
+def _curvature(family: Family, mean: float) -> float:
+    """V'' of the family's variance V as a function of its mean m: 0 for counts, 2 for exponential rewards.
+
+    The observed variance over V(observed mean) has the variance (2 + V'') / n.  For the fourth cumulant of such a law
+    is V (V V'' + V'^2), the third one V V', and the mean in V takes V'^2 / V away again.
+    """
+    law = family.view().law
+    step = 0.1 * min(mean - law.low, law.high - mean, max(abs(mean), 1e-9))
+    if law.code == GAUSSIAN or not step > 0.0:
+        return 0.0
+    beside = _variance(family, mean + step) + _variance(family, mean - step)
+    return (beside - 2.0 * _variance(family, mean)) / step**2
 
 
 def _variance(family: Family, mean: float) -> float:
