@@ -100,7 +100,7 @@ class Clients:
 
     @cached_property
     def by_what_they_asked(self) -> IntArray:
-        """The clients by cell and by what is known when they ask, [n]; of equal ones, those whose outcome is known first.
+        """The clients by cell and by what is known when they ask, [n]; of equal ones, those known first come first.
 
         The place of a client in it does not depend on the outcomes of others that are known later.
         """

@@ -156,7 +156,7 @@ def assumptions(past: Past, terms: Terms, options: Options) -> list[str]:
     clients, layout = past.clients, past.layout
     period = past.round if past.round in CALENDAR else "round"
     said = [
-        f"A policy decides at the start of each {period}, before it knows any outcome of it: all of a category or none.",
+        f"A policy decides at the start of each {period}, before it knows an outcome of it: all of a category or none.",
         "Clients would have come, and behaved, the same whatever had been decided before.",
     ]
     if layout.known is None and layout.matures is None:
