@@ -83,7 +83,7 @@ def check_by_hand(
         found = replay(world.clients(), categories, own, seed=seed, late=late, trace=True)
         accepted, evidence, patience = by_hand(world, categories, told, seed, late)
     np.testing.assert_array_equal(found.accepted, accepted)
-    np.testing.assert_allclose(found.evidence, evidence, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.array(found.evidence), evidence, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(found.patience, patience)
     assert accepted[0].all() or "floor" in policy
     assert found.taken is None
@@ -182,7 +182,7 @@ def test_weights_are_repeated_rows() -> None:
             once = replay(clients, categories, own, seed=1, late=late, weights=times, trace=True)
             again = replay(world.with_rows(rows).clients(), categories, own, seed=1, late=late, trace=True)
             np.testing.assert_array_equal(once.accepted, again.accepted)
-            np.testing.assert_allclose(once.evidence, again.evidence, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(np.array(once.evidence), np.array(again.evidence), rtol=1e-9, atol=1e-12)
             cells = np.zeros_like(once.accepted, dtype=float)
             for each in rows:
                 cells[each.round - 1, each.category] += each.profit(3.0) * once.accepted[each.round - 1, each.category]
@@ -215,7 +215,7 @@ def test_clients_whom_the_past_refused_teach_nothing() -> None:
         found = replay(told, categories_of(world, row), own, seed=1, trace=True)
         accepted, evidence, _ = by_hand(seen, categories_of(world, row), own, 1)
         np.testing.assert_array_equal(found.accepted, accepted)
-        np.testing.assert_allclose(found.evidence, evidence, atol=1e-12)
+        np.testing.assert_allclose(np.array(found.evidence), evidence, atol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------ limits

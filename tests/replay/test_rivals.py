@@ -15,7 +15,7 @@ from profitable.replay.rivals import HALVES, Scene, accept_all, by_promise, by_s
 ROUNDS, NAMES = 12, ("a", "b", "c", "d")
 
 
-def frame_of(seed: int, *, delay: int = 0, per_cell: float = 4.0, by_cell: bool = False) -> pd.DataFrame:
+def frame_of(seed: int, *, delay: int = 0, per_cell: float = 4.0, by_cell: bool = False) -> Any:
     """Clients with profits around 0; with `by_cell`, all clients of a cell bring the same."""
     rng = np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
@@ -38,7 +38,7 @@ def frame_of(seed: int, *, delay: int = 0, per_cell: float = 4.0, by_cell: bool 
     return pd.DataFrame(rows).sample(frac=1.0, random_state=seed, ignore_index=True)
 
 
-def clients_of(frame: pd.DataFrame, *more: str) -> Clients:
+def clients_of(frame: Any, *more: str) -> Clients:
     return Clients.of(
         names=NAMES,
         labels=[str(t) for t in range(1, ROUNDS + 1)],
@@ -51,13 +51,13 @@ def clients_of(frame: pd.DataFrame, *more: str) -> Clients:
     )
 
 
-def back(clients: Clients, taken: Sequence[int]) -> pd.DataFrame:
+def back(clients: Clients, taken: Sequence[int]) -> Any:
     """The clients as a frame again, with how often each was taken."""
     columns = {name: getattr(clients, name) for name in ("round", "category", "known", "profit", "amount", "score")}
     return pd.DataFrame({name: values for name, values in columns.items() if values is not None} | {"taken": taken})
 
 
-def by_cell(frame: pd.DataFrame) -> Any:
+def by_cell(frame: Any) -> Any:
     table = frame.pivot_table(index="round", columns="category", values="profit", aggfunc="sum")
     return table.reindex(index=range(1, ROUNDS + 1), columns=range(len(NAMES))).fillna(0.0).to_numpy()
 
@@ -105,7 +105,7 @@ def test_cross_fitting_chooses_on_one_half_and_scores_on_the_other() -> None:
     ours: list[float] = []
     rng = np.random.default_rng(9)
     for _ in range(400):
-        half = pd.Series(rng.random(len(frame)) < 0.5)
+        half: Any = pd.Series(rng.random(len(frame)) < 0.5)
         total = 0.0
         for chosen_on, scored_on in ((half, ~half), (~half, half)):
             sums = frame[chosen_on].groupby("category")["profit"].sum()
@@ -223,7 +223,7 @@ def test_free_clients_fit_any_budget() -> None:
         assert found.clients() == len(frame)
 
 
-def _best_first(frame: pd.DataFrame, rates: "pd.Series[float]", places: int) -> Any:
+def _best_first(frame: Any, rates: Any, places: int) -> Any:
     """Places go to the categories that pay, the best first; all clients of a cell bring the same."""
     expected = np.zeros((ROUNDS, len(NAMES)))
     for t in range(1, ROUNDS + 1):

@@ -105,6 +105,8 @@ class Entry:
 
     def _scaled(self, values: FloatArray) -> FloatArray:
         """Replicates [B, ...], as near to their mean as the luck of a seed allows."""
+        if self._share == 1.0:
+            return values  # as they are: rounding would make a little of a difference that is 0
         middle = values.mean(axis=0)
         return middle + self._share * (values - middle)
 
@@ -116,10 +118,11 @@ class Entry:
         if found.middle == 0.0 and not (found.low < 0.0 or found.high > 0.0):
             return f"{self.name} earned as much as accepting everybody."
         way = "more" if found.middle >= 0.0 else "less"
-        unit, word = _unit(max(abs(found.middle), abs(found.low), abs(found.high)))
-        size = f"{abs(found.middle) / unit:.{_digits(unit)}f}{word}"
+        largest = max(abs(found.middle), abs(found.low), abs(found.high))
+        (unit, word), digits = _unit(largest), _digits(largest)
+        size = f"{abs(found.middle) / unit:.{digits}f}{word}"
         sign = 1.0 if way == "more" else -1.0
-        low, high = (f"{edge / unit:z.{_digits(unit)}f}" for edge in sorted((sign * found.low, sign * found.high)))
+        low, high = (f"{edge / unit:z.{digits}f}" for edge in sorted((sign * found.low, sign * found.high)))
         span = "" if math.isnan(found.low) else f" (95 %: {low} to {high}{word})"
         return f"{self.name} earned {size} {way} than accepting everybody{span}."
 
@@ -130,15 +133,18 @@ def _unit(size: float) -> tuple[float, str]:
     return (1e6, " M") if size >= 1e6 else (1e3, " k")
 
 
-def _digits(unit: float) -> int:
-    return {1.0: 1, 1e3: 1, 1e6: 2}[unit]
+def _digits(size: float) -> int:
+    """After the point: one, two for millions, and as many as two figures need below 1."""
+    if not math.isfinite(size) or size == 0.0 or 1.0 <= size < 1e6:
+        return 1
+    return 2 if size >= 1e6 else 1 + min(math.ceil(-math.log10(size)), 12)
 
 
 def in_short(value: float) -> str:
     """Money in few digits.
 
-    >>> in_short(13_950_706), in_short(-5_321), in_short(12.34)
-    ('13.95 M', '-5 321.0', '12.3')
+    >>> in_short(13_950_706), in_short(-5_321), in_short(12.34), in_short(0.0314)
+    ('13.95 M', '-5 321.0', '12.3', '0.031')
     """
     unit, word = _unit(abs(value))
-    return f"{value / unit:,.{_digits(unit)}f}{word}".replace(",", " ")
+    return f"{value / unit:,.{_digits(abs(value))}f}{word}".replace(",", " ")

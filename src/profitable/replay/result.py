@@ -187,7 +187,12 @@ class Backtest:
                     "name": str(self.terms.family),
                     "reason": self.terms.reason,
                     "fit": [
-                        {"category": each.category, "observed_variance": each.observed, "family_variance": each.family}
+                        {
+                            "category": each.category,
+                            "observed_variance": each.observed,
+                            "family_variance": each.family,
+                            "warning": each.warning,
+                        }
                         for each in self.terms.fit
                     ],
                 },

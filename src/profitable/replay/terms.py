@@ -23,7 +23,7 @@ from profitable.replay.past import Past
 CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 TOO_WIDE = 1.3  # observed variance above the family's by more than this: decisions are too sure of themselves
 TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
-FAR = 5.0  # standard deviations from a ratio of 1, below which it may be chance
+FAR = 5.0  # standard deviations below which a ratio may be chance; beyond it are 0.4 % of fitting categories at most
 FEW = 100  # clients of a category, below which nothing is said about its variance
 ROUND_HIGHS = (1.0, 2.0, 5.0)
 
@@ -43,6 +43,11 @@ class Fit:
         if self.family > 0.0:
             return self.observed / self.family
         return math.inf if self.observed > 0.0 else 1.0
+
+    @property
+    def warning(self) -> str | None:
+        """What is wrong, in two words."""
+        return "too wide" if self.is_wide else "too narrow" if self.is_narrow else None
 
     @property
     def is_wide(self) -> bool:
