@@ -341,7 +341,7 @@ def _seen(found: Replay, clients: Clients, t: int) -> list[Any]:
     return [part[: t + 1] for part in parts]
 
 
-@settings(max_examples=2_000 if SOAK else 120)
+@settings(max_examples=2_000 if SOAK else 80)
 @given(
     seed=st.integers(0, 2**32),
     t=st.integers(1, 10),

@@ -100,22 +100,22 @@ def test_clients_of_cells_that_earn_nothing_are_counted() -> None:
 
 @pytest.mark.statistical
 def test_cross_fitting_chooses_on_one_half_and_scores_on_the_other() -> None:
-    """The mean over 400 splits, against 400 splits made here; 5 standard errors: one false alarm in 10^6."""
+    """The mean over 200 splits, against 200 splits made here; 5 standard errors: one false alarm in 10^6."""
     frame = frame_of(3, per_cell=1.0)
     ours: list[float] = []
     rng = np.random.default_rng(9)
-    for _ in range(400):
+    for _ in range(200):
         half: Any = pd.Series(rng.random(len(frame)) < 0.5)
         total = 0.0
         for chosen_on, scored_on in ((half, ~half), (~half, half)):
             sums = frame[chosen_on].groupby("category")["profit"].sum()
             total += frame[scored_on & frame["category"].isin(sums[sums > 0.0].index)]["profit"].sum()
         ours.append(total)
-    theirs = [float(cross_fitted(Scene(clients_of(frame), seed=seed, splits=1)).table.sum()) for seed in range(400)]
-    error = (np.var(ours) / 400 + np.var(theirs) / 400) ** 0.5
+    theirs = [float(cross_fitted(Scene(clients_of(frame), seed=seed, splits=1)).table.sum()) for seed in range(200)]
+    error = (np.var(ours) / 200 + np.var(theirs) / 200) ** 0.5
     assert abs(np.mean(ours) - np.mean(theirs)) < 5.0 * error
     assert np.std(ours) > 0.0
-    many = cross_fitted(Scene(clients_of(frame), seed=1, splits=400)).table.sum()
+    many = cross_fitted(Scene(clients_of(frame), seed=1, splits=200)).table.sum()
     assert abs(many - np.mean(ours)) < 5.0 * error
 
 
@@ -200,12 +200,12 @@ def test_the_highest_scores_first(limits: Limits) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("limits", [Limits(places=5), Limits(budget=2.0)], ids=str)
 def test_accepting_all_is_a_fair_lot(limits: Limits) -> None:
-    """Mean profit over 300 seeds is that of a client drawn at random; 5 standard errors: one false alarm in 10^6."""
+    """Mean profit over 150 seeds is that of a client drawn at random; 5 standard errors: one false alarm in 10^6."""
     frame = frame_of(7)
     clients = clients_of(frame)
     places = 5 if limits.places else 4  # each client costs 0.5
     totals: list[float] = []
-    for seed in range(300):
+    for seed in range(150):
         found = accept_all(Scene(clients, None, limits, price=0.5, seed=seed))
         assert found.taken is not None
         per_round = back(clients, found.taken.tolist()).groupby("round")["taken"].sum()
@@ -213,7 +213,7 @@ def test_accepting_all_is_a_fair_lot(limits: Limits) -> None:
         totals.append(float(found.table.sum()))
     groups = frame.groupby("round")["profit"]
     expected = float((groups.mean() * groups.size().clip(upper=places)).sum())
-    assert abs(np.mean(totals) - expected) < 5.0 * np.std(totals) / 300**0.5
+    assert abs(np.mean(totals) - expected) < 5.0 * np.std(totals) / 150**0.5
 
 
 def test_free_clients_fit_any_budget() -> None:

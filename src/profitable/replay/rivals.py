@@ -52,7 +52,7 @@ class Earned:
             return float(self.taken.sum())
         if self.accepted is None or self.asked is None:
             return math.nan
-        return float(self.asked.by_cell()[self.accepted].sum())
+        return float(self.asked.counts[self.accepted].sum())
 
 
 Rival = Callable[["Scene"], Earned]
