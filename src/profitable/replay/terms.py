@@ -23,7 +23,7 @@ from profitable.replay.past import Past
 CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 TOO_WIDE = 1.3  # observed variance above the family's by more than this: decisions are too sure of themselves
 TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
-FAR = 5.0  # standard deviations below which a ratio may be chance; beyond it are 0.4 % of fitting categories at most
+BEYOND_CHANCE = 5.0  # standard deviations of a ratio; 0.4 % of the categories that fit lie beyond, at most
 FEW = 100  # clients of a category, below which nothing is said about its variance
 ROUND_HIGHS = (1.0, 2.0, 5.0)
 
@@ -52,12 +52,12 @@ class Fit:
     @property
     def is_wide(self) -> bool:
         """Whether rewards vary more than the family says, by more than chance explains."""
-        return self.ratio > max(TOO_WIDE, 1.0 + FAR * self.error)
+        return self.ratio > max(TOO_WIDE, 1.0 + BEYOND_CHANCE * self.error)
 
     @property
     def is_narrow(self) -> bool:
         """Whether they vary less."""
-        return self.ratio < min(TOO_NARROW, 1.0 - FAR * self.error)
+        return self.ratio < min(TOO_NARROW, 1.0 - BEYOND_CHANCE * self.error)
 
 
 @dataclass(frozen=True)
