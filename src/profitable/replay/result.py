@@ -21,7 +21,7 @@ from profitable.replay.rivals import ALL, NONE
 from profitable.replay.terms import Terms
 from profitable.version import VERSION
 
-HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
+TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
 
 
 class Backtest:
@@ -158,7 +158,7 @@ class Backtest:
                     "" if mixed is None else f"{money(mixed.difference)} ± {money(mixed.error)}",
                 )
             )
-        return text_table(HEADERS, rows)
+        return text_table(TABLE_HEADERS, rows)
 
     def __str__(self) -> str:
         judged = [entry.sentence() for entry in self.policies]
