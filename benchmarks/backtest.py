@@ -1,4 +1,4 @@
-"""How long a backtest of ten million clients takes, and how much memory: python benchmarks/backtest.py [clients] [replays].
+"""How long a backtest of ten million clients takes: python benchmarks/backtest.py [clients] [replays].
 
 A Parquet file of clients in 50 categories and 1 000 days is made and read.  Then one policy is replayed, further ones,
 and bootstrap portfolios.  Peak memory is that of this process, which makes the file in another one.

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from profitable.replay.report import write_report
 
 import profitable as pb
 from profitable.replay.entry import in_short
+from profitable.replay.report import write_report
 
 DOCS = Path(__file__).parent
 PAGE, PICTURES, KEPT = DOCS / "real-portfolios.md", DOCS / "real-portfolios", DOCS.parent / "results/real-portfolios"

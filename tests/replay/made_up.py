@@ -105,6 +105,7 @@ def made_up(
             "Clients would have come in the same numbers, whatever was decided.",
             "A refused client costs nothing and teaches nothing.",
         ],
+        "traced": list(names),
         "known": {
             "round": list(range(1, rounds + 1)),
             "share_known": share.tolist(),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import profitable as pb
-from profitable.replay.clients import NEVER, Clients
+from profitable.replay.clients import NEVER_KNOWN, Clients
 from profitable.replay.replay import Late
 
 
@@ -72,7 +72,7 @@ def draw_world(
             for reward in draw(int(rng.poisson(per_cell))):
                 known = t + int(rng.integers(0, delay + 1))
                 if delay and rng.random() < 0.05:
-                    known = NEVER
+                    known = NEVER_KNOWN
                 amount = float(rng.integers(1, 9)) if "amount" in more else 1.0
                 rows.append(Row(t, k, known, float(reward), amount, float(rng.choice(promise))))
     rows.append(Row(1, 0, 1, float(draw(1)[0])))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.replay import source as source_file
-from profitable.replay.clients import NEVER, Clients
+from profitable.replay.clients import NEVER_KNOWN, Clients
 from profitable.replay.layout import FIELDS, RUN_OPTIONS, Layout, load_toml
 from profitable.replay.options import Options
 from profitable.replay.past import Past
@@ -60,7 +60,7 @@ def test_every_way_to_give_a_table_means_the_same(way: str, tmp_path: Path) -> N
         (
             month(row["asked"]) - first + 1,
             row["grade"],
-            NEVER if row["known"] is None else month(row["known"]) - first + 1,
+            NEVER_KNOWN if row["known"] is None else month(row["known"]) - first + 1,
             row["back"] / row["lent"],
             row["back"] - 1.05 * row["lent"],
         )
@@ -152,7 +152,7 @@ def test_open_clients_count_at_their_value() -> None:
     open_rows = [row for row in table_rows(table) if row["back"] is None and row["lent"] is not None]
     assert past.clients.promised is not None
     assert (past.clients.promised == 1.0).all()
-    still = (past.clients.known == NEVER) & (past.clients.reward == 1.0)
+    still = (past.clients.known == NEVER_KNOWN) & (past.clients.reward == 1.0)
     assert still.sum() == len(open_rows) > 0
     assert (past.clients.profit[still] == 0.0).all()
     assert [each.reason for each in past.left_out] == ["no amount"]
@@ -237,7 +237,7 @@ def test_rounds_of_rows() -> None:
     expected: list[tuple[int, int]] = []
     for rank, place in enumerate(order.tolist()):
         known, asked = table["known"][place], rank // 10 + 1
-        expected.append((asked, NEVER if known is None else max(asked, sum(start <= known for start in starts))))
+        expected.append((asked, NEVER_KNOWN if known is None else max(asked, sum(start <= known for start in starts))))
     found = sorted(zip(timed.clients.round.tolist(), timed.clients.known.tolist(), strict=True))
     assert found == sorted(expected)
 
@@ -349,7 +349,7 @@ def test_real_loans() -> None:
     assert (len(past.clients), past.clients.amount.sum()) == (42_535, 460_296_150.0)
     assert accept_all(past) == pytest.approx(13_950_706.24, abs=0.01)
     assert (past.clients.rounds, len(past.clients.names)) == (55, 14)
-    assert int((past.clients.known == NEVER).sum()) == 83
+    assert int((past.clients.known == NEVER_KNOWN).sum()) == 83
     assert past.left_out == []
 
 

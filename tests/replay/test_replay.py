@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import profitable as pb
 from profitable.model.category import said_before
 from profitable.policy.policies import POLICIES
-from profitable.replay.clients import NEVER, Clients
+from profitable.replay.clients import NEVER_KNOWN, Clients
 from profitable.replay.limits import Limits
 from profitable.replay.replay import Late, Replay, replay
 from tests.matrix import FAMILIES, FamilyRow
@@ -320,7 +320,7 @@ def _change(rng: np.random.Generator, world: World, t: int, draw: Callable[[int]
             rows.append(row)
         elif row.round <= t + 1:  # round t + 1 decides from what is known after round t, and sees who asks
             later = int(rng.integers(max(t + 1, row.round), world.rounds + 3))
-            rows.append(replace(row, reward=float(draw(1)[0]), known=NEVER if rng.random() < 0.1 else later))
+            rows.append(replace(row, reward=float(draw(1)[0]), known=NEVER_KNOWN if rng.random() < 0.1 else later))
         elif rng.random() < 0.7:
             asked = int(rng.integers(t + 2, world.rounds + 1))
             category = int(rng.integers(len(world.names)))

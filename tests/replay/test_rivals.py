@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profitable.replay.clients import NEVER, Clients
+from profitable.replay.clients import NEVER_KNOWN, Clients
 from profitable.replay.limits import Limits, fill
 from profitable.replay.rivals import HALVES, Scene, accept_all, by_promise, by_score, cross_fitted, hindsight, rivals
 
@@ -28,7 +28,7 @@ def frame_of(seed: int, *, delay: int = 0, per_cell: float = 4.0, by_cell: bool 
                     {
                         "round": t,
                         "category": k,
-                        "known": NEVER if delay and rng.random() < 0.1 else known,
+                        "known": NEVER_KNOWN if delay and rng.random() < 0.1 else known,
                         "profit": same if by_cell else rng.normal(0.2 * (k - 1.5), 1.0),
                         "amount": float(rng.integers(1, 9)),
                         "score": rng.random(),

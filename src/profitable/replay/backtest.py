@@ -26,6 +26,7 @@ from profitable.replay.rivals import ALL, Scene, rivals
 from profitable.replay.terms import Terms, make_terms
 
 OPTIONS = tuple(Options.__dataclass_fields__)
+MOST_TABLED = 2_000_000  # beyond it, the evidence of a replay is not kept
 MANY_CLIENTS = 1_000_000  # beyond it, cross-fitting takes fewer splits
 Shown = bool | Callable[[float], object] | None
 
@@ -80,6 +81,7 @@ class _Work:
         self.policies: Sequence[Policy] = options.policies  # type: ignore[assignment]
         self.rivals = rivals(self.clients, options.limits, options.commit)
         self.said = check_categories(past)
+        self.heard: set[str] = set()  # policies whose warnings were heard
 
     def run(self, command: str | None) -> Backtest:
         options = self.options
@@ -118,7 +120,7 @@ class _Work:
     ) -> Replay:
         with warnings.catch_warnings(record=True) as heard:
             # What the first replay says is enough.
-            warnings.simplefilter("always" if trace else "ignore", ProfitableWarning)
+            warnings.simplefilter("ignore" if str(policy) in self.heard else "always", ProfitableWarning)
             found = replay(
                 clients,
                 self.terms.categories,
@@ -129,6 +131,7 @@ class _Work:
                 weights=weights,
                 trace=trace,
             )
+        self.heard.add(str(policy))
         for each in heard:
             if issubclass(each.category, ProfitableWarning):
                 self.said.append(f"{policy}: {each.message}")
@@ -150,7 +153,8 @@ class _Work:
         totals: list[float] = []
         number = 0.0
         for seed in range(seeds):
-            found = self._replay(clients, policy, self.options.seed + seed, trace=first is None)
+            trace = first is None and everybody.size <= MOST_TABLED
+            found = self._replay(clients, policy, self.options.seed + seed, trace=trace)
             first = first or found
             table = self._earned(clients, found, profit)
             accepted += found.accepted

@@ -26,9 +26,9 @@ from profitable.common.text_tables import number
 from profitable.policy.looks import looks_of
 from profitable.replay.layout import CALENDAR
 from profitable.replay.rivals import ALL
+from profitable.replay.summary import MOST_PICTURED
 from profitable.replay.time_axis import LABEL, labels_of, points, time_axis
 
-MOST_PICTURED = 60  # in a picture; those with the most clients
 ROW, LEAST_HEIGHT, LOW_HEIGHT = 17, 140, 170
 RIVAL_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))
 BETTER, WORSE, UNSURE = "better", "worse", "cannot be told"
@@ -47,6 +47,12 @@ def shown_categories(backtest: dict[str, Any]) -> list[str]:
     """The categories of pictures: those with the most clients, from the largest profit to the smallest."""
     most = sorted(backtest["categories"], key=lambda each: -each["clients"])[:MOST_PICTURED]
     return [each["name"] for each in sorted(most, key=lambda each: -each["profit"])]
+
+
+def traced_categories(backtest: dict[str, Any]) -> list[str]:
+    """Those of them that have tables by round, in the same order."""
+    traced = set(backtest["traced"])
+    return [name for name in shown_categories(backtest) if name in traced]
 
 
 def money_format(values: Iterable[float | None]) -> str:

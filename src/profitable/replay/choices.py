@@ -16,7 +16,15 @@ import numpy as np
 from profitable.common.charts import DATA, Figure, Rows, digits, plain
 from profitable.common.looks import BLACK, BLUE, DASHED, GREEN, ORANGE, SOLID, VERMILION
 from profitable.common.text_tables import number
-from profitable.replay.charts import asked_in, money_axis, money_format, period_of, rows_height, shown_categories
+from profitable.replay.charts import (
+    asked_in,
+    money_axis,
+    money_format,
+    period_of,
+    rows_height,
+    shown_categories,
+    traced_categories,
+)
 from profitable.replay.rivals import ALL
 from profitable.replay.time_axis import LABEL, labels_of, points, spans, time_axis
 
@@ -39,7 +47,7 @@ def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
     entries = [each for each in backtest["entries"] if each.get("accepted") and each["name"] != ALL]
     if not entries:
         return None
-    labels, shown = backtest["rounds"], shown_categories(backtest)
+    labels, shown = backtest["rounds"], traced_categories(backtest)
     places = [_place(backtest, name) for name in shown]
     parts = spans(len(labels))
     length = parts[0][1]
@@ -107,7 +115,7 @@ def _border(backtest: dict[str, Any], shown: Sequence[str], up: Any) -> list[Any
 def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
     """Evidence against patience of a chosen category and policy."""
     entries = [each for each in backtest["entries"] if each.get("evidence")]
-    labels, shown = backtest["rounds"], shown_categories(backtest)
+    labels, shown = backtest["rounds"], traced_categories(backtest)
     if not entries:
         return None
     rounds = points(len(labels), MOST_TRACED)
@@ -303,7 +311,7 @@ def _first(entries: Sequence[dict[str, Any]]) -> str:
 
 
 def _place(backtest: dict[str, Any], name: str) -> int:
-    return next(place for place, each in enumerate(backtest["categories"]) if each["name"] == name)
+    return backtest["traced"].index(name)
 
 
 def _undecided(entry: dict[str, Any], backtest: dict[str, Any], shown: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
 
-NEVER = 2**31 - 1  # the round in which an outcome is known that never is
+NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is
 KINDS = {"round": np.int32, "category": np.int32, "known": np.int32, "logged": np.bool_}  # of arrays without fractions
 PER_CLIENT = ("amount", "promised", "score", "logged", "propensity")  # what some files have
 SmallInts = npt.NDArray[np.int32]

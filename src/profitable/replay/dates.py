@@ -22,7 +22,7 @@ from profitable.common.check import MOST
 from profitable.common.types import BoolArray, IntArray
 from profitable.errors import InputError
 from profitable.replay.cells import NOTHING, first_given, is_text
-from profitable.replay.clients import NEVER, SmallInts
+from profitable.replay.clients import NEVER_KNOWN, SmallInts
 from profitable.replay.source import Piece, pyarrow
 
 MISSING = int(np.iinfo(np.int64).min)  # NumPy's own "not a time"
@@ -299,5 +299,5 @@ def rounds_of_rows(asked: IntArray | None, known: IntArray | None, rows: int, si
     if known is None:
         return by_row, by_row
     found = np.maximum(np.searchsorted(starts, known, side="right"), by_row).astype(np.int32)
-    found[known == MISSING] = NEVER
+    found[known == MISSING] = NEVER_KNOWN
     return by_row, found

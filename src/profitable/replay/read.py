@@ -20,7 +20,7 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.replay import dates
 from profitable.replay.bands import MISSING_NAME, Part, cross
-from profitable.replay.clients import NEVER, Clients, SmallInts
+from profitable.replay.clients import NEVER_KNOWN, Clients, SmallInts
 from profitable.replay.dates import MISSING
 from profitable.replay.layout import CALENDAR, Layout
 from profitable.replay.past import SAMPLE, LeftOut, Past, Tally
@@ -309,7 +309,7 @@ class Reader(Rows):
 
     def _note(self, clients: Clients, notes: list[str]) -> None:
         """Add what a reader must know about the clients."""
-        never = int((clients.known == NEVER).sum())
+        never = int((clients.known == NEVER_KNOWN).sum())
         if never:
             notes.append(
                 f"{number(never)} outcomes have no known date: they count in profits, and no policy learns from them"

@@ -12,6 +12,7 @@ import numpy as np
 
 from profitable.common.files import as_path
 from profitable.common.text_tables import money, number, text_table
+from profitable.common.types import FloatArray, IntArray
 from profitable.errors import UnknownCategoryError
 from profitable.replay import summary
 from profitable.replay.entry import LEVEL, POLICY, Entry, in_short
@@ -22,6 +23,8 @@ from profitable.replay.terms import Terms
 from profitable.version import VERSION
 
 TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
+
+MOST_NUMBERS, FEWEST_TRACED = 120_000, 5  # of a table by round and category; and its columns
 
 
 class Backtest:
@@ -201,6 +204,7 @@ class Backtest:
                 "warnings": self.warnings(),
                 "assumptions": self.assumptions(),
                 "known": summary.known_over_time(clients),
+                "traced": [clients.names[k] for k in self._traced().tolist()],
                 "entries": [self._entry(entry) for entry in self.entries],
                 "tried": len(self.policies),
                 "luck": self.luck(),
@@ -208,7 +212,14 @@ class Backtest:
             }
         )
 
+    def _traced(self) -> IntArray:
+        """The categories whose tables by round are kept: those with the most clients, few enough for small files."""
+        clients = self.past.clients
+        most = max(FEWEST_TRACED, min(summary.MOST_PICTURED, MOST_NUMBERS // clients.rounds))
+        return np.sort(np.argsort(-clients.counts.sum(axis=0), kind="stable")[:most])
+
     def _entry(self, entry: Entry) -> dict[str, Any]:
+        traced = self._traced()
         found, (middle, low, high) = entry.difference, entry.over_time()
         refused = entry.refusal is not None
         return {
@@ -224,10 +235,10 @@ class Backtest:
             "shuffled": None if entry.shuffled is None else entry.shuffled.__dict__,
             "sentence": entry.sentence(),
             "over_time": {"difference": middle, "low": low, "high": high},
-            "accepted": entry.accepted,
-            "evidence": entry.evidence,
-            "patience": entry.patience,
-            "decided": entry.decided,
+            "accepted": None if entry.accepted is None else np.round(entry.accepted[:, traced], 4),
+            "evidence": None if entry.evidence is None else rounded(entry.evidence[:, traced]),
+            "patience": None if entry.patience is None else rounded(entry.patience[:, traced]),
+            "decided": None if entry.decided is None else entry.decided[:, traced],
             "by_vintage": summary.by_vintage(self.past.clients.labels, entry),
             "by_category": summary.by_category(self.past.clients.names, entry),
             "off_policy": None if entry.off_policy is None else entry.off_policy.to_dict(),
@@ -247,6 +258,15 @@ class Backtest:
 def _listed(entries: Sequence[Entry]) -> str:
     names = [entry.name for entry in entries]
     return f"{', '.join(names)} {'beats' if len(names) == 1 else 'beat'}"
+
+
+def rounded(values: FloatArray) -> FloatArray:
+    """A table with six digits, which is enough to draw it.
+
+    >>> rounded(np.array([[1.23456789, 0.0, np.inf]])).tolist()
+    [[1.23457, 0.0, inf]]
+    """
+    return np.array([[float(f"{value:.6g}") for value in row] for row in values.tolist()]).reshape(values.shape)
 
 
 def plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from profitable.common.text_tables import number
 from profitable.common.types import FloatArray
-from profitable.replay.clients import NEVER, Clients
+from profitable.replay.clients import NEVER_KNOWN, Clients
 from profitable.replay.entry import Entry, in_short
 from profitable.replay.layout import CALENDAR
 from profitable.replay.options import Options
@@ -17,6 +17,7 @@ from profitable.replay.past import Past
 from profitable.replay.terms import Terms
 
 VINTAGES = 12  # at most so many
+MOST_PICTURED = 60  # categories in a picture; those with the most clients
 IMMEDIATE = "Outcomes assumed immediate"
 
 
@@ -26,7 +27,9 @@ def first_line(past: Past) -> str:
     if layout.known is None and layout.matures is None:
         known = "no column says when they were known, so every policy learns sooner than it could have"
         return f"{IMMEDIATE}: {known}."
-    delay = float(np.median(np.where(clients.known == NEVER, np.inf, clients.known - clients.round.astype(np.float64))))
+    delay = float(
+        np.median(np.where(clients.known == NEVER_KNOWN, np.inf, clients.known - clients.round.astype(np.float64)))
+    )
     seen = clients.known <= clients.rounds
     later = f"{number(math.ceil(delay))} {'round' if 0.0 < delay <= 1.0 else 'rounds'}" if delay < math.inf else ""
     typical = f"half of them {later} or more after the client asked" if later else "half of them or more never"
@@ -119,7 +122,17 @@ def vintages(labels: Sequence[str]) -> list[str]:
     if len(labels) <= VINTAGES:
         return list(labels)
     groups = np.array_split(np.arange(len(labels)), VINTAGES)
-    return [f"{labels[group[0]]} to {labels[group[-1]]}" for group in groups for _ in group]
+    return [_span(labels[int(group[0])], labels[int(group[-1])]) for group in groups for _ in group]
+
+
+def _span(first: str, last: str) -> str:
+    """From one round to another.
+
+    >>> _span("rows 1-20", "rows 81-100"), _span("7", "9")
+    ('rows 1-100', '7 to 9')
+    """
+    rows = [re.fullmatch(r"rows (\d+)-(\d+)", label) for label in (first, last)]
+    return f"rows {rows[0][1]}-{rows[1][2]}" if rows[0] and rows[1] else f"{first} to {last}"
 
 
 def by_vintage(labels: Sequence[str], entry: Entry) -> list[dict[str, Any]]:
@@ -169,7 +182,7 @@ def assumptions(past: Past, terms: Terms, options: Options) -> list[str]:
         said.append(f"An open client counts more and more over {layout.matures} rounds, at what was promised.")
     elif layout.matures is not None:
         said.append(f"Outcomes count when their round's clients are {layout.matures} rounds old, not before.")
-    never = int((clients.known == NEVER).sum())
+    never = int((clients.known == NEVER_KNOWN).sum())
     if never:
         said.append(f"{number(never)} outcomes were never known: their profit counts, and no policy learns from them.")
     if layout.amount is not None:

@@ -24,7 +24,7 @@ CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 TOO_WIDE = 1.3  # observed variance above the family's by more than this: decisions are too sure of themselves
 TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
 BEYOND_CHANCE = 5.0  # standard deviations of a ratio; 0.4 % of the categories that fit lie beyond, at most
-LEAST_CLIENTS = 100  # clients of a category, below which nothing is said about its variance
+FEWEST_REWARDS = 100  # clients of a category, below which nothing is said about its variance
 ROUND_HIGHS = (1.0, 2.0, 5.0)
 
 
@@ -182,7 +182,7 @@ def _fits(clients: Clients, family: Family) -> tuple[Fit, ...]:
     category = clients.category if clients.logged is None else clients.category[clients.logged]
     counts, means, variances = _moments(category, view.statistic.of_rewards(rewards), len(clients.names))
     found: list[Fit] = []
-    for k in np.flatnonzero(counts >= LEAST_CLIENTS).tolist():
+    for k in np.flatnonzero(counts >= FEWEST_REWARDS).tolist():
         mean, clients_seen = float(means[k]), float(counts[k])
         error = math.sqrt(max(2.0 + _curvature(family, mean), 0.0) / clients_seen)
         unbiased = float(variances[k]) * clients_seen / (clients_seen - 1.0)
