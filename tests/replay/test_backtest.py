@@ -21,7 +21,7 @@ from profitable.replay.layout import RUN_OPTIONS
 from profitable.replay.off_policy import OffPolicy
 from profitable.replay.options import Options
 from profitable.replay.result import Backtest
-from profitable.replay.rivals import ALL, CROSS_FITTED, HINDSIGHT, NONE
+from profitable.replay.rivals import ACCEPT_NONE, ALL, CROSS_FITTED, HINDSIGHT
 
 MEANS = {"a": 0.25, "b": 0.5, "c": 0.7}
 CALLS: dict[str, Any] = {"category": "group", "time": "week", "reward": "sold", "cost": 2.0, "revenue": 5.0}
@@ -90,7 +90,7 @@ def test_profits_are_sums_of_accepted_cells() -> None:
     np.testing.assert_array_equal(~(np.array(told["evidence"]) > patience), accepted == 1.0)
     assert found[ALL].profit == pytest.approx(profit.sum())
     assert found[ALL].clients == len(frame)
-    assert found[NONE].profit == 0.0
+    assert found[ACCEPT_NONE].profit == 0.0
     assert found[HINDSIGHT].profit == pytest.approx(totals[totals > 0.0].sum())
     assert [each["name"] for each in plain["categories"]] == ["a", "b", "c"]
     means = frame.groupby("group")["sold"].agg(["mean", "size", "var"])
@@ -169,7 +169,7 @@ def test_each_replicate_is_a_backtest_of_repeated_rows(options: dict[str, Any]) 
         one = pb.backtest(
             again, **given, policies=["kl-ucb", "ts"], replays=0, shuffles=0, seeds=1, seed=4 + 3 + replicate
         )
-        for name in ("kl-ucb", "ts", NONE, HINDSIGHT, "learn 20%, then commit"):
+        for name in ("kl-ucb", "ts", ACCEPT_NONE, HINDSIGHT, "learn 20%, then commit"):
             np.testing.assert_allclose(
                 found[name].resampled[replicate], (one[name].earned - one[name].everybody).sum(axis=1), atol=1e-9
             )
@@ -360,7 +360,7 @@ def result_of(*entries: Entry) -> Backtest:
     zeros, nobody = np.zeros(size), np.full(size, -everybody)
     rivals = (
         entry(ALL, 0.0, zeros, everybody=everybody, kind="rival"),
-        entry(NONE, -everybody, nobody, everybody=everybody, kind="rival"),
+        entry(ACCEPT_NONE, -everybody, nobody, everybody=everybody, kind="rival"),
     )
     return Backtest(found.past, found.terms, found.options, [*entries, *rivals], [])
 
@@ -436,7 +436,7 @@ def test_what_is_printed() -> None:
     assert lines[0].startswith("Outcomes known on paid: half of them 1 round or more after the client asked; ")
     for each in (found["ts"].sentence(), found["kl-ucb"].sentence(), found.verdict(), found.luck()):
         assert each in lines
-    for name in (ALL, NONE, HINDSIGHT, CROSS_FITTED, "kl-ucb", "ts", "learn 20%, then commit"):
+    for name in (ALL, ACCEPT_NONE, HINDSIGHT, CROSS_FITTED, "kl-ucb", "ts", "learn 20%, then commit"):
         assert any(line.startswith(name) for line in lines)
     assert len(found) == 7
     assert [each.name for each in found][:2] == FEW

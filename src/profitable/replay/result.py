@@ -18,7 +18,7 @@ from profitable.replay import summary
 from profitable.replay.entry import LEVEL, POLICY, Entry, in_short
 from profitable.replay.options import Options
 from profitable.replay.past import Past
-from profitable.replay.rivals import ALL, NONE
+from profitable.replay.rivals import ACCEPT_NONE, ALL
 from profitable.replay.terms import Terms
 from profitable.version import VERSION
 
@@ -86,7 +86,7 @@ class Backtest:
         return " ".join(filter(None, [self._against_everybody(), self._against_nobody()]))
 
     def _against_nobody(self) -> str:
-        nobody, everybody = self[NONE], self[ALL]
+        nobody, everybody = self[ACCEPT_NONE], self[ALL]
         judged = [entry for entry in self.policies if entry.refusal is None]
         if everybody.profit >= 0.0 or not judged:
             return ""

@@ -33,7 +33,7 @@ from profitable.replay.off_policy import Log
 
 HALVES, DRAWN_ORDER = 11, 13  # name the random streams of the halves, and of the order in which clients come
 SPLITS = 10  # into halves, which are averaged
-ALL, NONE, HINDSIGHT, CROSS_FITTED = "accept all", "accept none", "hindsight", "hindsight, cross-fitted"
+ALL, ACCEPT_NONE, HINDSIGHT, CROSS_FITTED = "accept all", "accept none", "hindsight", "hindsight, cross-fitted"
 BY_SCORE = "by score"
 
 
@@ -201,7 +201,7 @@ def by_promise(scene: Scene) -> Earned:
 
 def rivals(clients: Clients, limits: Limits | None, commit: float | None) -> dict[str, Rival]:
     """The rivals that make sense here, by name."""
-    found: dict[str, Rival] = {ALL: accept_all, NONE: accept_none}
+    found: dict[str, Rival] = {ALL: accept_all, ACCEPT_NONE: accept_none}
     if commit is not None:
         found[f"learn {commit:.0%}, then commit"] = learn_then_commit(commit)
     if limits is not None and clients.score is not None:
