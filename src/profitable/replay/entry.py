@@ -106,7 +106,7 @@ class Entry:
     def _scaled(self, values: FloatArray) -> FloatArray:
         """Replicates [B, ...], as near to their mean as the luck of a seed allows."""
         if self._share == 1.0:
-            return values  # as they are: rounding would make a little of a difference that is 0
+            return values
         middle = values.mean(axis=0)
         return middle + self._share * (values - middle)
 
