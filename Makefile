@@ -54,6 +54,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/simulator.py
 	$(BIN)/python benchmarks/paper.py
 	$(BIN)/python benchmarks/optimal.py quick
+	$(BIN)/python benchmarks/backtest.py
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
