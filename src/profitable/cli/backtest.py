@@ -11,7 +11,7 @@ import typer
 from profitable.cli.shared import JSON_HELP, POLICY_HELP, SEED_HELP, policy_names
 
 if TYPE_CHECKING:
-    from profitable.replay.result import Backtest
+    pass
 
 EXAMPLE = (
     "profitable backtest loans.csv --category purpose --time issued --reward paid_back --amount lent --required 0.05 "
@@ -200,17 +200,16 @@ def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
 
 def _replay(where: Any, options: dict[str, Any], show: str | None, out: Path | None, as_json: bool) -> None:
     from profitable.replay.backtest import backtest
+    from profitable.replay.result import report_writer
+    from profitable.replay.trace import trace
 
+    if out is not None:
+        report_writer()  # before anything else: what is missing is said at once
     found = backtest(where, command=shlex.join(["profitable", *sys.argv[1:]]), **options)
-    shown = _shown(found, show)
-    typer.echo(found.to_json() if as_json else f"{found}{shown}")
+    typer.echo(found.to_json() if as_json else str(found))
+    if show is not None and not as_json:
+        typer.echo(f"\n{trace(found, show)}")
     if out is not None:
         page = found.save(out)
         if not as_json:
             typer.echo(f"\nReport: {page}")
-
-
-def _shown(found: "Backtest", category: str | None) -> str:
-    from profitable.replay.trace import trace
-
-    return "" if category is None else f"\n\n{trace(found, category)}"

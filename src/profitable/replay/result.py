@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from profitable.common.files import as_path
 from profitable.common.text_tables import money, number, text_table
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import UnknownCategoryError
+from profitable.errors import InputError, NotSavedError, UnknownCategoryError
 from profitable.replay import summary
 from profitable.replay.entry import LEVEL, POLICY, Entry, in_short
 from profitable.replay.options import Options
@@ -249,10 +249,28 @@ class Backtest:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the report, its pictures and its numbers into a folder; returns the path of the page."""
-        from profitable.replay.report import write_report
+        """Write the report, its pictures and its numbers into a folder; returns the path of the page.
 
-        return write_report(self.to_dict(), as_path("folder", folder))[0]
+        InputError if what makes pages is not installed, NotSavedError if the folder cannot be written.
+        """
+        write, path = report_writer(), as_path("folder", folder)
+        try:
+            return write(self.to_dict(), path)[0]
+        except OSError as error:
+            problem = f"cannot be written ({error.strerror or error})"
+            failed = NotSavedError("folder", str(path), problem, "choose another folder, or make room")
+            failed.result = self
+            raise failed from None
+
+
+def report_writer() -> Callable[[dict[str, Any], Path], list[Path]]:
+    """The function that writes reports; InputError if what it needs is not installed."""
+    try:
+        from profitable.replay.report import write_report
+    except ModuleNotFoundError as error:
+        remedy = "run: pip install 'profitable[backtest]'"
+        raise InputError("module", error.name, "is not installed, and the report needs it", remedy) from None
+    return write_report
 
 
 def _listed(entries: Sequence[Entry]) -> str:
