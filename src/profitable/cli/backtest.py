@@ -199,13 +199,16 @@ def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
 
 
 def _replay(where: Any, options: dict[str, Any], show: str | None, out: Path | None, as_json: bool) -> None:
-    from profitable.replay.backtest import backtest
+    from profitable.replay.backtest import prepare, run
     from profitable.replay.result import report_writer
-    from profitable.replay.trace import trace
+    from profitable.replay.trace import position, trace
 
     if out is not None:
         report_writer()  # before anything else: what is missing is said at once
-    found = backtest(where, command=shlex.join(["profitable", *sys.argv[1:]]), **options)
+    past, chosen = prepare(where, options)
+    if show is not None:
+        position(past.clients.names, show)
+    found = run(past, chosen, command=shlex.join(["profitable", *sys.argv[1:]]))
     typer.echo(found.to_json() if as_json else str(found))
     if show is not None and not as_json:
         typer.echo(f"\n{trace(found, show)}")

@@ -1,7 +1,7 @@
 """backtest: read past clients, replay policies over them, compare, and say how sure it is."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,14 +53,19 @@ def backtest(data: Any, *, progress: Shown = None, command: str | None = None, *
     >>> print(found["kl-ucb"].sentence())
     kl-ucb earned 180.0 more than accepting everybody (95 %: 155.0 to 207.1).
     """
+    past, options = prepare(data, given, progress)
+    return run(past, options, progress=progress, command=command)
+
+
+def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tuple[Past, Options]:
+    """Check the arguments of a backtest and read the clients."""
     for key, value in given.items():
         known_field(key, value, (*FIELDS, *OPTIONS), "backtest")
     layout = Layout.from_fields({key: value for key, value in given.items() if key not in OPTIONS}, "backtest")
     options = Options(**{key: value for key, value in given.items() if key in OPTIONS})
     options.check(layout)
     with Progress(total=1, shown=False if callable(progress) else progress, title="reading") as reading:
-        past = read(data, layout, progress=reading.update)
-    return run(past, options, progress=progress, command=command)
+        return read(data, layout, progress=reading.update), options
 
 
 def run(past: Past, options: Options, *, progress: Shown = None, command: str | None = None) -> Backtest:

@@ -15,15 +15,20 @@ MOST_SHOWN = 12  # rounds of one policy
 
 def trace(found: Backtest, category: str) -> str:
     """A table for each policy: the rounds in which it changed its mind about a category, and the first and last one."""
-    names = found.past.clients.names
-    if category not in names:
-        remedy = f"choose from {', '.join(names[:MOST_SHOWN])}{', ...' if len(names) > MOST_SHOWN else ''}"
-        raise UnknownCategoryError("show", category, "is not in this past", remedy)
-    tables = [_table(entry, names.index(category), found.past.clients.labels) for entry in found.policies]
+    place = position(found.past.clients.names, category)
+    tables = [_table(entry, place, found.past.clients.labels) for entry in found.policies]
     told = [
         f"{entry.name}, {category}:\n\n{table}" for entry, table in zip(found.policies, tables, strict=True) if table
     ]
     return "\n\n".join(told)
+
+
+def position(names: Sequence[str], category: str) -> int:
+    """The position of a category; UnknownCategoryError if there is none of that name."""
+    if category not in names:
+        remedy = f"choose from {', '.join(names[:MOST_SHOWN])}{', ...' if len(names) > MOST_SHOWN else ''}"
+        raise UnknownCategoryError("show", category, "is not in this past", remedy)
+    return names.index(category)
 
 
 def _table(entry: Entry, place: int, labels: Sequence[str]) -> str:
