@@ -691,6 +691,8 @@ def test_a_log_is_weighted() -> None:
     weighted = by_round_and_group(frame, profit)
     assert off_policy.inverse_propensity == pytest.approx((weighted * accepted).sum())
     assert found["kl-ucb"].profit == pytest.approx(off_policy.doubly_robust)
+    assert "effective" in found.off_policy_table()
+    assert found.off_policy_table() in str(found)
     assert found["kl-ucb"].shuffled is None
     unseen = pb.backtest(frame.assign(sold=frame["sold"].fillna(1.0)), **given)  # what nobody knew is not looked at
     assert [each.profit for each in unseen if "fitted" not in each.name] == [

@@ -73,9 +73,10 @@ class Reader(Rows):
             numeric = part.read(piece, keep)
             if numeric is not None and self.kept.rows < SAMPLE:
                 self.uncut[part.cut.column].append((numeric, row.reward[chosen].copy()))
-        self.kept.add(row.reward[chosen])
+        logged = row.more.get("logged", True)  # of the others, no outcome is known
+        self.kept.add(np.where(logged, row.reward, np.nan)[chosen])
         if row.reward is not row.outcome:
-            self.kept_outcomes.add(row.outcome[chosen])
+            self.kept_outcomes.add(np.where(logged, row.outcome, np.nan)[chosen])
         for name, values in ({"outcome": row.outcome} | row.more).items():
             self.arrays[name].append(values[chosen])
 
@@ -99,7 +100,7 @@ class Reader(Rows):
                     self.left[reason].add((row.outcome if reason in (NO_AMOUNT, NO_COST) else row.reward)[left])
                     kept &= ~left
         if needed.size > 1:
-            np.copyto(row.outcome, 0.0, where=np.isnan(row.outcome))
+            np.copyto(row.outcome, 0.0, where=~needed)  # whatever the file says of them
         return None if kept.all() else kept
 
     # -------------------------------------------------------------------------------------------- times

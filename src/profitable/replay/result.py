@@ -24,6 +24,10 @@ from profitable.version import VERSION
 
 TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
 
+ESTIMATE_HEADERS = ("", "inverse propensity", "self-normalised", "doubly robust", "clients", "effective")
+ESTIMATED = (
+    "Profits are estimates (doubly robust, if refused clients are in the log) from those whom the past accepted:"
+)
 MOST_NUMBERS, FEWEST_TRACED = 120_000, 5  # of a table by round and category; and its columns
 
 
@@ -163,12 +167,26 @@ class Backtest:
             )
         return text_table(TABLE_HEADERS, rows)
 
+    def off_policy_table(self) -> str:
+        """The estimates for each policy, where the past was a policy that drew; empty elsewhere."""
+        rows: list[tuple[str, ...]] = []
+        for entry in self.policies:
+            found = entry.off_policy
+            if found is None:
+                return ""
+            values = (found.inverse_propensity, found.self_normalised, found.doubly_robust)
+            shown = ["-" if value is None else money(value) for value in values]
+            rows.append((entry.name, *shown, number(round(found.clients)), number(round(found.effective_size))))
+        return text_table(ESTIMATE_HEADERS, rows)
+
     def __str__(self) -> str:
         judged = [entry.sentence() for entry in self.policies]
         notes = [f"note: {text}" for text in self.past.notes]
         doubts = [f"warning: {text}" for text in self.warnings()]
         head = [self.first_line, *summary.headline(self.past, self.terms)]
-        return "\n".join([*head, "", self.table(), "", *judged, "", self.verdict(), self.luck(), *notes, *doubts])
+        estimates = self.off_policy_table()
+        log = [ESTIMATED, "", estimates, ""] if estimates else []
+        return "\n".join([*head, "", self.table(), "", *log, *judged, "", self.verdict(), self.luck(), *notes, *doubts])
 
     # ------------------------------------------------------------------------------------------ keeping
 
