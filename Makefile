@@ -43,7 +43,7 @@ docs: run
 
 # Slower evidence: the mpmath grid at full density; events against rounds for all pairs, with longer horizons and more runs; new
 # histories of agents, and many more; fresh samples whose errors must cover the truth as often as they claim; the guide with every
-# part of it left out; the demo's loans against their source.
+# part of it left out; the demo's loans against their source; intervals of backtests (half an hour).
 soak: $(READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
 	  tests/theory tests/replay tests/test_matrix.py tests/test_guide.py

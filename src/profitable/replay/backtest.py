@@ -13,7 +13,7 @@ from profitable.errors import InputError, ProfitableWarning
 from profitable.policy.policies import Policy
 from profitable.replay.bootstrap import shuffled, weights_of
 from profitable.replay.clients import Clients
-from profitable.replay.entry import POLICY, RIVAL, Entry, Shuffled
+from profitable.replay.entry import POLICY, RIVAL, Entry, Shuffled, varying
 from profitable.replay.layout import FIELDS, Layout, known_field
 from profitable.replay.leaks import check_categories
 from profitable.replay.off_policy import Log, evaluate
@@ -51,7 +51,7 @@ def backtest(data: Any, *, progress: Shown = None, command: str | None = None, *
     ...     calls, category="job", time="week", reward="bought", cost=1, revenue=5, policies=["kl-ucb", "ts"]
     ... )
     >>> print(found["kl-ucb"].sentence())
-    kl-ucb earned 180.0 more than accepting everybody (95 %: 155.0 to 207.1).
+    kl-ucb earned 180.0 more than accepting everybody (95 %: 156.1 to 211.0).
     """
     past, options = prepare(data, given, progress)
     return run(past, options, progress=progress, command=command)
@@ -92,27 +92,34 @@ class _Work:
         options = self.options
         draws = [self._seeds(policy) for policy in self.policies]
         shuffles = options.shuffles if self.log is None else 0
-        total = sum(draws) + len(self.policies) * (options.replays + shuffles) + 1
+        again = sum(self._is_drawn(policy) for policy in self.policies) * options.replays
+        total = sum(draws) + len(self.policies) * (options.replays + shuffles) + again + 1
         with Progress(total=total, shown=self.shown, title="replaying") as self.progress:
             everybody = self.rivals[ALL](self._scene()).table
             entries = [
                 self._entry(policy, seeds, everybody) for policy, seeds in zip(self.policies, draws, strict=True)
             ]
             found = {name: rival(self._scene()) for name, rival in self.rivals.items()}
-            differences = self._resample()
+            differences, variances = self._resample()
             mixed = self._shuffle(shuffles)
         for place, entry in enumerate(entries):
-            entries[place] = replace(entry, resampled=differences[entry.name], shuffled=mixed.get(entry.name))
+            name = entry.name
+            entries[place] = replace(
+                entry, resampled=differences[name], seed_variance=variances.get(name), shuffled=mixed.get(name)
+            )
         entries += [
             Entry(name, RIVAL, each.table, everybody, each.clients(), resampled=differences[name])
             for name, each in found.items()
         ]
         return Backtest(self.past, self.terms, options, entries, self.said, command)
 
+    def _is_drawn(self, policy: Policy) -> bool:
+        """Whether its seed makes a difference."""
+        return policy.draws or policy.floor > 0.0 or self.options.limits is not None
+
     def _seeds(self, policy: Policy) -> int:
         """How many seeds make a difference."""
-        drawn = policy.draws or policy.floor > 0.0 or self.options.limits is not None
-        return self.options.seeds if drawn else 1
+        return self.options.seeds if self._is_drawn(policy) else 1
 
     def _scene(self, weights: Any = None, replicate: int = 0) -> Scene:
         options = self.options
@@ -175,6 +182,7 @@ class _Work:
             number / seeds,
             seeds=seeds,
             seed_error=float(np.std(totals, ddof=1) / np.sqrt(seeds)) if seeds > 1 else None,
+            varying=self._varying(accepted / seeds),
             accepted=accepted / seeds,
             evidence=first.evidence,
             patience=first.patience,
@@ -182,10 +190,23 @@ class _Work:
             off_policy=None if self.log is None else evaluate(self.log, accepted / seeds),
         )
 
-    def _resample(self) -> dict[str, FloatArray]:
-        """The differences to accepting all in each bootstrap portfolio by round, [B, R], by name."""
+    def _varying(self, accepted: FloatArray) -> float | None:
+        """How many clients whose profit stands out are refused; unknown where a log or a limit decides, too."""
+        if self.log is not None or self.options.limits is not None:
+            return None
+        clients = self.clients.by_cell()
+        refused = ((1.0 - accepted) * clients).sum(axis=0) / np.maximum(clients.sum(axis=0), 1.0)
+        return varying(self.clients.profit, self.clients.category, refused)
+
+    def _resample(self) -> tuple[dict[str, FloatArray], dict[str, float]]:
+        """The differences to accepting all in bootstrap portfolios by round, [B, R], and their variance over seeds.
+
+        A policy that draws at random is replayed twice in each.  The difference is the mean of the two, and how far
+        they are apart says what a seed brings.
+        """
         options, size = self.options, (self.options.replays, self.clients.rounds)
         found = {name: np.empty(size) for name in (*map(str, self.policies), *self.rivals)}
+        apart: dict[str, list[float]] = {str(policy): [] for policy in self.policies if self._is_drawn(policy)}
         for replicate in range(options.replays):
             weights = weights_of(self.clients, self.log, options.seed, replicate)
             scene = self._scene(weights, replicate)
@@ -193,10 +214,15 @@ class _Work:
             for name, rival in self.rivals.items():
                 found[name][replicate] = rival(scene).table.sum(axis=1) - everybody
             for policy in self.policies:
-                seed = options.seed + options.seeds + replicate
-                once = self._replay(self.clients, policy, seed, weights)
-                found[str(policy)][replicate] = self._earned(self.clients, once, scene.profit).sum(axis=1) - everybody
-        return found
+                name, first = str(policy), options.seed + options.seeds + 2 * replicate
+                times = [
+                    self._earned(self.clients, self._replay(self.clients, policy, seed, weights), scene.profit)
+                    for seed in range(first, first + (2 if name in apart else 1))
+                ]
+                found[name][replicate] = np.mean(times, axis=0).sum(axis=1) - everybody
+                if name in apart:
+                    apart[name].append(float((times[0] - times[1]).sum()))
+        return found, {name: float(np.mean(np.square(gaps)) / 2.0) for name, gaps in apart.items() if gaps}
 
     def _shuffle(self, number: int) -> dict[str, Shuffled]:
         """The difference to accepting all when time is shuffled, by policy."""

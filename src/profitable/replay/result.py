@@ -83,7 +83,8 @@ class Backtest:
             if entry.off_policy is not None
             for text in entry.off_policy.warnings
         ]
-        return [*self.past.warnings, *left, *self.terms.warnings(), *self._said, *log]
+        doubts = [entry.doubt for entry in self.policies if entry.doubt is not None]
+        return [*self.past.warnings, *left, *self.terms.warnings(), *self._said, *log, *doubts]
 
     def verdict(self) -> str:
         """Whether any policy beats accepting everybody, and accepting nobody where that is the better rival."""
