@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 import profitable as pb
-from profitable.replay.entry import in_short
 from profitable.replay.report import write_report
 
 DOCS = Path(__file__).parent
@@ -84,24 +83,32 @@ def numbers(data: Path, replays: int) -> dict[str, dict[str, Any]]:
     return found
 
 
-def cell(run: dict[str, Any], name: str) -> str:
+def in_unit(value: float, unit: str) -> str:
+    """Money in millions or thousands, with a real minus sign."""
+    text = f"{value / 1e6:.2f}" if unit == "M" else f"{value / 1e3:.1f}"
+    shown = text.removeprefix("-") if float(text) == 0.0 else text
+    return f"{shown.replace('-', '−')} {unit}"
+
+
+def cell(run: dict[str, Any], name: str, unit: str) -> str:
     """The difference to accepting all, with its interval."""
     for entry in run["entries"]:
         if entry["name"] == name:
-            return f"{in_short(entry['difference'])} ({in_short(entry['low'])} to {in_short(entry['high'])})"
+            middle, low, high = (in_unit(entry[key], unit) for key in ("difference", "low", "high"))
+            return f"{middle} ({low.removesuffix(' ' + unit)} to {high.removesuffix(' ' + unit)})"
     return ""
 
 
-def table(runs: dict[str, dict[str, Any]], columns: dict[str, str]) -> str:
+def table(runs: dict[str, dict[str, Any]], columns: dict[str, str], unit: str = "M") -> str:
     """A Markdown table: a row for each policy and rival, a column for each run."""
     first = runs[next(iter(columns))]
     names = [entry["name"] for entry in first["entries"] if entry["name"] != "accept all"]
     lines = [
         f"| against accepting everybody | {' | '.join(columns.values())} |",
         "| --- |" + " --- |" * len(columns),
-        *(f"| `{name}` | {' | '.join(cell(runs[run], name) for run in columns)} |" for name in names),
+        *(f"| `{name}` | {' | '.join(cell(runs[run], name, unit) for run in columns)} |" for name in names),
     ]
-    return "\n".join(lines).replace("-", "−").replace("| −−− |", "| --- |").replace(" −−− |", " --- |") + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def shuffled_table(run: dict[str, Any]) -> str:
@@ -109,8 +116,8 @@ def shuffled_table(run: dict[str, Any]) -> str:
     lines = ["| against accepting everybody | in the real order | time shuffled |", "| --- | --- | --- |"]
     for entry in run["entries"]:
         if entry["shuffled"] is not None:
-            mixed = f"{in_short(entry['shuffled']['difference'])} ± {in_short(entry['shuffled']['error'])}"
-            lines.append(f"| `{entry['name']}` | {cell(run, entry['name'])} | {mixed} |".replace(" -", " −"))
+            mixed = f"{in_unit(entry['shuffled']['difference'], 'k')} ± {entry['shuffled']['error'] / 1e3:.1f}"
+            lines.append(f"| `{entry['name']}` | {cell(run, entry['name'], 'k')} | {mixed} |")
     return "\n".join(lines) + "\n"
 
 
@@ -124,7 +131,7 @@ def renew(data: Path, replays: int) -> None:
         ),
         "late": table(runs, {name: name.removeprefix("late-").replace("-", " ") for name in LATE}),
         "calls": shuffled_table(runs["calls"]),
-        "calls-monthly": table(runs, {"calls": "a round a day", "calls-monthly": "a round a month"}),
+        "calls-monthly": table(runs, {"calls": "a round a day", "calls-monthly": "a round a month"}, "k"),
     }
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(
