@@ -27,6 +27,7 @@ PICTURES_SHOWN = {
 }
 SHOWN_FIRST = {"calls": "ts:forget=0.97"}  # the policy of pictures that show one
 SEVEN = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "optimal:horizon", "kl-ucb:forget=0.97", "ts:forget=0.97")
+TWO = ("kl-ucb", "ts")
 FOUR = ("kl-ucb", "bayes-ucb", "ts", "ts:forget=0.97")
 LOANS: dict[str, Any] = {"category": "purpose", "time": "issue_d", "reward": "pv5", "amount": "funded_amnt"}
 DATED = {**LOANS, "known": "last_pymnt_d"}
@@ -51,6 +52,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "loans": {**DATED, "policies": SEVEN},
     "loans-at-once-normal": {**LOANS, "policies": SEVEN, "family": "normal"},
     "loans-normal": {**DATED, "policies": SEVEN, "family": "normal"},
+    "loans-budget": {**DATED, "budget": 3e6, "score": "int_rate", "policies": TWO, "replays": 100, "shuffles": 0},
     "calls": {**CALLS, "policies": CALLED},
     "calls-monthly": {**CALLS, "round": "month", "policies": CALLED},
     **{name: {**run, "policies": FOUR, "shuffles": 0, "replays": 100} for name, run in LATE.items()},
@@ -129,6 +131,7 @@ def renew(data: Path, replays: int) -> None:
         "loans-normal": table(
             runs, {"loans-at-once-normal": "outcomes known at once", "loans-normal": "outcomes at their real dates"}
         ),
+        "loans-budget": table(runs, {"loans-budget": "with 3 M a month, at real dates"}),
         "late": table(runs, {name: name.removeprefix("late-").replace("-", " ") for name in LATE}),
         "calls": shuffled_table(runs["calls"]),
         "calls-monthly": table(runs, {"calls": "a round a day", "calls-monthly": "a round a month"}, "k"),
