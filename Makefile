@@ -25,7 +25,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 pytest: $(READY) browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 # The tests open the report in Chromium; where it is missing and cannot be installed, they are skipped and say so.
 browser:
