@@ -1,6 +1,7 @@
 """docs/real-portfolios.md says what the two real files say: the numbers without chance, replayed anew."""
 
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +13,28 @@ import profitable as pb
 from tests.replay.tables import SHARED
 
 ROOT = Path(__file__).parents[2]
-DATA = SHARED
 PAGE = (ROOT / "docs/real-portfolios.md").read_text(encoding="utf-8")
-LOANS: dict[str, Any] = {"category": "purpose", "time": "issue_d", "reward": "pv5", "amount": "funded_amnt"}
-CALLS: dict[str, Any] = {
-    "category": "job",
-    "time": ["year", "month", "day"],
-    "date_format": "%Y %b %d",
-    "round": "day",
-    "reward": "y",
-    "cost": 1,
-    "revenue": 10,
-}
+SCRIPT = ROOT / "docs/renew_real_portfolios.py"
 ONCE = {"replays": 0, "shuffles": 0, "progress": False}
 WITHOUT_CHANCE = ["kl-ucb", "kl-ucb+", "bayes-ucb", "optimal:horizon", "kl-ucb:forget=0.97"]
 
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the real portfolios are not here: no folder shared/data")
+pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="the real portfolios are not here: no folder shared/data")
+
+
+@pytest.fixture(scope="module")
+def columns() -> dict[str, Any]:
+    """What the script that makes the page says about the columns of its runs."""
+    found = spec_from_file_location("renew_real_portfolios", SCRIPT)
+    assert found is not None
+    assert found.loader is not None
+    script = module_from_spec(found)
+    found.loader.exec_module(script)
+    return {name: {key: value for key, value in run.items() if key != "policies"} for name, run in script.RUNS.items()}
 
 
 @pytest.fixture(scope="module")
 def loans() -> pd.DataFrame:
-    return pd.read_csv(DATA / "lendingclub_2007_2011.csv.gz")
+    return pd.read_csv(SHARED / "lendingclub_2007_2011.csv.gz")
 
 
 def said(table: str, column: int) -> dict[str, float]:
@@ -42,12 +44,12 @@ def said(table: str, column: int) -> dict[str, float]:
     return {row[1].strip(" `"): float(row[1 + column].split()[0].replace("−", "-")) for row in rows}
 
 
-@pytest.mark.parametrize(("column", "dates"), [(1, {}), (2, {"known": "last_pymnt_d"})], ids=["at once", "real dates"])
-@pytest.mark.parametrize("family", [None, "normal"])
-def test_loans_by_purpose(loans: pd.DataFrame, column: int, dates: dict[str, Any], family: str | None) -> None:
-    found = pb.backtest(loans, **LOANS, **dates, **ONCE, family=family, policies=WITHOUT_CHANCE)
+@pytest.mark.parametrize(("column", "name"), [(1, "loans-at-once"), (2, "loans")])
+@pytest.mark.parametrize("family", ["", "-normal"])
+def test_loans_by_purpose(loans: pd.DataFrame, columns: dict[str, Any], column: int, name: str, family: str) -> None:
+    found = pb.backtest(loans, **columns[name + family], **ONCE, policies=WITHOUT_CHANCE)
     assert found["accept all"].profit == pytest.approx(13_950_706.24)
-    page = said("loans" if family is None else "loans-normal", column)
+    page = said(f"loans{family}", column)
     for entry in found:
         if "cross" not in entry.name and entry.name != "accept all":
             assert round(entry.difference.middle / 1e6, 2) == page[entry.name], entry.name
@@ -56,9 +58,9 @@ def test_loans_by_purpose(loans: pd.DataFrame, column: int, dates: dict[str, Any
     assert found["hindsight"].difference.middle == pytest.approx(-by_purpose[by_purpose < 0.0].sum())
 
 
-def test_calls_by_job() -> None:
-    calls = pd.read_csv(DATA / "bank_marketing_full.csv.gz")
-    found = pb.backtest(calls, **CALLS, **ONCE, policies=WITHOUT_CHANCE)
+def test_calls_by_job(columns: dict[str, Any]) -> None:
+    calls = pd.read_csv(SHARED / "bank_marketing_full.csv.gz")
+    found = pb.backtest(calls, **columns["calls"], **ONCE, policies=WITHOUT_CHANCE)
     assert found["accept all"].profit == 10 * calls.y.sum() - len(calls) == 7_679
     page = said("calls", 1)
     for entry in found.policies:

@@ -1,7 +1,7 @@
 """backtest: read past clients, replay policies over them, compare, and say how sure it is."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from profitable.common.progress import Progress
 from profitable.common.types import FloatArray
-from profitable.errors import InputError, ProfitableWarning
+from profitable.errors import ProfitableWarning
 from profitable.policy.policies import Policy
 from profitable.replay.bootstrap import shuffled, weights_of
 from profitable.replay.clients import Clients
@@ -83,7 +83,7 @@ class _Work:
         self.late: Late | None = late_of(past.layout)
         has_log = self.clients.logged is not None and self.clients.propensity is not None
         self.log = Log.of(self.clients) if has_log else None
-        self.policies: Sequence[Policy] = options.policies  # type: ignore[assignment]
+        self.policies = options.tried
         self.rivals = rivals(self.clients, options.limits, options.commit)
         self.said = check_categories(past)
         self.heard: set[str] = set()  # policies whose warnings were heard
@@ -241,11 +241,3 @@ class _Work:
             name: Shuffled(float(np.mean(values)), float(np.std(values, ddof=1)) / root)
             for name, values in found.items()
         }
-
-
-def check_category(clients: Clients, name: str) -> int:
-    """The position of a category that the user wants to see."""
-    if name not in clients.names:
-        remedy = f"choose from {', '.join(clients.names[:10])}{', ...' if len(clients.names) > 10 else ''}"
-        raise InputError("show", name, "is no category", remedy)
-    return clients.names.index(name)

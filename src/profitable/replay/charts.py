@@ -34,6 +34,7 @@ RIVAL_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))
 BETTER, WORSE, UNSURE = "better", "worse", "cannot be told"
 MOST_BANDS, SHOWN_FIRST = 3, 2  # more bands than these hide each other; then so many are shown at first
 LARGE_MONEY = 10_000.0  # from here on, axes say 20k and 3M
+UPRIGHT = "M-0.15,-1.2H0.15V1.2H-0.15Z"  # a symbol: a short vertical bar
 
 
 def figures(backtest: dict[str, Any]) -> list[Figure]:
@@ -265,7 +266,7 @@ def means_figure(backtest: dict[str, Any]) -> Figure | None:
     both = base.transform_filter("datum.kind != 'needed'")
     line = both.mark_line(color=GREY, strokeWidth=1.5).encode(x=across, y=up, detail="category:N")
     colours = alt.Scale(domain=list(fields), range=[ORANGE, BLUE, BLACK])
-    shapes = alt.Scale(domain=list(fields), range=["circle", "square", "stroke"])
+    shapes = alt.Scale(domain=list(fields), range=["circle", "square", UPRIGHT])
     point = base.mark_point(filled=True, size=80, opacity=1.0).encode(
         x=across,
         y=up,

@@ -31,7 +31,7 @@ LEVEL = 0.95
 SAME = 0.95  # if so many replicates have the difference that was found, they say little about chance
 HARDLY_ANY = 2.0  # if fewer clients whose profit stands out are refused, replicates say little about rare rewards
 # How often the interval covered the truth in simulated portfolios with such a warning (tests/replay/test_coverage.py).
-COVERED_IF_SAME, COVERED_IF_FEW = 0.55, 0.75
+COVERED_IF_SAME, COVERED_IF_FEW, COVERED_IF_FEW_DRAWN = 0.54, 0.63, 0.87
 NO_VARIANCE = 1e-20  # of the squared mean: what rounding leaves
 LEAST = 0.05  # of the variance counts, even if the luck of seeds seems to be all of it
 
@@ -102,7 +102,7 @@ class Entry:
         values = self.resampled.sum(axis=1)
         return self._share(values) * float(values.std(ddof=1))
 
-    def less(self, other: "Entry") -> tuple[float, float]:
+    def against(self, other: "Entry") -> tuple[float, float]:
         """The interval of what it earned more than another entry, in the same bootstrap portfolios."""
         values = (self.resampled - other.resampled).sum(axis=1)
         low, high = self._interval(self.profit - other.profit, values, self._share(values))
@@ -147,7 +147,8 @@ class Entry:
             return f"{self._measured(COVERED_IF_SAME)}: {reason}."
         if self.varying is not None and self.varying < HARDLY_ANY:
             reason = "the clients whom it refuses are nearly all alike, and others may come"
-            return f"{self._measured(COVERED_IF_FEW)}: {reason}."
+            draws = self.seed_variance is not None
+            return f"{self._measured(COVERED_IF_FEW_DRAWN if draws else COVERED_IF_FEW)}: {reason}."
         return None
 
     def _measured(self, covered: float) -> str:

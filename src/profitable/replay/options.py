@@ -84,6 +84,11 @@ class Options:
                 raise ParameterError("explore", self.explore, "is not a share", "give a number from 0 to 1")
             self._set("explore", float(share))
 
+    @property
+    def tried(self) -> tuple[Policy, ...]:
+        """The policies, checked."""
+        return self.policies  # type: ignore[return-value]
+
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
@@ -104,6 +109,20 @@ class Options:
         if self.budget is not None and isinstance(layout.cost, str):
             remedy = "give places, or a cost that is the same for all"
             raise ParameterError("budget", self.budget, "cannot be shared out by a column of costs", remedy)
+        late = late_of(layout)
+        if late is not None and late.by_age:
+            self._check_by_age(layout)
+
+    def _check_by_age(self, layout: Layout) -> None:
+        """ParameterError where open clients cannot count at a promised reward."""
+        field = "emerges" if layout.open_value is None else "open_value"
+        if layout.amount is not None and layout.weight == "money":
+            problem = "is not defined where clients weigh as much as their amounts"
+            raise ParameterError(field, getattr(layout, field), problem, "give weight = client, too")
+        for policy in self.tried:
+            if policy.rule.needs_values:
+                problem = f"is not defined for {policy}, which looks at every single reward"
+                raise ParameterError(field, getattr(layout, field), problem, "leave this policy out")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for the report; `Options(**values)` reads them."""

@@ -98,7 +98,7 @@ class Backtest:
         best = max(judged, key=lambda entry: entry.profit)
         span = ""
         if best.resampled.size:
-            low, high = best.less(nobody)
+            low, high = best.against(nobody)
             span = f" (95 %: {in_short(low)} to {in_short(high)})"
         loses = f"Accepting everybody loses {in_short(-everybody.profit)}, so that accepting nobody is the better rival"
         return f"{loses}: {best.name} earned {in_short(best.profit)}{span} beside its 0."

@@ -1,0 +1,160 @@
+"""What a backtest says in words: sentences, verdicts, luck, first lines."""
+
+import json
+
+import numpy as np
+import pytest
+
+import profitable as pb
+from profitable.replay.backtest import OPTIONS
+from profitable.replay.entry import Entry, in_short
+from profitable.replay.off_policy import OffPolicy
+from profitable.replay.options import Options
+from profitable.replay.rivals import ACCEPT_NONE, ALL, CROSS_FITTED, HINDSIGHT
+from tests.replay.calls import CALLS, FEW, QUICK, calls, entry, result_of
+
+
+@pytest.mark.parametrize(
+    ("middle", "low", "high", "text"),
+    [
+        (0.0, 0.0, 0.0, "it earned as much as accepting everybody."),
+        (6e5, 1e3, 1.3e6, "it earned 0.60 M more than accepting everybody (95 %: 0.00 to 1.30 M)."),
+        (-5.2e6, -6e6, -4e6, "it earned 5.20 M less than accepting everybody (95 %: 4.00 to 6.00 M)."),
+        (-20.0, -50.0, 10.0, "it earned 20.0 less than accepting everybody (95 %: -10.0 to 50.0)."),
+        (12_345.0, -1_000.0, 30_000.0, "it earned 12.3 k more than accepting everybody (95 %: -1.0 to 30.0 k)."),
+        (5.0, -0.01, 12.0, "it earned 5.0 more than accepting everybody (95 %: 0.0 to 12.0)."),
+        (0.0, -1.0, 2.0, "it earned 0.0 more than accepting everybody (95 %: -1.0 to 2.0)."),
+        (0.031, 0.012, 0.05, "it earned 0.031 more than accepting everybody (95 %: 0.012 to 0.050)."),
+    ],
+)
+def test_sentences(middle: float, low: float, high: float, text: str) -> None:
+    values = _about(middle, low, high)
+    assert entry(middle=middle, values=values).sentence() == text
+
+
+def _about(middle: float, low: float, high: float) -> list[float]:
+    """Replicates with this mean whose quantiles are low and high."""
+    rest = (1_000 * middle - 100 * (low + high)) / 800
+    return [low] * 100 + [high] * 100 + [rest] * 800
+
+
+def test_sentences_without_replays() -> None:
+    assert entry(middle=-6e5).sentence() == "it earned 600.0 k less than accepting everybody."
+    assert entry(middle=0.5).sentence() == "it earned 0.50 more than accepting everybody."
+    assert entry(middle=0.0).sentence() == "it earned as much as accepting everybody."
+
+
+def test_a_refusal_has_no_number() -> None:
+    it = entry(middle=5.0, off_policy=OffPolicy(refusal="Nobody knows."))
+    assert it.sentence() == "it: refused. Nobody knows."
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"),
+        (-5_321.0, "-5 321.0"),
+        (9_999.0, "9 999.0"),
+        (10_000.0, "10.0 k"),
+        (1e6, "1.00 M"),
+        (0.05, "0.050"),
+    ],
+)
+def test_in_short(value: float, text: str) -> None:
+    assert in_short(value) == text
+
+
+def spread(middle: float, size: float) -> list[float]:
+    """Replicates around a middle with this standard deviation."""
+    values = np.random.default_rng(1).normal(size=1_000)
+    return (middle + size * (values - values.mean()) / values.std(ddof=1)).tolist()
+
+
+def test_verdicts() -> None:
+    def variant(name: str, middle: float, size: float | None) -> Entry:
+        return entry(name, middle, () if size is None else spread(middle, size))
+
+    refused = entry("log", 1.0, off_policy=OffPolicy(refusal="No."))
+    cases: list[tuple[list[Entry], str]] = [
+        ([variant("x", -3.0, 1.0)], "No policy beats accepting everybody here."),
+        ([variant("x", 0.0, 1.0), variant("y", -2.0, 1.0)], "No policy beats accepting everybody here."),
+        (
+            [variant("x", 1.0, 1.0), variant("y", -2.0, 1.0)],
+            "No policy surely beats accepting everybody here: the best, x, may have been lucky.",
+        ),
+        ([variant("x", 9.0, 1.0)], "x beats accepting everybody here."),
+        ([variant("x", 9.0, 1.0), variant("y", 8.0, 1.0)], "x, y beat accepting everybody here."),
+        ([variant("x", 9.0, 1.0), variant("y", 1.0, 1.0)], "x beats accepting everybody here."),
+        (
+            [variant("x", 2.3, 1.0), *(variant(f"y{i}", -1.0, 1.0) for i in range(9))],
+            "x beats accepting everybody here, but by no more than luck explains when 10 variants are tried.",
+        ),
+        ([variant("x", 2.3, 1.0), refused], "x beats accepting everybody here."),
+        ([refused], "No policy can be judged on this log."),
+        (
+            [variant("x", 2.0, None), variant("y", 1.0, None)],
+            "x earned the most; without bootstrap replays nobody knows whether that is chance.",
+        ),
+        ([variant("x", -2.0, None)], "No policy beats accepting everybody here."),
+    ]
+    for entries, text in cases:
+        assert result_of(*entries).verdict() == text
+        assert text in str(result_of(*entries))
+    skewed = entry("x", 1.0, [0.1] * 990 + [60.0] * 10)  # ahead, and not by twice its spread
+    assert result_of(skewed).verdict() == "x beats accepting everybody here, but by no more than luck explains."
+
+
+def test_where_accepting_everybody_loses_accepting_nobody_is_the_rival() -> None:
+    text = "Accepting everybody loses 100.0, so that accepting nobody is the better rival: x earned "
+    ahead = result_of(entry("x", 60.0, [45.0] * 50 + [75.0] * 50, everybody=-100.0))
+    assert ahead.verdict() == f"x beats accepting everybody here. {text}-40.0 (95 %: -55.0 to -25.0) beside its 0."
+    alone = result_of(entry("x", 130.0, everybody=-100.0), entry("y", 110.0, everybody=-100.0))
+    assert alone.verdict().endswith(f"{text}30.0 beside its 0.")
+
+
+def test_what_many_tries_mean() -> None:
+    """Of m variants, the best must be ahead by the normal quantile of 1 - 0.025 / m."""
+    one = result_of(entry("x", 3.0, spread(3.0, 1.0)))
+    assert one.luck().startswith("One variant was tried.")
+    for middle, word in ((2.7, "less"), (2.9, "more")):  # 2.807 for ten
+        others = [entry(f"y{i}", -1.0, spread(-1.0, 1.0)) for i in range(9)]
+        found = result_of(entry("x", middle, spread(middle, 1.0)), *others)
+        assert found.luck().startswith("10 variants were tried, and the best of several looks better than it is.")
+        assert f"x is ahead by {middle:.1f}, {word} than the 2.8 from which" in found.luck()
+        assert found.verdict().startswith("x beats accepting everybody here")
+        assert ("luck" in found.verdict()) == (word == "less")
+    behind = result_of(entry("x", -1.0, spread(-1.0, 1.0)), entry("y", -2.0, spread(-2.0, 1.0)))
+    assert "ahead" not in behind.luck()
+
+
+def test_what_is_printed() -> None:
+    found = pb.backtest(calls(delay=2), **CALLS, known="paid", policies=FEW, **QUICK)
+    text = str(found)
+    lines = text.splitlines()
+    assert lines[0] == found.first_line == found.to_dict()["first_line"]
+    assert lines[0].startswith("Outcomes known on paid: half of them 1 round or more after the client asked; ")
+    for each in (found["ts"].sentence(), found["kl-ucb"].sentence(), found.verdict(), found.luck()):
+        assert each in lines
+    for name in (ALL, ACCEPT_NONE, HINDSIGHT, CROSS_FITTED, "kl-ucb", "ts", "learn 20%, then commit"):
+        assert any(line.startswith(name) for line in lines)
+    assert len(found) == 7
+    assert [each.name for each in found][:2] == FEW
+    with pytest.raises(pb.errors.UnknownCategoryError, match="choose from kl-ucb, ts, accept all"):
+        found["ucb"]
+    plain = json.loads(found.to_json())
+    assert plain["entries"][0]["sentence"] == found["kl-ucb"].sentence()
+    assert Options(**{key: plain["settings"][key] for key in OPTIONS}) == found.options
+
+
+def test_first_lines() -> None:
+    frame = calls(delay=4)
+    frame["never"] = frame["paid"].where(frame["week"] % 4 == 0)
+    given = CALLS | {"policies": "kl-ucb", "replays": 0, "shuffles": 0}
+    immediate = "Outcomes assumed immediate: no column says when they were known, so every policy learns sooner than"
+    assert pb.backtest(frame, **given).first_line == f"{immediate} it could have."
+    late = pb.backtest(frame, **given, matures=5).first_line
+    assert late == "Outcomes assumed to be known 5 rounds after the client asked; 75% before the last round ended."
+    assert "half of them or more never; " in pb.backtest(frame, **given, known="never").first_line
+    assert pb.backtest(frame, **given, known="week").first_line.startswith(
+        "Outcomes known on week: half of them 0 rounds or more after"
+    )
