@@ -13,6 +13,7 @@
     │   ├── SumNotEnoughError               count= and total= where single rewards are needed
     │   ├── MissingBoundError               a policy for bounded rewards on a category without a bound
     │   ├── ParameterError                  a parameter of a family, policy, prior or call that makes no sense
+    │   ├── ConflictError                   an id or a key that was used before, for something else
     │   └── CorrectionError                 a correction of something that was never observed
     ├── StateFileError                      a saved agent that cannot be read or written
     │   ├── NewerStateError                     written by a later version of this package
@@ -22,6 +23,12 @@
     │   ├── OtherResultError (also an InputError)   of another simulation than the one to go on with
     │   ├── BrokenResultError                   truncated, altered, or not a saved result at all
     │   └── NotSavedError                       what was computed cannot be written; `result` holds it
+    ├── PortfolioError                      a portfolio that cannot be read or written
+    │   ├── NewerPortfolioError                 written by a later version of this package
+    │   ├── OlderPortfolioError                 written by an earlier version, to be upgraded first
+    │   ├── BrokenPortfolioError                damaged, altered, or not a portfolio at all
+    │   └── NotStoredError                      a full disk, a file that is read-only or gone, a lost connection
+    │       └── BusyPortfolioError                  locked by another process for too long
     └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
 What is legal but probably not meant is a warning: `ProfitableWarning` (a UserWarning).
@@ -58,11 +65,12 @@ class ProfitableError(Exception):
 
 
 def _shorten(value: object) -> str:
+    """A value as one line.  A long one loses its middle: the end of a path is the name of the file."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python does not write out integers of thousands of digits
         return "a number of thousands of digits"
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= 80 else f"{text[:38]}...{text[-39:]}"
 
 
 class ProfitableWarning(UserWarning):
@@ -121,6 +129,10 @@ class CorrectionError(InputError):
     """A correction of something that was never observed."""
 
 
+class ConflictError(InputError):
+    """An id or a key that was used before, for something else."""
+
+
 class StateFileError(ProfitableError):
     """A saved agent that cannot be read or written."""
 
@@ -159,3 +171,27 @@ class Interrupted(ProfitableError, KeyboardInterrupt):
     """A simulation was stopped; `result` holds the runs that were finished (None if there are none)."""
 
     result: object = None
+
+
+class PortfolioError(ProfitableError):
+    """A portfolio that cannot be read or written."""
+
+
+class NewerPortfolioError(PortfolioError):
+    """A portfolio from a later version of this package."""
+
+
+class OlderPortfolioError(PortfolioError):
+    """A portfolio from an earlier version of this package, to be upgraded first."""
+
+
+class BrokenPortfolioError(PortfolioError):
+    """A file that is damaged, was altered, or is no portfolio."""
+
+
+class NotStoredError(PortfolioError):
+    """What was asked for could not be stored: a full disk, a file that is read-only or gone, a lost connection."""
+
+
+class BusyPortfolioError(NotStoredError):
+    """Another process kept the portfolio locked for longer than one wants to wait."""

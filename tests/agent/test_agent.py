@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from tests.portfolio import portfolio
+from tests.small_agent import portfolio
 
 
 def test_round_one_accepts_everybody_even_with_bad_history() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.kernels.agent_table import Row
-from tests.portfolio import portfolio
+from tests.small_agent import portfolio
 
 
 class _Model:

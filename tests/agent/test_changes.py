@@ -13,7 +13,7 @@ import profitable as pb
 from profitable import errors
 from profitable.policy.policies import POLICIES
 from tests.matrix import FAMILIES, FamilyRow
-from tests.portfolio import portfolio
+from tests.small_agent import portfolio
 
 
 def three(policy: pb.Policy | str = "kl-ucb") -> pb.Agent:

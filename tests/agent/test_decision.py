@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import profitable as pb
-from tests.portfolio import portfolio
+from tests.small_agent import portfolio
 
 
 def test_the_design_page_s_example() -> None:

@@ -12,7 +12,7 @@ import pytest
 import profitable as pb
 from profitable import errors
 from profitable.common.frames import BACKENDS
-from tests.portfolio import portfolio
+from tests.small_agent import portfolio
 
 
 def busy(policy: pb.Policy) -> pb.Agent:

@@ -313,7 +313,8 @@ class Agent:
         """Replace outcomes that were reported wrongly; without `now` they are taken back.
 
         If the policy forgets, say since when they count: `counted_in` is `agent.round` at the time they were reported.
-        Give `accepted_in` if they were reported with it and their cohort has outcomes to come.
+        Give `accepted_in` if they were reported with it and their cohort has outcomes to come.  After `set_policy`,
+        what an earlier policy had forgotten of them cannot be said here; a `Portfolio` knows it.
 
         Without costs, the money is corrected by averages over the category's clients: what one of them cost and, for
         loans, what a repaid one brought.  Outcomes with amounts need `was_amounts`; `now_amounts` are the same unless

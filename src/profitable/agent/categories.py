@@ -134,9 +134,9 @@ class Categories:
         """A new list without one of the categories."""
         return self._rebuilt(self.policy, [k for k in range(len(self)) if k != position])
 
-    def under(self, policy: Policy) -> "Categories":
-        """A new list of the same categories, as another policy sees them."""
-        return self._rebuilt(policy, range(len(self)))
+    def under(self, policy: Policy, names: Iterable[str] | None = None) -> "Categories":
+        """A new list of the same categories or of some of them, as another policy sees them."""
+        return self._rebuilt(policy, range(len(self)) if names is None else [self.position(name) for name in names])
 
     def _rebuilt(self, policy: Policy, kept: Sequence[int]) -> "Categories":
         new = Categories(policy)

@@ -128,6 +128,17 @@ class Cohorts:
         """The cohort of a category that was accepted in a round."""
         return self._places.get(k, {}).get(accepted_in)
 
+    def of(self, k: int) -> list[Cohort]:
+        """The cohorts of a category, in the order in which they count when a round passes."""
+        return list(self._places.get(k, {}).values())
+
+    def replace(self, k: int, cohorts: Sequence[Cohort], round: int) -> None:
+        """Let a category have these cohorts instead of its own, after so many rounds."""
+        self._set(k, {cohort.accepted_in: cohort for cohort in cohorts})
+        self._open.discard(k)
+        if any(not cohort.has_matured(round) for cohort in cohorts):
+            self._open.add(k)
+
     def find(self, k: int, accepted_in: object, round: int, name: str) -> Cohort:
         """The cohort that a caller means; ParameterError if there is none."""
         try:

@@ -37,6 +37,8 @@ def at_average(category: Category, numbers: list[float], entry: Entry) -> Entry:
 
 def at_weight(entry: Entry, weight: float) -> Entry:
     """The entry with sums that count for `weight`."""
+    if weight == 1.0:
+        return entry
     sums = Sums(*(weight * each for each in entry.sums))
     return Entry(sums, None if entry.values is None else entry.values.aged(weight))
 

@@ -22,7 +22,8 @@ from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, number, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import ParameterError, UnknownCategoryError
-from profitable.kernels.agent_table import Row, indices
+from profitable.kernels.agent_table import Row
+from profitable.kernels.decided import indices
 from profitable.kernels.evidence import index
 from profitable.model.posterior import Posterior
 from profitable.policy.policies import CROWD, Policy
@@ -74,7 +75,7 @@ class Decision:
             self._table,
             terms[:, places],
             accepted=self.accepted_mask,
-            index=lambda columns: self._part(columns)._indices(slice(None), places[columns]),
+            index=self._indices_of,
         )
         self._grant = Grant(limit, claims)
         self._mask = self._grant.clients > 0
@@ -83,6 +84,10 @@ class Decision:
 
     def _places(self) -> IntArray:
         return np.arange(len(self)) if self._positions is None else self._positions
+
+    def _indices_of(self, columns: IntArray) -> FloatArray:
+        """The indices of some of the categories."""
+        return self._part(columns)._indices(slice(None), self._places()[columns])
 
     def _part(self, columns: IntArray) -> "Decision":
         """The decision about some of the categories."""

@@ -12,7 +12,7 @@ from profitable.agent.distinct_rewards import EMPTY
 from profitable.agent.observation import Entry
 from profitable.agent.window import NO_ENTRY, Window, joined
 from profitable.common.types import FloatArray, IntArray
-from profitable.kernels import agent_table
+from profitable.kernels import decided
 from profitable.kernels.agent_table import SNAPSHOT, Row
 from profitable.kernels.evidence import Seen, evidence
 from profitable.kernels.exact import weighted_deviations
@@ -25,7 +25,7 @@ def renewed(categories: Categories, table: FloatArray, positions: IntArray) -> F
     """The evidence of some categories, from a decision's copy of their numbers, [M]."""
     out = np.empty(positions.size)
     with_targets = _with_targets(categories, table, positions)
-    agent_table.evidences(with_targets, categories.which()[positions], categories.view_table(), out)
+    decided.evidences(with_targets, categories.which()[positions], categories.view_table(), out)
     return out
 
 
@@ -40,7 +40,7 @@ def next_rounds(
         out = np.zeros(positions.size, dtype=np.int64)
         with_targets = _with_targets(categories, table, positions)
         which = categories.which()[positions]
-        agent_table.returns(with_targets, which, categories.view_table(), categories.terms, round, out)
+        decided.returns(with_targets, which, categories.view_table(), categories.terms, round, out)
         known = out.tolist()
     else:
         clients = table[Row.CLIENTS] + categories.imaginary(positions)

@@ -161,6 +161,16 @@ class Ledger:
         if bad != NONE:
             self._refuse(k, values, bad)
 
+    def observe_each(self, k: int, clients: FloatArray) -> None:
+        """Book single clients of one category, [5, M] as `Each` says, whose rewards were checked.
+
+        It is, to the last bit, as if each were observed alone.  Not for rules that need the distinct rewards, for
+        windows, or for outcomes of cohorts.
+        """
+        if self._table[Row.KNOWN, k] + clients.shape[1] > check.MOST:
+            raise self._too_many(k, clients.shape[1])
+        agent_table.absorb_each(self._table, k, self.categories.view_row_of(k), clients)
+
     def observe_all(self, given: Mapping[str, Rewards | Batch]) -> None:
         """Book outcomes of many categories: all of them or, if one is wrong, none."""
         singly = self.values is not None or self.window is not None
@@ -297,14 +307,20 @@ class Ledger:
             if share := cohort.share(self.round):
                 self._count(k, cohort.exposure(self.categories.view_of(k), number * share))
 
-    def correct(self, k: int, was: Batch, now: Batch | None, counted_in: int | None) -> None:
-        """Take a batch back and, if `now` is given, book that one in its place, as if counted in the same round."""
+    def correct(
+        self, k: int, was: Batch, now: Batch | None, counted_in: int | None, weight: float | None = None
+    ) -> None:
+        """Take a batch back and, if `now` is given, book that one in its place, as if counted in the same round.
+
+        `weight` is what it counts for by now; the policy says so, unless it was another one in between.
+        """
         category, view, before = self.categories[k], self.categories.view_of(k), self.column(k)
         now = check_amounts(category, before, was, now)
         old, cohort = self._read(k, was), self._cohort(k, was)
         new = None if now is None else self._read(k, now)
         kept = cohort is not None and not cohort.by_age and not cohort.has_matured(self.round)
-        weight = 0.0 if kept else self._weight(k, old, counted_in, was)
+        if kept or weight is None:
+            weight = 0.0 if kept else self._weight(k, old, counted_in, was)
         if cohort is not None:
             check_in_cohort(category, view, cohort, was, old, new)
         elif weight > 0.0 and not before[Row.LATE]:
@@ -325,9 +341,9 @@ class Ledger:
             self._replace(k, new, 1.0, weight, cohort)
         if self.window is not None and weight > 0.0:
             round = self.round if counted_in is None else counted_in
-            self.window.add(round, k, self._counted(k, old, cohort), -1.0)
+            self.window.add(round, k, at_weight(self._counted(k, old, cohort), weight), -1.0)
             if new is not None:
-                self.window.add(round, k, self._counted(k, new, cohort))
+                self.window.add(round, k, at_weight(self._counted(k, new, cohort), weight))
         if cohort is not None:
             changed = cohort.with_outcomes(old, -1.0)
             changed = changed if new is None else changed.with_outcomes(new)

@@ -117,7 +117,7 @@ def record_of(agent: Agent) -> StateRecord:
                 "policy_prior": _prior_record(getattr(policy, "prior", None)),
                 "round": agent.round,
                 "random": {"generator": "PCG64", **agent._stream.dump()},
-                "kinds": [_kind_record(kind) for kind in kinds],
+                "kinds": [kind_record(kind) for kind in kinds],
                 "columns": columns,
                 "window": None if ledger.window is None else _window_record(ledger.window, kinds),
                 "cohorts": cohorts_record(ledger) if ledger.cohorts else None,
@@ -155,7 +155,8 @@ def _window_record(window: Window, kinds: list[Kind]) -> dict[str, Any]:
     return {**record, "sample": samples or None, "taken": fields if taken else None}
 
 
-def _kind_record(kind: Kind) -> dict[str, Any]:
+def kind_record(kind: Kind) -> dict[str, Any]:
+    """A kind as the file has it."""
     record = {"family": kind.family.name, "parameters": kind.family.parameters, "bound": kind.bound}
     return {**record, "prior": _prior_record(kind.prior), "weight": kind.weight}
 
@@ -188,6 +189,11 @@ def load(path: Path) -> Agent:
         raise StateFileError("path", str(path), problem, "give the file that Agent.save wrote") from None
     except UnicodeDecodeError:
         raise BrokenStateError("path", str(path), "is no text", "give the file that Agent.save wrote") from None
+    return loaded(text, str(path))
+
+
+def loaded(text: str, path: str) -> Agent:
+    """The agent that a file's text describes; errors name `path`."""
     try:
         return restore(_parse(text, path))
     except NewerStateError:
@@ -195,16 +201,16 @@ def load(path: Path) -> Agent:
     except (ProfitableError, ValueError) as error:  # pydantic's errors and the parser's are ValueErrors
         reason = _first(error) if isinstance(error, ValidationError) else str(error).rstrip(".")
         remedy = "give a file that Agent.save wrote, or restore it from a backup"
-        raise BrokenStateError("path", str(path), f"is no saved agent: {reason}", remedy) from None
+        raise BrokenStateError("path", path, f"is no saved agent: {reason}", remedy) from None
 
 
-def _parse(text: str, path: Path) -> StateRecord:
+def _parse(text: str, path: str) -> StateRecord:
     content = from_json(text)
     header = Header.model_validate(content)
     if header.format_version > AGENT_FORMAT_VERSION:
         theirs, ours = header.format_version, f"profitable {version.VERSION} reads up to {AGENT_FORMAT_VERSION}"
         problem = f"has format version {theirs}, and {ours}"
-        raise NewerStateError("path", str(path), problem, "upgrade profitable, or use the version that wrote it")
+        raise NewerStateError("path", path, problem, "upgrade profitable, or use the version that wrote it")
     if header.format_version == 1:
         return upgraded(content)
     checksum = content.pop("checksum", None)
@@ -227,7 +233,7 @@ def restore(record: StateRecord) -> Agent:
     if record.policy_prior is not None:
         if not isinstance(policy, Bayesian):
             raise BrokenStateError("policy_prior", record.policy, "has no prior", BACKUP)
-        policy = replace(policy, prior=_prior(record.policy_prior))
+        policy = replace(policy, prior=prior_of(record.policy_prior))
     ledger = Ledger(_categories(record, policy))
     table = ledger.table
     table[Row.THRESHOLD] = columns.threshold
@@ -306,7 +312,7 @@ def _categories(record: StateRecord, policy: Policy) -> Categories:
         raise BrokenStateError("columns", torn or "kind", "are torn", BACKUP)
     if not all(map(str.strip, columns.name)) or not is_text("".join(columns.name)):
         raise BrokenStateError("name", "", "is not a name", BACKUP)
-    kinds = [Kind(_family(each), each.bound, _prior(each.prior), each.weight) for each in record.kinds]
+    kinds = [Kind(family_of(each), each.bound, prior_of(each.prior), each.weight) for each in record.kinds]
     shared = [kinds[number] for number in columns.kind]
     worths, amounts = columns.column("worth", 1.0), columns.column("amount", None)
     terms = list(map(Terms, shared, columns.threshold, worths, amounts, columns.column("recovery", 0.0)))
@@ -331,11 +337,13 @@ def _extremes(columns: Columns, positions: IntArray) -> set[int]:
     return found
 
 
-def _prior(record: PriorRecord | None) -> Prior | None:
+def prior_of(record: PriorRecord | None) -> Prior | None:
+    """The prior that a record describes."""
     return None if record is None else Prior(record.kind, record.first, record.second)
 
 
-def _family(record: KindRecord) -> Family:
+def family_of(record: KindRecord) -> Family:
+    """The family that a record describes."""
     if record.family not in FAMILIES:
         raise BrokenStateError("family", record.family, "is unknown", f"choose from {', '.join(FAMILIES)}")
     parameters: dict[str, Any] = dict(record.parameters)

@@ -50,6 +50,15 @@ class Window:
         self.taken[self.now] = accepted
         return self.taken.pop(self.now - self.length, NOBODY)
 
+    def replace(self, k: int, counted: Mapping[int, Entry], taken: Mapping[int, float]) -> None:
+        """Let category k have counted these outcomes and accepted rounds instead of its own, by round."""
+        for mine, new in ((self._rounds, counted), (self.taken, taken)):
+            for round in [*mine]:
+                if k in mine[round]:
+                    mine[round] = {each: value for each, value in mine[round].items() if each != k}  # type: ignore
+            for round, value in new.items():
+                mine[round] = {**mine.get(round, {}), k: value}  # type: ignore
+
     def drop(self, k: int) -> None:
         """Forget category k; those behind it move up."""
         for round, taken in self.taken.items():

@@ -14,13 +14,13 @@ import numpy as np
 
 from profitable.common.check import MOST
 from profitable.common.types import FloatArray, IntArray
-from profitable.kernels.batch import Sums, digest
+from profitable.kernels.batch import Sums, digest, digest_amounts
 from profitable.kernels.compile import kernel, part
-from profitable.kernels.evidence import Seen, evidence, faded, index
+from profitable.kernels.evidence import Seen, evidence, faded
 from profitable.kernels.exact import exact_sum, squared_deviations, weighted_deviations
 from profitable.kernels.late import Matrix, late
 from profitable.kernels.law import NORMAL, posterior_bounds
-from profitable.kernels.patience import Patience, clients_per_round, patience_at, patience_in
+from profitable.kernels.patience import clients_per_round, patience_at, patience_in
 from profitable.kernels.unknown_variance import student_bounds
 from profitable.kernels.view import CodedView, edges, view_of, widest
 
@@ -69,7 +69,6 @@ FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(Row.TARGET)  # a decision keeps a copy of the rows before this one
 FORGOTTEN = 1e-9  # clients: what counts for less counts for nothing
 NO_MONEY = 1e-20  # the share of an earlier sum of amounts below which the rest is rounding
-MOMENTS = 64  # at which a rejected category is looked at, to find when it comes back
 
 
 @late
@@ -132,6 +131,13 @@ def _keep_inside(table: FloatArray, k: int, view: CodedView) -> None:
 
 @part
 def _add(table: FloatArray, k: int, view: CodedView, books: float, counts: float, batch: Sums) -> None:
+    _book(table, k, view, books, counts, batch)
+    _renew(table, k, view)
+
+
+@part
+def _book(table: FloatArray, k: int, view: CodedView, books: float, counts: float, batch: Sums) -> None:
+    """Add a batch to the sums; the evidence is not renewed."""
     late = table[Row.LATE, k] != 0.0
     if late:
         _accumulate(table, (Row.TOTAL, Row.CARRY), k, table[Row.DEBT, k], 0.0)
@@ -150,7 +156,6 @@ def _add(table: FloatArray, k: int, view: CodedView, books: float, counts: float
         _forget_sums(table, k)
     table[Row.REVENUE, k] += books * batch.revenue
     table[Row.COST, k] += books * batch.cost
-    _renew(table, k, view)
 
 
 @part
@@ -221,6 +226,34 @@ def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray)
         _add(table, k, view, 1.0, 1.0, Sums(batch.clients, *statistics, revenue, cost, *lent))
         arrive(table, k, batch.clients)
     return bad
+
+
+class Each(IntEnum):
+    """Rows of an array of single clients, [5, M]."""
+
+    REWARD = 0
+    REVENUE = 1  # in money
+    COST = 2  # in money
+    AMOUNT = 3  # what was lent; 1 where clients have no amounts
+    ARRIVES = 4  # 1 if the outcome was waited for
+
+
+@kernel
+def absorb_each(table: FloatArray, k: int, view_row: FloatArray, clients: FloatArray) -> None:
+    """Add clients one by one, whose rewards are legal: the sums are to the last bit those of as many batches of one."""
+    view = view_of(view_row)
+    for i in range(clients.shape[1]):
+        reward = clients[Each.REWARD, i : i + 1]
+        _, one = digest(view, reward)
+        statistics, lent = one[1:5], one[7:11]
+        if view.by_money:
+            numbers = digest_amounts(view_row, reward, clients[Each.AMOUNT, i : i + 1])
+            statistics, lent = numbers[1:5], numbers[7:11]
+        sums = Sums(1.0, *statistics, clients[Each.REVENUE, i], clients[Each.COST, i], *lent)
+        _book(table, k, view, 1.0, 1.0, sums)
+        if clients[Each.ARRIVES, i] != 0.0:
+            arrive(table, k, 1.0)
+    _renew(table, k, view)
 
 
 @kernel
@@ -356,77 +389,3 @@ def count_rounds(table: FloatArray, forget: float) -> None:
         if table[Row.ACCEPTED, k] != 0.0 and table[Row.EVIDENCE, k] > 0.0:
             table[Row.ROUGH, k] = 1.0
         table[Row.ACCEPTED, k] = 0.0
-
-
-@kernel
-def indices(table: FloatArray, which: IntArray, view_rows: FloatArray, limits: FloatArray, out: FloatArray) -> None:
-    """The paper's index of each category in a decision's copy of the table, [M], for rules that do not need values."""
-    nothing = table[0, :0]
-    for k in range(out.size):
-        view = view_of(view_rows[which[k]])
-        clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
-        spread = table[Row.SPREAD, k] if view.rule.needs_spread else np.nan
-        seen = Seen(clients, total, spread, nothing, nothing, table[Row.TAKEN, k])
-        out[k] = index(view.rule, view.law, seen, limits[k])
-
-
-@kernel
-def evidences(table: FloatArray, which: IntArray, view_rows: FloatArray, out: FloatArray) -> None:
-    """The evidence of each category, [M], from a decision's copy of the table with the targets in a last row."""
-    nothing = table[0, :0]
-    for i in range(out.size):
-        view = view_of(view_rows[which[i]])
-        clients, total = table[Row.CLIENTS, i] + view.prior_clients, table[Row.TOTAL, i] + view.prior_total
-        seen = Seen(clients, total, table[Row.SPREAD, i], nothing, nothing, table[Row.TAKEN, i])
-        out[i] = evidence(view.rule, view.law, seen, table[SNAPSHOT, i])
-
-
-@kernel
-def returns(
-    table: FloatArray, which: IntArray, view_rows: FloatArray, terms: FloatArray, now: int, out: IntArray
-) -> None:
-    """When rejected categories of a policy that forgets come back, if nothing else is seen of them, [M].
-
-    `table` is a decision's copy with the targets in a last row.  After j more rounds everything
-    counts for forget^j.  `out` is the round after `now` in which evidence <= patience for the first time, 0 if none is.
-    """
-    patience = patience_in(terms)
-    for i in range(out.size):
-        view = view_of(view_rows[which[i]])
-        clients = table[Row.CLIENTS, i]
-        last = max(1, math.ceil(math.log(FORGOTTEN / clients) / math.log(patience.forget))) if clients > 0.0 else 1
-        # Evidence need not fall all the way.  So look at many moments, and halve between the first two that differ.
-        low, high = 0, 0
-        for step in range(1, MOMENTS + 1):
-            high = max(low + 1, last * step // MOMENTS)
-            if _is_back(table, i, view, patience, now, high):
-                break
-            low = high
-        if not _is_back(table, i, view, patience, now, high):
-            out[i] = 0
-            continue
-        while high - low > 1:
-            middle = (low + high) // 2
-            if _is_back(table, i, view, patience, now, middle):
-                high = middle
-            else:
-                low = middle
-        out[i] = now + high
-
-
-@part
-def _is_back(table: FloatArray, i: int, view: CodedView, patience: Patience, now: int, later: int) -> bool:
-    """Whether category i is accepted so many rounds later."""
-    weight = patience.forget**later
-    clients, total = weight * table[Row.CLIENTS, i], weight * table[Row.TOTAL, i]
-    if clients < FORGOTTEN:
-        clients = total = 0.0
-    limit = patience_at(patience, float(now + later - 1), clients + view.prior_clients, table[Row.PER_ROUND, i])
-    if view.rule.scales:
-        if clients == 0.0:
-            return 0.0 <= limit
-        return faded(view.rule, table[Row.EVIDENCE, i], table[Row.CLIENTS, i], table[Row.TAKEN, i], weight) <= limit
-    nothing = table[0, :0]
-    clients, total, rounds = clients + view.prior_clients, total + view.prior_total, weight * table[Row.TAKEN, i]
-    seen = Seen(clients, total, weight * table[Row.SPREAD, i], nothing, nothing, rounds)
-    return evidence(view.rule, view.law, seen, table[SNAPSHOT, i]) <= limit
