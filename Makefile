@@ -43,10 +43,11 @@ docs: run
 
 # Slower evidence: the mpmath grid at full density; events against rounds for all pairs, with longer horizons and more runs; new
 # histories of agents, and many more; fresh samples whose errors must cover the truth as often as they claim; the guide with every
-# part of it left out; the demo's loans against their source; intervals of backtests (half an hour).
+# part of it left out; the demo's loans against their source; intervals of backtests (half an hour); portfolios whose writers and
+# servers are killed again and again, and whose files are damaged byte by byte (an hour).
 soak: $(READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
-	  tests/theory tests/replay tests/test_matrix.py tests/test_guide.py
+	  tests/theory tests/replay tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py
@@ -55,6 +56,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/paper.py
 	$(BIN)/python benchmarks/optimal.py quick
 	$(BIN)/python benchmarks/backtest.py
+	$(BIN)/python benchmarks/portfolio.py 1e6
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -73,7 +75,7 @@ lock:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra plot --extra results --extra paper --extra backtest --group dev -o requirements.lock pyproject.toml
+	  --no-emit-index-url --no-emit-find-links --extra plot --extra results --extra paper --extra backtest --extra postgres --group dev -o requirements.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --group bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from profitable.model.prior import Prior as Prior
     from profitable.policy.policies import *  # noqa: F403
     from profitable.policy.policies import Policy as Policy
+    from profitable.portfolio.outcome import Client as Client
+    from profitable.portfolio.outcome import Outcome as Outcome
+    from profitable.portfolio.outcome import Receipt as Receipt
+    from profitable.portfolio.portfolio import Portfolio as Portfolio
     from profitable.replay.backtest import backtest as backtest
     from profitable.replay.result import Backtest as Backtest
     from profitable.simulation.arrivals import OnePlusPoisson as OnePlusPoisson
@@ -48,6 +52,8 @@ _HOMES = {
     "model.family": ["Family"],
     "model.prior": ["Prior"],
     "policy.policies": ["Policy"],
+    "portfolio.outcome": ["Client", "Outcome", "Receipt"],
+    "portfolio.portfolio": ["Portfolio"],
     "replay.backtest": ["backtest"],
     "replay.result": ["Backtest"],
     "simulation.arrivals": ["OnePlusPoisson", "UniformClients"],

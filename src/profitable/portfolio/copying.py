@@ -1,0 +1,47 @@
+"""A copy of a portfolio, line by line, in another file or database: a backup, a restored backup, a move.
+
+Every line is checked against the chain on its way, so that a copy that was made is a copy that is right.
+"""
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from profitable.errors import BrokenPortfolioError
+from profitable.portfolio import state
+from profitable.portfolio.journal import START, Head, append, chained, pages
+from profitable.portfolio.new_store import fill_store
+from profitable.portfolio.store import WAIT, Store
+
+Progress = Callable[[int], object]
+
+
+def copy_portfolio(source: object, target: object, *, wait: float = WAIT, progress: Progress | None = None) -> Head:
+    """Copy all lines and the state; returns the end of the journal.  The target must not exist.
+
+    The source may be in use: the copy is what it was at one moment.
+    """
+    store = Store(source, wait=wait)
+    try:
+        store.check_schema()
+        end = Head(0, START)
+
+        def fill(connection: sa.Connection) -> None:
+            nonlocal end
+            with store.read() as original:
+                for page in pages(original):
+                    for line, right in zip(page, chained((line.sound() for line in page), end.hash), strict=True):
+                        if line != right or line.line != end.line + 1:
+                            problem = f"was altered: line {end.line + 1} does not fit the one before it"
+                            raise BrokenPortfolioError("portfolio", store.name, problem, "run `profitable verify`")
+                        end = Head(line.line, line.hash)
+                    append(connection, page)
+                    if progress is not None:
+                        progress(end.line)
+                rows = [part._asdict() for part in state.parts(original)]
+            connection.execute(sa.insert(state.state), rows)
+
+        fill_store(target, fill, wait)
+    finally:
+        store.close()
+    return end

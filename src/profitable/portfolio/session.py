@@ -1,0 +1,219 @@
+"""Session: an open portfolio.  Its database, the agent that follows from its journal, and transactions.
+
+Others may write at the same time.  So whoever reads or writes first looks at the end of the journal, and takes over
+what was written since: the columns of some categories, or the whole agent.
+"""
+
+import getpass
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from profitable.agent.agent import Agent
+from profitable.errors import PortfolioError
+from profitable.portfolio import state
+from profitable.portfolio.journal import (
+    CHANGE,
+    CREATE,
+    NEWEST_LINE,
+    OF_ID,
+    Head,
+    Line,
+    append,
+    chained,
+    clients_of,
+    head,
+    head_of,
+    intact,
+    one,
+)
+from profitable.portfolio.outcome import Client, Outcome, text
+from profitable.portfolio.store import WAIT, Question, Store
+from profitable.portfolio.tables import journal
+from profitable.version import VERSION
+
+
+class Writing:
+    """One transaction that writes: the lines to append, and what they did to the agent."""
+
+    def __init__(self, connection: sa.Connection, agent: Agent, end: Head, actor: str) -> None:
+        self.connection = connection
+        self.agent = agent
+        self.lines: list[Line] = []
+        self.stored: dict[tuple[str, str], Line] | None = None  # the lines of the clients at hand, if looked up
+        self.touched: set[int] = set()  # categories whose columns changed
+        self.passed = self.changed = False  # whether a round passed, or a setting changed
+        self._end, self._actor, self._time = end, actor, now()
+
+    @property
+    def line(self) -> int:
+        """The number of the last line, those to append included."""
+        return self._end.line + len(self.lines)
+
+    def new(self, kind: str, **fields: Any) -> Line:
+        """A line to append; its round is that of the agent unless given."""
+        fields.setdefault("round", self.agent.round)
+        return Line(self.line + 1, self._time, self._actor, VERSION, kind, **fields)
+
+    def add(self, line: Line) -> Line:
+        """Append a line whose effect on the agent has happened."""
+        self.lines.append(line)
+        return line
+
+    def store(self) -> Head:
+        """Write lines and state; returns the new end of the journal."""
+        if not self.lines:
+            return self._end
+        lines = list(chained(self.lines, self._end.hash))
+        append(self.connection, lines)
+        if self.passed or self.changed:
+            state.save_all(self.connection, self.agent, self.line, settings=self.changed)
+        else:
+            state.save(self.connection, self.agent, self.line, sorted(self.touched))
+        return Head(lines[-1].line, lines[-1].hash)
+
+
+class Session:
+    """A database that is open, and the agent that follows from its journal."""
+
+    def __init__(self, where: str | Path, *, actor: str | None = None, wait: float = WAIT) -> None:
+        """Open a portfolio.
+
+        `where` is a file, or an address as postgresql+psycopg://user@host/database.  `actor` is written beside all that
+        is done, the user's name unless given.  `wait` is for how many seconds one waits while others write.
+        """
+        self.actor = user() if actor is None else text("actor", actor)
+        self._lock = threading.RLock()
+        self._agent: Agent | None = None
+        self._head = Head(0, "")
+        self._accepted: dict[int, frozenset[str]] = {}  # the categories that earlier rounds accepted, some of them
+        self._shadow: list[tuple[int, bool]] = []  # since which lines it is a shadow, or is none
+        self._store = Store(where, wait=wait)
+        try:
+            self._store.check_schema()
+            with self._store.read() as connection:
+                self.name, self._shadow = _who(connection, self._store)
+        except BaseException:
+            self._store.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _reading(self) -> Generator[tuple[sa.Connection, Agent]]:
+        """The portfolio as it is at one moment."""
+        with self._lock, self._store.read() as connection:
+            agent = self._up_to_date(connection, head(connection))
+            numbers = agent._ledger.table.copy()
+            try:
+                yield connection, agent
+            finally:
+                agent._ledger.table[:] = numbers  # looking at an agent renews evidence, and no line says so
+
+    @contextmanager
+    def _writing(self, rows: Sequence[Outcome | Client] = ()) -> Generator[Writing]:
+        """Change the portfolio: what the block adds is stored when it is left, or nothing if it raises an error.
+
+        `rows` are what a caller reports.  If it is one, its client is looked up at once.
+        """
+        questions: list[Question] = [(NEWEST_LINE, ())]
+        if len(rows) == 1:
+            questions.append((OF_ID, (rows[0].id,)))
+        with self._lock:
+            try:
+                with self._store.write(*questions) as (last, *clients):
+                    connection = self._store.connection
+                    agent = self._up_to_date(connection, head_of(last))
+                    writing = Writing(connection, agent, self._head, self.actor)
+                    writing.stored = clients_of(clients[0]) if clients else None
+                    yield writing
+                    self._store.send_together()
+                    end = writing.store()
+                self._head = end
+            except BaseException:
+                self._agent = None  # which may have changed; it is read again when it is needed
+                raise
+
+    def _up_to_date(self, connection: sa.Connection, end: Head) -> Agent:
+        if end != self._head and not self._goes_on(connection):  # as if somebody had restored an earlier backup
+            self._agent, self._shadow = None, _who(connection, self._store)[1]
+            self._accepted.clear()
+        if self._agent is None:
+            self._agent = state.load(connection)
+        elif end != self._head:
+            self._agent = state.refreshed(connection, self._agent, self._head.line)
+        if end != self._head:
+            self._shadow += _shadow_changes(connection, after=self._shadow[-1][0])
+        self._head = end
+        return self._agent
+
+    def _goes_on(self, connection: sa.Connection) -> bool:
+        """Whether the journal still has the last line that was seen of it."""
+        seen = connection.scalar(sa.select(journal.c.hash).where(journal.c.line == self._head.line))
+        return seen == self._head.hash or self._head.line == 0
+
+    @property
+    def where(self) -> str:
+        """The file, or the address without a password."""
+        return self._store.name
+
+    @property
+    def is_shadow(self) -> bool:
+        """Whether nobody acts on its decisions."""
+        with self._reading():
+            return self._shadow[-1][1]
+
+    def _was_shadow(self, line: int) -> bool:
+        """Whether nobody acted on its decisions when a line was written."""
+        return next(shadow for since, shadow in reversed(self._shadow) if since <= line)
+
+    @property
+    def head(self) -> Head:
+        """The number and the hash of the journal's last line: what an auditor keeps elsewhere."""
+        with self._reading():
+            return self._head
+
+
+def now() -> str:
+    """The time in UTC, as the journal has it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def user() -> str:
+    """The name of the user who runs this."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # as in a container without names
+        return "unknown"
+
+
+def _who(connection: sa.Connection, store: Store) -> tuple[str, list[tuple[int, bool]]]:
+    """The name of a portfolio, and since which lines it is a shadow or is none."""
+    first = one(connection, journal.c.line == 1)
+    if first is None or first.kind != CREATE:
+        raise PortfolioError("portfolio", store.name, "has no first line", "restore it from a backup")
+    content = intact(connection, first).content
+    return content["name"], [(1, bool(content["shadow"])), *_shadow_changes(connection, after=1)]
+
+
+def _shadow_changes(connection: sa.Connection, *, after: int) -> list[tuple[int, bool]]:
+    """The lines behind one that make a portfolio a shadow, or no shadow any more."""
+    changes = sa.select(journal).where(journal.c.kind == CHANGE, journal.c.line > after).order_by(journal.c.line)
+    found = [(line.line, line.content) for line in (Line(*row) for row in connection.execute(changes))]
+    return [(line, bool(content["to"])) for line, content in found if content["setting"] == "shadow"]

@@ -1,0 +1,126 @@
+"""The agent that follows from a journal, kept in parts (`agent/parts.py`), each with a checksum.
+
+An outcome changes the column of one category; a decision or a setting writes the whole.  A process that has an agent in
+memory reads only what others have written since.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from profitable.agent.agent import Agent
+from profitable.agent.parts import (
+    CLOCK_PART,
+    COLUMN_PART,
+    EXTRAS_PART,
+    SETTINGS_PART,
+    TABLE_PART,
+    WHOLE_PARTS,
+    assembled,
+    part_of,
+    put_column,
+)
+from profitable.errors import BrokenPortfolioError, BrokenStateError
+from profitable.portfolio.prepared import Prepared
+from profitable.portfolio.tables import state
+
+REBUILD = "run `profitable verify`, and restore it from a backup"
+
+
+class Part(NamedTuple):
+    """A row of the table."""
+
+    part: str
+    place: int
+    line: int
+    body: bytes
+    checksum: str
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its checksum fits."""
+        return checksum_of(self.part, self.place, self.line, self.body) == self.checksum
+
+
+def checksum_of(part: str, place: int, line: int, body: bytes) -> str:
+    """The checksum of a part; also of which part it is."""
+    return hashlib.sha256(f"{part} {place} {line} ".encode() + body).hexdigest()
+
+
+def rows(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[Part]:
+    """The parts that meet the conditions, whether they are whole or not."""
+    # The body as the driver has it: where something else was put, SQLAlchemy would try to make bytes of it.
+    raw: Any = sa.type_coerce(state.c.body, sa.types.NullType())
+    chosen = sa.select(state.c.part, state.c.place, state.c.line, raw, state.c.checksum).where(*conditions)
+    for part, place, line, body, checksum in connection.execute(chosen):
+        yield Part(part, place, line, bytes(body) if type(body) in (bytes, memoryview) else b"", checksum)
+
+
+def parts(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[Part]:
+    """The parts that meet the conditions; BrokenPortfolioError if one of them is damaged."""
+    found = list(rows(connection, *conditions))
+    for each in found:
+        if not each.is_whole:
+            where = each.part if each.part in WHOLE_PARTS else f"{each.part} {each.place}"
+            raise BrokenPortfolioError("state", where, "was altered: its checksum does not fit", REBUILD)
+    return found
+
+
+def load(connection: sa.Connection) -> Agent:
+    """The agent as it is after the last line of the journal."""
+    found = parts(connection)
+    whole = {each.part: each for each in found if each.part in WHOLE_PARTS}
+    missing = [part for part in WHOLE_PARTS if part not in whole]
+    if missing:
+        raise BrokenPortfolioError("state", missing[0], "is missing", REBUILD)
+    since = whole[TABLE_PART].line
+    columns = {each.place: each.body for each in found if each.part == COLUMN_PART and each.line > since}
+    try:
+        return assembled({part: each.body for part, each in whole.items()}, columns)
+    except (BrokenStateError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise BrokenPortfolioError("state", "parts", f"do not fit together ({error})", REBUILD) from None
+
+
+def refreshed(connection: sa.Connection, agent: Agent, line: int) -> Agent:
+    """An agent that was right after `line`, brought up to date."""
+    changed = parts(connection, state.c.line > line)
+    if any(each.part != COLUMN_PART for each in changed):
+        return load(connection)
+    for each in changed:
+        put_column(agent, each.place, each.body)
+    return agent
+
+
+def upsert(dialect: str) -> sa.Insert:
+    """The statement that writes parts, whether they are there already or not."""
+    insert = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(state)
+    new = {name: insert.excluded[name] for name in ("line", "body", "checksum")}
+    return insert.on_conflict_do_update(index_elements=["part", "place"], set_=new)
+
+
+UPSERT = Prepared({dialect: upsert(dialect) for dialect in ("sqlite", "postgresql")}, Part._fields)
+
+
+def save(connection: sa.Connection, agent: Agent, line: int, touched: Iterable[int]) -> None:
+    """Keep what outcomes have changed: the columns of some categories."""
+    _write(connection, agent, line, ((COLUMN_PART, k) for k in touched))
+
+
+def save_all(connection: sa.Connection, agent: Agent, line: int, *, settings: bool) -> None:
+    """Keep everything: a round has passed, or a setting has changed."""
+    written = (
+        (SETTINGS_PART, CLOCK_PART, TABLE_PART, EXTRAS_PART) if settings else (CLOCK_PART, TABLE_PART, EXTRAS_PART)
+    )
+    _write(connection, agent, line, ((part, 0) for part in written))
+
+
+def _write(connection: sa.Connection, agent: Agent, line: int, chosen: Iterable[tuple[str, int]]) -> None:
+    new: list[tuple[object, ...]] = []
+    for part, place in chosen:
+        body = part_of(agent, part, place)
+        new.append((part, place, line, body, checksum_of(part, place, line, body)))
+    if new:
+        UPSERT.each(connection, new)

@@ -1,0 +1,420 @@
+"""Store: the database of a portfolio.  What differs between SQLite and PostgreSQL is in this file alone.
+
+A *write* holds the one lock of the portfolio from its beginning to its commit, so writers come one after the other.
+A *read* sees one moment, and waits for nobody.
+
+| place                                    | what it is                              |
+| ---------------------------------------- | --------------------------------------- |
+| `lending.db`                             | a file of SQLite, in WAL mode           |
+| `postgresql+psycopg://user@host/lending` | a database of PostgreSQL (psycopg 3)    |
+| `postgresql+psycopg://.../lending?options=-csearch_path%3Dcars` | the same, in the schema `cars` |
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+
+from profitable.common import check
+from profitable.common.files import as_path
+from profitable.errors import (
+    BrokenPortfolioError,
+    BusyPortfolioError,
+    InputError,
+    NewerPortfolioError,
+    NotStoredError,
+    OlderPortfolioError,
+    ParameterError,
+    PortfolioError,
+)
+from profitable.portfolio.prepared import Prepared
+from profitable.portfolio.tables import VERSION_TABLE, state
+
+SCHEMA = "1"  # the version of the tables, as the last of the migrations makes them
+POSTGRES = "postgresql+psycopg"
+WAIT = 60.0  # seconds to wait for another writer, unless the caller says otherwise
+LONGEST_WAIT = 1e6  # seconds; both databases count them in milliseconds, as integers of 32 bits
+SEND_AGAIN = "try again: what was stored is counted once, however often it is sent"
+
+
+Question = tuple[Prepared, Sequence[object]]  # a statement, and its parameters
+
+
+class Store:
+    """A connection to the database of one portfolio."""
+
+    def __init__(self, where: object, *, wait: float = WAIT) -> None:
+        """Connect; nothing is read yet."""
+        self.place = place_of(where)
+        self._sent = ExitStack()
+        self.wait = wait = min(check.not_negative("wait", wait, "give a number of seconds, 0 or more"), LONGEST_WAIT)
+        if isinstance(self.place, Path):
+            self._engine, self._watched = _sqlite(self.place, wait), _Watched(self.place)
+        else:
+            self._engine, self._watched = _postgres(self.place, wait), None
+        try:
+            self._connection = self._engine.connect()
+        except BaseException as error:
+            self._engine.dispose()
+            raise self._ours(error) from None
+
+    @property
+    def name(self) -> str:
+        """The place without a password, for messages."""
+        return name_of(self.place)
+
+    @property
+    def connection(self) -> sa.Connection:
+        """The connection, for use inside of transactions."""
+        return self._connection
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of SQLite."""
+        return isinstance(self.place, Path)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with suppress(SQLAlchemyError):
+            self._connection.close()
+        self._engine.dispose()
+
+    @contextmanager
+    def read(self) -> Generator[sa.Connection]:
+        """A transaction that sees one moment."""
+        begin = "BEGIN" if self.is_file else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        try:
+            self._run(begin)
+            yield self._connection
+            self._commit()
+        except BaseException as error:
+            raise self._undone(error) from None
+
+    @contextmanager
+    def write(self, *questions: Question) -> Generator[list[list[Any]]]:
+        """A transaction that is alone: others who want to write wait.  It is stored when the block is left.
+
+        Returns the rows that answer each question, asked as soon as nobody else can write.
+        """
+        try:
+            yield self._begin_write(questions)
+            self._commit()
+        except BaseException as error:
+            raise self._undone(error) from None
+        if self._watched is not None:
+            self._watched.check()
+
+    def _begin_write(self, questions: Sequence[Question]) -> list[list[Any]]:
+        if self.is_file:
+            self._run("BEGIN IMMEDIATE")
+            return [statement.rows(self._connection, parameters) for statement, parameters in questions]
+        with self._driver.pipeline():  # one way to the server and back; each sees what was stored when its turn comes
+            self._run("BEGIN ISOLATION LEVEL READ COMMITTED")  # whatever the server's default is
+            self._run(LOCK_ROW)
+            cursors = [statement.start(self._connection, parameters) for statement, parameters in questions]
+            return [list(cursor.fetchall()) for cursor in cursors]
+
+    def send_together(self) -> None:
+        """Send what is still to be written with the end of the transaction, which saves ways to a server and back."""
+        if not self.is_file:
+            self._sent.enter_context(self._driver.pipeline())
+
+    # The driver is told itself when a transaction begins and ends; SQLAlchemy is left out of it.
+
+    @property
+    def _driver(self) -> Any:
+        """The connection of the driver."""
+        return self._connection.connection.dbapi_connection
+
+    def _run(self, text: str) -> None:
+        self._driver.execute(text)
+
+    def _commit(self) -> None:
+        self._run("COMMIT")
+        if not self.is_file:
+            self._sent.close()  # which waits until the server has answered
+        if self._connection.in_transaction():  # as SQLAlchemy sees it
+            self._connection.rollback()
+
+    def _undone(self, error: BaseException) -> BaseException:
+        """Leave a transaction that failed; returns the error, as ours if it is one of the database."""
+        error = _interruption(error)
+        is_known = isinstance(error, Exception) and not isinstance(error, (self._failures, SQLAlchemyError))
+        if self.is_file or is_known:
+            with suppress(Exception):
+                self._run("ROLLBACK")
+        else:
+            # Nobody knows where the server stands, or what it has prepared: the next transaction connects again.
+            self._sent.pop_all()
+            with suppress(SQLAlchemyError):
+                self._connection.invalidate()
+        with suppress(SQLAlchemyError):
+            self._connection.rollback()
+        return self._ours(error)
+
+    def _ours(self, error: BaseException) -> BaseException:
+        """An error of the database as one of ours, in one sentence; any other stays what it is."""
+        if isinstance(error, DBAPIError):
+            return self._error(error.orig or error)
+        if isinstance(error, self._failures):
+            return self._error(error)
+        if isinstance(error, UnicodeDecodeError):  # in a text of the database, or in what SQLite wanted to say of it
+            return _damaged(self.name, "a text in it is none")
+        if isinstance(error, SQLAlchemyError):
+            return NotStoredError("portfolio", self.name, f"cannot be used ({error})", SEND_AGAIN)
+        return error
+
+    @property
+    def _failures(self) -> type[Exception]:
+        """The errors of the driver."""
+        return self._engine.dialect.loaded_dbapi.Error
+
+    def _error(self, error: BaseException) -> BaseException:
+        """What an error of the driver means; a mistake of ours stays what it is."""
+        if isinstance(error, sqlite3.ProgrammingError):
+            return error
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is not None:
+            return _sqlite_error(self.name, code & 0xFF, reason)
+        sqlstate = getattr(error, "sqlstate", None)
+        if sqlstate == "55P03":
+            return BusyPortfolioError("portfolio", self.name, _busy(self.wait), SEND_AGAIN)
+        if sqlstate == "42P01":
+            return _no_portfolio(self.name)
+        if sqlstate == "3F000":
+            return PortfolioError("portfolio", self.name, "has no such schema", "make it first: CREATE SCHEMA ...")
+        if sqlstate in ("28P01", "28000", "3D000", "42501"):
+            return PortfolioError("portfolio", self.name, f"cannot be used ({reason})", "correct the address or ask")
+        return NotStoredError("portfolio", self.name, f"cannot be reached ({reason})", SEND_AGAIN)
+
+    def check_schema(self) -> None:
+        """PortfolioError unless the tables are those of this version."""
+        found = self.schema()
+        if found is None:
+            raise _no_portfolio(self.name)
+        if found == SCHEMA:
+            return
+        if not found.isdigit() or int(found) > int(SCHEMA):
+            problem = f"has schema version {found}, and this version of profitable reads {SCHEMA}"
+            raise NewerPortfolioError("portfolio", self.name, problem, "upgrade profitable")
+        problem = f"has schema version {found}, and this version of profitable needs {SCHEMA}"
+        raise OlderPortfolioError("portfolio", self.name, problem, f"run: profitable portfolio upgrade {self.name}")
+
+    def schema(self) -> str | None:
+        """The version of the tables; None if there are none."""
+        try:
+            with self.read() as connection:
+                rows = connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).fetchall()
+        except PortfolioError as error:
+            if type(error) is BrokenPortfolioError and error.remedy == NO_TABLES:
+                return None
+            raise
+        return str(rows[0][0]) if len(rows) == 1 else None
+
+    def exists(self) -> bool:
+        """Whether there is a portfolio already."""
+        return self.schema() is not None
+
+    def upgrade(self, then: Callable[[sa.Connection], object]) -> None:
+        """Make the tables, or change them into those of this version, and do what comes `then`, in one transaction."""
+        from profitable.portfolio.migrations import upgrade
+
+        try:
+            self._run("BEGIN IMMEDIATE" if self.is_file else "BEGIN")
+            self._connection.begin()  # so that Alembic leaves the end of the transaction to us
+            upgrade(self._connection, "head")
+            then(self._connection)
+            self._commit()
+        except BaseException as error:
+            raise self._undone(error) from None
+
+    def integrity(self) -> list[str]:
+        """What the engine's own check finds; empty if all is well, or if the engine has none."""
+        if not self.is_file:
+            return []
+        with self.read() as connection:
+            found = [str(row[0]) for row in connection.execute(sa.text("PRAGMA integrity_check(10)"))]
+        return [] if found == ["ok"] else found
+
+
+LOCK_ROW = f"SELECT line FROM {state.name} WHERE part = 'clock' FOR UPDATE"
+NO_TABLES = "give a portfolio that Portfolio.create or `profitable portfolio create` made"
+
+
+def place_of(where: object) -> Path | sa.URL:
+    """A path or a URL; ParameterError for anything else."""
+    if isinstance(where, sa.URL) or (isinstance(where, str) and "://" in where):
+        return _url(where)
+    return as_path("portfolio", where)
+
+
+def _url(where: str | sa.URL) -> Path | sa.URL:
+    try:
+        url = sa.make_url(where)
+    except (ArgumentError, ValueError):
+        remedy = f"give a file, or {POSTGRES}://user@host/database"
+        raise ParameterError("portfolio", where, "is no address of a database", remedy) from None
+    if url.drivername.split("+")[0] == "sqlite" and url.database:
+        return Path(url.database)
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername=POSTGRES)
+    if url.drivername != POSTGRES:
+        remedy = f"give a file, or {POSTGRES}://user@host/database"
+        raise ParameterError("portfolio", url.render_as_string(), "is in no database that is supported", remedy)
+    return url
+
+
+def name_of(place: Path | sa.URL) -> str:
+    """A place without a password, for messages."""
+    return str(place) if isinstance(place, Path) else place.render_as_string(hide_password=True)
+
+
+def _interruption(error: BaseException) -> BaseException:
+    """The Ctrl-C that is behind an error of the driver; the error itself if there is none."""
+    behind: BaseException | None = error
+    while behind is not None and isinstance(behind, Exception):
+        behind = behind.__context__
+    return error if behind is None else behind
+
+
+def _no_portfolio(name: str) -> BrokenPortfolioError:
+    return BrokenPortfolioError("portfolio", name, "is no portfolio", NO_TABLES)
+
+
+def _damaged(name: str, reason: str) -> BrokenPortfolioError:
+    return BrokenPortfolioError("portfolio", name, f"is damaged ({reason})", "restore it from a backup")
+
+
+def _busy(wait: float) -> str:
+    return f"was locked by another process for {wait:g} seconds"
+
+
+# ---------------------------------------------------------------------------------------------- SQLite
+
+
+class _Watched:
+    """Whether the files that a connection writes to are still those that have the name.
+
+    A file that is removed while it is open can still be written to, and what is written is lost.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._log = str(path), str(_log_of(path))
+        self._before = self._identity()
+
+    def _identity(self) -> tuple[int, int]:
+        try:
+            found = os.stat(self._path)  # noqa: PTH116  # before every commit, so it has to be fast
+        except OSError as error:
+            problem = f"cannot be opened ({(error.strerror or 'unknown reason').lower()})"
+            raise PortfolioError("portfolio", self._path, problem, "give the file of a portfolio") from None
+        return found.st_dev, found.st_ino
+
+    def check(self) -> None:
+        """NotStoredError if the file was removed or replaced."""
+        with suppress(PortfolioError):
+            if self._identity() == self._before and os.path.exists(self._log):
+                return
+        problem = "was removed or replaced while it was open, so nothing was stored"
+        raise NotStoredError("portfolio", self._path, problem, "put it back, and open it again")
+
+
+def _log_of(path: Path) -> Path:
+    """Where SQLite keeps what is not in the file yet: beside the file itself, if the path is a link."""
+    return Path(f"{path.resolve()}-wal")
+
+
+def _sqlite(path: Path, wait: float) -> sa.Engine:
+    try:
+        is_folder, is_there = path.is_dir(), path.exists()
+    except OSError as error:  # a folder that may not be entered, or a name that is too long
+        problem = f"cannot be opened ({(error.strerror or 'unknown reason').lower()})"
+        raise PortfolioError("portfolio", str(path), problem, "give the file of a portfolio") from None
+    if is_folder:
+        raise PortfolioError("portfolio", str(path), "is a folder", "give the file of a portfolio")
+    if not is_there:
+        remedy = "make it with `profitable portfolio create`, or give the file of a portfolio"
+        raise PortfolioError("portfolio", str(path), "does not exist", remedy)
+    options = "mode=rw"
+    if not os.access(path, os.W_OK) or not os.access(path.resolve().parent, os.W_OK):
+        # A copy for an auditor: without a log beside it, nobody is writing, and no lock is needed to read.
+        options = "mode=ro" if _log_of(path).exists() else "mode=ro&immutable=1"
+
+    def connect() -> sqlite3.Connection:
+        where = f"file:{quote(str(path.absolute()))}?{options}"
+        return sqlite3.connect(where, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
+
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT")
+
+    def prepare(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA synchronous = FULL")
+
+    def keep(context: Any) -> None:
+        # After Ctrl-C, SQLAlchemy would drop the connection with its statement, and so keep the lock.
+        context.is_disconnect = False
+
+    event.listen(engine, "connect", prepare)
+    event.listen(engine, "handle_error", keep)
+    return engine
+
+
+def new_file(path: Path) -> None:
+    """An empty database in WAL mode."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
+
+
+def _sqlite_error(name: str, code: int, reason: str) -> PortfolioError:
+    """What an error code of SQLite means."""
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return BusyPortfolioError("portfolio", name, "is locked by another process", SEND_AGAIN)
+    if code == sqlite3.SQLITE_FULL:
+        return NotStoredError(
+            "portfolio", name, "cannot be written, because the disk is full", f"make room and {SEND_AGAIN}"
+        )
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_AUTH):
+        remedy = "make the file and its folder writable"
+        return NotStoredError("portfolio", name, f"cannot be written ({reason})", remedy)
+    if code == sqlite3.SQLITE_NOTADB:
+        return BrokenPortfolioError("portfolio", name, "is no portfolio (the file is not a database)", NO_TABLES)
+    if code == sqlite3.SQLITE_CORRUPT:
+        return _damaged(name, reason)
+    if code == sqlite3.SQLITE_ERROR and "no such table" in reason:
+        return _no_portfolio(name)
+    if code == sqlite3.SQLITE_ERROR:
+        return _damaged(name, reason)
+    return NotStoredError("portfolio", name, f"cannot be written ({reason})", SEND_AGAIN)
+
+
+# ---------------------------------------------------------------------------------------------- PostgreSQL
+
+
+def _postgres(url: sa.URL, wait: float) -> sa.Engine:
+    try:
+        import psycopg  # noqa: F401  # type: ignore[unused-ignore]
+    except ImportError:
+        problem, remedy = "needs psycopg", "run: pip install 'profitable[postgres]'"
+        raise InputError("portfolio", name_of(url), problem, remedy) from None
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+
+    def prepare(connection: Any, _: object) -> None:
+        # All digits of doubles are wanted, and at least 1 ms to wait, because 0 would be for ever.
+        settings = ("synchronous_commit = on", "extra_float_digits = 3", "client_encoding = 'UTF8'")
+        for setting in (*settings, f"lock_timeout = {max(1, int(1000 * wait))}"):
+            connection.cursor().execute(f"SET {setting}")
+        connection.commit()
+
+    event.listen(engine, "connect", prepare)
+    return engine
