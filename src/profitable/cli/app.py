@@ -1,18 +1,38 @@
 """The command line: its commands and its exit codes.  Heavy imports wait until a command needs them."""
 
+import errno
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
-from profitable.cli import backtest, bounds, credit, lists, paper, simulate, warm_up
+from profitable.cli import (
+    backtest,
+    bounds,
+    compare,
+    copy,
+    correct,
+    credit,
+    decide,
+    explain,
+    lists,
+    log,
+    observe,
+    paper,
+    portfolio,
+    simulate,
+    status,
+    verify,
+    warm_up,
+)
 from profitable.cli.shared import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Stopped
 from profitable.version import VERSION
 
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 NOTHING_KEPT = "interrupted; nothing was written. Run the same command to start again."
 
 app = typer.Typer(
@@ -50,21 +70,40 @@ COMMANDS: list[tuple[Callable[..., Any], str]] = [
     (lists.policies, lists.POLICIES_EXAMPLE),
     (lists.families, lists.FAMILIES_EXAMPLE),
     (warm_up.warm_up, warm_up.EXAMPLE),
+    (decide.decide, decide.EXAMPLE),
+    (observe.open, observe.OPEN_EXAMPLE),
+    (observe.observe, observe.OBSERVE_EXAMPLE),
+    (correct.correct, correct.EXAMPLE),
+    (status.status, status.EXAMPLE),
+    (explain.explain, explain.EXAMPLE),
+    (log.log, log.EXAMPLE),
+    (verify.verify, verify.EXAMPLE),
+    (compare.compare, compare.EXAMPLE),
+    (copy.copy, copy.EXAMPLE),
 ]
 for command, example in COMMANDS:
     app.command(epilog=f"Example: {example}")(command)
+app.add_typer(portfolio.group)
 
 
 def _usage_message(error: typer.TyperException) -> str:
     """One line that names the option and what was given for it."""
     parameter = getattr(error, "param", None)
-    message = str(getattr(error, "message", "") or error).replace("\n", " ").rstrip(".")
+    message = " ".join(str(getattr(error, "message", "") or error).split()).rstrip(".")
+    if parameter is not None and message.startswith("Missing parameter"):
+        return f"{_long(parameter.opts)} is missing"
     for option in getattr(parameter, "opts", []):
         for argument, following in reversed([*zip(sys.argv, [*sys.argv[1:], ""], strict=True)]):  # the last one counts
             name, _, value = argument.partition("=")
             if name == option:
                 return f"{option} = {value or following!r}: {message[0].lower()}{message[1:]}"
     return message
+
+
+def _long(options: Sequence[str]) -> str:
+    """How a user writes an option, or what help calls an argument."""
+    found = max(options, key=len)
+    return found if found.startswith("-") else found.upper()
 
 
 def _leave_interrupted(message: str) -> None:
@@ -80,7 +119,7 @@ def _leave_interrupted(message: str) -> None:
 
 
 def main() -> None:
-    """Run the command line: exit 0 done, 2 wrong input, 130 interrupted (Ctrl-C or SIGTERM), 1 anything else."""
+    """Run the command line and exit with a code of `shared.py`; docs/cli.md has the table of what they mean."""
     noticed: list[int] = []
 
     def notice(number: int, frame: object) -> None:
@@ -98,15 +137,18 @@ def main() -> None:
         typer.echo(f"profitable: {_usage_message(error)}; try: profitable --help", err=True)
         sys.exit(WRONG_INPUT)
     except BaseException as error:
-        from profitable.errors import NotSavedError, ProfitableError
+        from profitable.errors import NotSavedError, NotStoredError, ProfitableError
 
         # Ctrl-C may come out as another error: of the compiler, or because a program that reads our output has ended.
         if noticed or isinstance(error, KeyboardInterrupt):
             _leave_interrupted(NOTHING_KEPT)
+        if isinstance(error, OSError) and error.errno in DISK_IS_FULL:  # where the output goes to
+            typer.echo(f"profitable: what to print cannot be written ({error.strerror})", err=True)
+            sys.exit(FAILED)
         if not isinstance(error, ProfitableError):
             raise
         typer.echo(f"profitable: {error}", err=True)
-        sys.exit(FAILED if isinstance(error, NotSavedError) else WRONG_INPUT)
+        sys.exit(FAILED if isinstance(error, NotSavedError | NotStoredError) else WRONG_INPUT)
     else:
         if code == INTERRUPTED:
             _leave_interrupted(NOTHING_KEPT)

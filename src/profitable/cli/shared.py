@@ -1,19 +1,97 @@
-"""What commands share: exit codes, help texts, whole numbers, names to complete, the exception for an interruption."""
+"""What commands share: exit codes, options, help texts, whole numbers, names to complete, interruptions, printing."""
 
+import csv
+import io
+import json
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+# 3: done, but some rows were refused; 4: verify found a change.  docs/cli.md has the whole table.
+DONE, FAILED, WRONG_INPUT, SOME_REFUSED, ALTERED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 POLICY_HELP = "The name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon=10000. `profitable policies` lists them."
 SEED_HELP = "The same seed gives the same numbers."
 WORKERS_HELP = "Number of threads. By default, one for each core."
 JSON_HELP = "Print the numbers as one JSON object instead."
+CSV_HELP = "Print CSV instead, one row for each category."
 MOST_DIGITS = 100
+WAIT_SECONDS = 60.0  # seconds to wait for other writers
+
+Where = Annotated[str, typer.Argument(help="The portfolio: a file, or postgresql+psycopg://user@host/database.")]
+Actor = Annotated[str | None, typer.Option(help="Who does this, for the journal. By default, the name of the user.")]
+Wait = Annotated[float, typer.Option(help="For how many seconds to wait while others write.")]
+AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
+AsCsv = Annotated[bool, typer.Option("--csv", help=CSV_HELP)]
 
 
 class Stopped(Exception):
     """A command was interrupted; the message is what to tell the user."""
+
+
+@contextmanager
+def interruptible(kept: str) -> Generator[None]:
+    """Say what is kept if Ctrl-C or SIGTERM comes inside."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(f"interrupted; {kept}") from None
+
+
+def note(text: str) -> None:
+    """Say something on standard error."""
+    typer.echo(f"profitable: note: {text}", err=True)
+
+
+def print_json(value: object) -> None:
+    """One JSON object on standard output."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def print_csv(columns: Mapping[str, Sequence[Any]]) -> None:
+    """Columns of the same length as CSV on standard output."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(zip(*columns.values(), strict=True))
+    typer.echo(text.getvalue(), nl=False)
+
+
+def at_most_one(**given: object) -> None:
+    """ParameterError if more than one of some options is given."""
+    chosen = [name for name, value in given.items() if value not in (None, False)]
+    if len(chosen) > 1:
+        from profitable.errors import ParameterError
+
+        first, second = (name.replace("_", "-") for name in chosen[:2])
+        raise ParameterError(first, given[chosen[0]], f"is given beside {second}", "leave one of them out")
+
+
+def not_the_portfolio(field: str, path: Path | None, where: str) -> None:
+    """ParameterError if a file to write is the portfolio itself."""
+    from profitable.errors import ParameterError
+
+    if path is not None and is_same_file(path, Path(where)):
+        raise ParameterError(field, str(path), "is the portfolio itself", "give another file")
+
+
+def is_same_file(first: Path, second: Path) -> bool:
+    """Whether two names are those of one file."""
+    try:
+        return first.samefile(second)
+    except (OSError, ValueError):  # one of them is not there, or cannot be a name
+        return False
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a regular file of that name; a text that cannot be a name is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def whole_number(text: str | int) -> int:

@@ -1,0 +1,38 @@
+"""`profitable copy`: a copy of a portfolio elsewhere: a backup, a restored backup, a move."""
+
+from typing import Annotated, Any
+
+import typer
+
+from profitable.cli.shared import WAIT_SECONDS, Wait, Where, interruptible
+
+EXAMPLE = "profitable copy lending.db postgresql+psycopg://user@host/lending"
+
+
+def copy(
+    where: Where,
+    target: Annotated[str, typer.Argument(help="Where the copy is to be, as a new file or in an empty database.")],
+    wait: Wait = WAIT_SECONDS,
+) -> None:
+    """Copy a portfolio to another file or database, or back.  It may be in use meanwhile.
+
+    Every line is checked on its way. The copy is whole or not there.
+    """
+    from profitable.common.progress import Progress
+    from profitable.common.text_tables import number
+    from profitable.portfolio.copying import copy_portfolio
+    from profitable.portfolio.journal import head
+    from profitable.portfolio.store import Store, name_of, place_of
+
+    source = Store(where, wait=wait)
+    try:
+        source.check_schema()
+        with source.read() as connection:
+            lines = head(connection).line
+    finally:
+        source.close()
+    with interruptible("the copy is whole or not there."):
+        with Progress(total=max(1, lines), title="copying") as bar:
+            show: Any = bar.update
+            end = copy_portfolio(where, target, wait=wait, progress=show)
+        typer.echo(f"Copied {number(end.line)} lines to {name_of(place_of(target))}.\nhead: {end.hash}")
