@@ -7,6 +7,7 @@ A ```python block followed by a ```text block must print exactly that.  To renew
 
 import contextlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from profitable.cli.app import COMMANDS
+from profitable.cli.portfolio import COMMANDS as PORTFOLIO_COMMANDS
 from profitable.common.registry import HEADERS, exported, rows
 from profitable.model.families import FAMILIES
 from profitable.policy.policies import POLICIES
@@ -25,27 +27,6 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 UPDATE = os.environ.get("PROFITABLE_UPDATE_DOCS") == "1"
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.S)
-
-
-AFTER_HELP = """
-## General notes
-
-**Numbers.** You can write a whole number as 1000000, 1_000_000 or 1e6.
-
-**Completion.** After `profitable --install-completion`, new shells (bash, zsh, fish or PowerShell) complete commands,
-options and the names of policies. `profitable --show-completion` prints what would be installed.
-
-**Wide tables.** A table that is wider than the terminal is split into parts. In a pipe or a file it is not.
-
-**Exit codes.**
-
-| code | meaning |
-| --- | --- |
-| 0 | The command has finished. |
-| 1 | Something else went wrong. For example, the disk is full; what was computed is still printed. |
-| 2 | The command line or an input file is wrong, or the folder is in use or holds something else; one line says what. |
-| 130 | Ctrl-C or SIGTERM interrupted the command; one line says what is saved and how to continue. |
-"""
 
 
 def test_the_page_names_the_policies_that_use_a_scenario_s_prior() -> None:
@@ -110,22 +91,35 @@ def test_make_targets_on_the_pages_exist() -> None:
             assert target in targets, (page.name, target)
 
 
+HELP_OF_ALL = """
+import json, sys
+from profitable.cli.app import app
+for arguments in json.loads(sys.argv[1]):
+    print("=" * 20, flush=True)
+    app([*arguments, "--help"], standalone_mode=False, prog_name="profitable")
+"""
+
+
 def test_the_command_line_page_is_what_help_prints() -> None:
     parts = [
         "# The command line\n\nThis is what `--help` prints for each command. Some general notes follow at the end.\n"
     ]
+    asked = [[], *([command.__name__.replace("_", "-")] for command, _ in COMMANDS), ["portfolio"]]
+    asked += [["portfolio", name] for name, *_ in PORTFOLIO_COMMANDS]
     variables = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-    for arguments in ([], *([command.__name__.replace("_", "-")] for command, _ in COMMANDS)):
-        command = [sys.executable, "-m", "profitable", *arguments, "--help"]
-        done = subprocess.run(command, capture_output=True, text=True, env=variables, check=True, timeout=60)
-        lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+    command = [sys.executable, "-c", HELP_OF_ALL, json.dumps(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, check=True, timeout=60)
+    for arguments, printed in zip(asked, done.stdout.split("=" * 20 + "\n")[1:], strict=True):
+        lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
         help_text = "\n".join(lines).strip()
         parts.append(f"\n## profitable {' '.join(arguments)}".rstrip() + f"\n\n```\n{help_text}\n```\n")
-    parts.append(AFTER_HELP)
-    page = ROOT / "docs" / "cli.md"
+    page, after = ROOT / "docs" / "cli.md", "\n## General notes\n"
+    text = page.read_text(encoding="utf-8")
     if UPDATE:
-        page.write_text("".join(parts), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == "".join(parts)
+        page.write_text("".join(parts) + after + text.partition(after)[2], encoding="utf-8")
+    before, found, _ = page.read_text(encoding="utf-8").partition(after)
+    assert found
+    assert before == "".join(parts)
 
 
 @pytest.mark.parametrize(("mark", "registry"), [("families", FAMILIES), ("policies", POLICIES)])

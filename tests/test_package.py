@@ -14,8 +14,9 @@ from profitable.policy.policies import POLICIES
 
 # Families and policies are exported by registering themselves; everything else is pinned here.
 PUBLIC = """
-Agent Backtest Batch Category Curve Decision Family OnePlusPoisson Policy Prior ProfitableError Result Scenario Seen
-Standing Truth UniformClients Verdict __version__ backtest bounds errors simulate
+Agent Backtest Batch Category Client Curve Decision Family OnePlusPoisson Outcome Policy Portfolio Prior
+ProfitableError Receipt Result Scenario Seen Standing Truth UniformClients Verdict __version__ backtest bounds errors
+simulate
 """.split()  # noqa: SIM905
 REGISTERED = """
 BayesUCB Bernoulli Binomial Bounded Exponential Gamma Gaussian Geometric KLBernoulliUCB KLBernoulliUCBPlus KLEmpUCB

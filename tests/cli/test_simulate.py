@@ -143,7 +143,7 @@ def test_bounds(folder: Path) -> None:
 MISTAKES = [
     (["simulate", "missing.toml"], "missing.toml"),
     ([*SHORT, "--out", "newer"], "newer"),
-    (["simulate"], "Missing parameter: scenario"),
+    (["simulate"], "SCENARIO is missing"),
     ([*SHORT, "--horizon", "0"], "horizon = 0"),
     ([*SHORT, "--horizon", "1" + "0" * 30], "horizon"),
     ([*SHORT, "--horizon", "soon"], "soon"),
