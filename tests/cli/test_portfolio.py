@@ -154,7 +154,7 @@ def test_correct(book: Path, tmp_path: Path) -> None:
 
 
 def test_status_and_explain(book: Path, tmp_path: Path) -> None:
-    assert "lending, kl-ucb, 2 categories, 1 rounds" in call("status", "lending.db", cwd=tmp_path).stdout
+    assert "lending, kl-ucb, 2 categories, 1 round" in call("status", "lending.db", cwd=tmp_path).stdout
     numbers = json.loads(call("status", "lending.db", "--json", cwd=tmp_path).stdout)
     assert [each["counted"] for each in numbers["categories"]] == [1, 0]
     rows = list(csv.DictReader(io.StringIO(call("status", "lending.db", "--csv", cwd=tmp_path).stdout)))
@@ -219,7 +219,7 @@ def test_verify(book: Path, tmp_path: Path) -> None:
     kept = done.stdout.splitlines()[-1].split()[1]
     with pb.Portfolio(book) as after:
         after.decide(key="later")
-    assert "1 lines were added since" in call("verify", "lending.db", "--head", kept, cwd=tmp_path).stdout
+    assert "1 line was added since" in call("verify", "lending.db", "--head", kept, cwd=tmp_path).stdout
     assert json.loads(call("verify", "lending.db", "--json", cwd=tmp_path).stdout)["clean"] is True
     cut_off = call("verify", "lending.db", "--head", "ab" * 32, "--json", cwd=tmp_path)
     assert cut_off.returncode == 4

@@ -400,3 +400,15 @@ def test_a_real_terminal(book: Path, tmp_path: Path) -> None:
     os.close(ours)
     assert b"2 rows: 2 counted\r\n" in seen
     assert lines(book) == [("outcome", "l-2"), ("outcome", "l-3")]
+
+
+def test_a_dry_run_shows_refused_rows_however_far_behind(book: Path, tmp_path: Path) -> None:
+    rows = [f"m-{i},shops,1,1" for i in range(150)]
+    text = MIXED.splitlines()[0] + "\n" + "\n".join([*rows, "bad,shops,-1,1", "more,shops,1,1"]) + "\n"
+    (tmp_path / "outcomes.csv").write_text(text)
+    done = call("observe", "lending.db", "outcomes.csv", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 3
+    cells = [line.split() for line in done.stdout.splitlines()]
+    shown = [each[1] for each in cells if len(each) > 2 and each[2] == "refused"]
+    assert shown == ["bad"]
+    assert "... and 51 more" in done.stdout

@@ -25,7 +25,7 @@ def test_a_day(two_places: tuple[Place, Place], tmp_path: Path) -> None:
     assert run("portfolio", "create", where, "--from", "lending.toml").endswith("lending, 2 categories, kl-ucb.\n")
     assert "exists already" in told(call("portfolio", "create", where, "--from", "lending.toml", cwd=tmp_path))
     assert json.loads(run("decide", where, "--key", "day-1", "--json"))["accepted"] == ["students", "shops"]
-    assert run("open", where, "clients.csv") == "1 rows: 1 counted\n"
+    assert run("open", where, "clients.csv") == "1 row: 1 counted\n"
     assert "2 counted, 1 refused (nothing was stored)" in run("observe", where, "outcomes.csv", "--dry-run", code=3)
     assert "2 counted, 1 refused" in run("observe", where, "outcomes.csv", code=3)
     assert "2 known already, 1 refused" in run("observe", where, "outcomes.csv", code=3)

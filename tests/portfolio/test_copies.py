@@ -1,5 +1,6 @@
 """Copies between files and PostgreSQL, and the versions of the tables."""
 
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
     place = Place(str(tmp_path / "a.db"))
     lived(place).close()
     place.change("UPDATE profitable_journal SET actor = 'eve' WHERE line = 3")
-    with pytest.raises(BrokenPortfolioError, match="line 3 does not fit"):
+    with pytest.raises(BrokenPortfolioError, match="line = 3 was altered"):
         copy_portfolio(place.where, tmp_path / "b.db")
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("a.db")] == []
 
@@ -131,6 +132,10 @@ def test_an_upgrade_is_asked_for_and_does_all_or_nothing(
         "UPDATE profitable_journal SET body = :body WHERE kind = 'change'",
         body='{"setting":"threshold","from":3.0,"to":2.75}',
     )
+    place.change("UPDATE profitable_journal SET actor = 'eve' WHERE line = 4")
+    with pytest.raises(BrokenPortfolioError, match="line = 4 was altered"):  # or its state would look right afterwards
+        upgrade(place.where)
+    place.change("UPDATE profitable_journal SET actor = :actor WHERE line = 4", actor=book.actor)
     place.change("DELETE FROM profitable_state WHERE part = 'extras'")  # an upgrade does not need it
     assert "from schema version 1 to 2" in upgrade(place.where)
     assert "channel" in columns(place)
@@ -144,6 +149,26 @@ def test_an_upgrade_is_asked_for_and_does_all_or_nothing(
     assert again.head == end
     assert again.status().to_dict() == before
     assert again.verify().is_clean
+
+
+def test_a_schema_that_nobody_made(place: Place) -> None:
+    lived(place).close()
+    place.change(f"UPDATE {VERSION_TABLE} SET version_num = '0'")
+    with pytest.raises(BrokenPortfolioError, match="a schema version that no version of profitable has made"):
+        upgrade(place.where)
+    place.change(f"UPDATE {VERSION_TABLE} SET version_num = '1'")
+    assert place.open().verify().is_clean
+
+
+def test_two_make_a_portfolio_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one looks before the first is there, and comes too late."""
+    lived(place).close()
+    monkeypatch.setattr(store.Store, "exists", lambda _: False)
+    monkeypatch.setattr(os.path, "lexists", lambda _: False)
+    before = place.dump()
+    with pytest.raises(InputError, match="exists already"):
+        place.create(CATEGORIES, policy="kl-ucb")
+    assert place.dump() == before
 
 
 def columns(place: Place) -> set[str]:

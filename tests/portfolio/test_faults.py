@@ -256,3 +256,67 @@ def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert_clean(small(place))
     with pytest.raises(pb.ProfitableError, match="exists already"):
         small(place)
+
+
+@pytest.fixture
+def without_rights(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], pb.Portfolio]:
+    """Open a portfolio as somebody who may not write to it."""
+
+    def may_write(*_: object) -> bool:
+        return False
+
+    def opened(where: str) -> pb.Portfolio:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "access", may_write)
+            return pb.Portfolio(where)
+
+    return opened
+
+
+def test_a_reader_without_rights_while_others_write(
+    tmp_path: Path, without_rights: Callable[[str], pb.Portfolio], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He cannot lock the file.  So he is told that it changed, never that it is damaged."""
+    place = Place(str(tmp_path / "book.db"))
+    with small(place, "kl-ucb") as book:
+        book.observe(outcomes("students", *[1] * 12_000))
+    reader = without_rights(place.where)
+    began = False
+
+    def write(_: int) -> None:
+        nonlocal began
+        if not began:
+            began = True
+            with place.open() as book:
+                book.observe(outcomes("students", *[0] * 6_000, prefix="more"))
+                book.decide(key="day 2")
+
+    with pytest.raises(BusyPortfolioError, match="was written to while it was read; do it again"):
+        reader.verify(progress=write)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert reader.round == 2  # the file as it is now
+    assert reader.verify().is_clean
+
+
+def test_a_portfolio_that_was_closed(place: Place) -> None:
+    book = small(place)
+    book.close()
+    for use in (lambda: book.decide(key="day 2"), lambda: book.round):
+        with pytest.raises(PortfolioError, match="was closed; open it again"):
+            use()
+
+
+SECRETS = [
+    "postgresql+psycopg://ann:sekret@127.0.0.1:abc/x",
+    "postgresql+psycopg://ann:se@kret@127.0.0.1/x",
+    "postgresql+psycopg://ann@127.0.0.1:1/x?password=sekret",
+    "mysql://ann:sekret@127.0.0.1/x",
+]
+
+
+@pytest.mark.parametrize("where", SECRETS)
+def test_a_password_is_never_said(where: str) -> None:
+    with pytest.raises(pb.ProfitableError) as caught:
+        pb.Portfolio(where)
+    assert "kret" not in str(caught.value)
+    assert "***" in str(caught.value)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import profitable as pb
+from profitable.errors import ParameterError
 from tests.portfolio.model import assert_same
 from tests.portfolio.places import Place
 from tests.portfolio.small import assert_clean, categories, outcomes, small, statuses
@@ -300,3 +301,31 @@ def test_texts_that_not_every_database_keeps(place: Place) -> None:
             with pytest.raises(pb.errors.ParameterError):
                 attempt()
     assert place.lines() == 2
+
+
+def test_a_key_in_place_of_a_round(two_places: tuple[Place, Place]) -> None:
+    """Keys are the same in a shadow that was made later; rounds are not."""
+    acting = small(two_places[0], "kl-ucb")
+    acting.decide(key="day 2")
+    later = two_places[1].create(categories(), policy="kl-ucb", shadow=True)
+    later.decide(key="day 2")
+    rows = [pb.Outcome(f"client {day}", "students", reward=1, key=f"day {day}") for day in (1, 2)]
+    assert statuses(acting.observe(rows)) == statuses(later.observe(rows)) == ["counted", "counted"]
+    assert [line.decision for line in acting.log(kind="outcome")] == [1, 2]
+    assert [line.decision for line in later.log(kind="outcome")] == [None, 1]  # it has not decided day 1
+    assert statuses(acting.observe(rows)) == statuses(later.observe(rows)) == ["known", "known"]
+    assert (
+        "key = 'day 9' was not decided here" in acting.observe(outcomes("students", 1, prefix="x", key="day 9"))[0].why
+    )
+    opened = later.open([pb.Client("new", "shops", key="day 1"), pb.Client("old", "shops", key="day 2", matures=2)])
+    assert [(each.status, "day 1" in each.why) for each in opened] == [("refused", True), ("counted", False)]
+    assert_clean(acting)
+    assert_clean(later)
+    with pytest.raises(ParameterError, match="key = 'day 1' is given beside a decision"):
+        pb.Outcome("a", "students", reward=1, decision=1, key="day 1")
+
+
+def test_a_day_has_one_spelling(place: Place) -> None:
+    book = small(place)
+    book.observe([pb.Outcome("a", "students", reward=1, known="20261116")])
+    assert statuses(book.observe([pb.Outcome("a", "students", reward=1, known="2026-11-16")])) == ["known"]

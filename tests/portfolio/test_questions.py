@@ -216,3 +216,55 @@ def test_a_shadow_beside_the_portfolio_that_acts(two_places: tuple[Place, Place]
     assert (again.only_outcomes, again.differ, again.only_keys) == ((1, 1), 1, (1, 0))
     assert "NOT the same outcomes" in str(again)
     assert json.loads(json.dumps(again.to_dict()))["same_stream"] is False
+
+
+def test_profits_are_compared_where_both_have_decided(two_places: tuple[Place, Place]) -> None:
+    acting, shadow = (
+        each.create(LOANS, policy="kl-ucb", seed=1, shadow=is_shadow)
+        for each, is_shadow in zip(two_places, (False, True), strict=True)
+    )
+    acting.decide(key="before")
+    acting.decide(key="day 1")
+    shadow.decide(key="day 1")
+    rows = [pb.Outcome(f"{key} {i}", "shops", reward=1, key=key) for key in ("before", "day 1") for i in range(3)]
+    assert len(acting.observe(rows).counted) == len(shadow.observe(rows).counted) == 6
+    found = compare(acting, shadow)
+    shops = next(row for row in found.rows if row.category == "shops")
+    assert (found.shared, found.unjudged) == (6, 3)
+    assert shops.first_profit == shops.second_profit == pytest.approx(acting.status().profit / 2)
+    assert "3 clients are in none" in str(found)
+
+
+def test_a_shadow_has_no_propensities(place: Place, tmp_path: Path) -> None:
+    """Another portfolio chose the clients."""
+    book = place.create(LOANS, policy="kl-ucb", seed=1, shadow=True)
+    book.decide(key="day 1")
+    book.observe([pb.Outcome("a", "shops", reward=1, key="day 1")])
+    book.set_shadow(False)
+    book.decide(key="day 2")
+    book.observe([pb.Outcome("b", "shops", reward=1, key="day 2")])
+    written = write_clients(book, tmp_path / "log.parquet")
+    assert (written.rows, written.left_out) == (1, 1)
+    assert [row["id"] for row in pq.read_table(tmp_path / "log.parquet").to_pylist()] == ["b"]
+
+
+def test_the_return_that_is_required_is_in_what_is_due(place: Place, tmp_path: Path) -> None:
+    """Categories may require different returns, or none; a backtest has one threshold for all of them."""
+    categories = [
+        pb.Category.loan("loans", amount=1_000, rate=0.12),
+        pb.Category.returns("cards", required=0.25),
+        pb.Category.returns("bonds", required=0.05),
+    ]
+    book = place.create(categories, policy="kl-ucb", seed=1)
+    book.decide(key="day 1")
+    book.observe([pb.Outcome("a", "loans", reward=1, decision=1)])
+    book.observe([pb.Outcome("b", "cards", reward=1.2, amount=500, decision=1)])
+    book.observe([pb.Outcome("c", "bonds", reward=1.1, amount=200, decision=1)])
+    written = write_clients(book, tmp_path / "log.parquet")
+    rows = {row["id"]: row for row in pq.read_table(tmp_path / "log.parquet").to_pylist()}
+    assert [rows[id]["due"] for id in "abc"] == pytest.approx([1_000, 625, 210])
+    assert [rows[id]["received"] for id in "abc"] == pytest.approx([1_120, 600, 220])
+    assert written.settings is not None
+    said = written.settings.read_text(encoding="utf-8")
+    assert 'amount = "due"' in said
+    assert "required" not in said

@@ -254,7 +254,7 @@ def test_headers_that_are_not_understood(text: str, form: dict[str, object], nam
         ("id,category,reward\n".encode("utf-16-le"), "--encoding utf-16"),
         ("id,kategorie_für,reward\n".encode("latin-1"), "0xfc"),
         (b"PK\x03\x04\x14\x00", "save it as CSV"),
-        (b"SQLite format 3\x00...", "is not utf-8"),
+        (b"SQLite format 3\x00...", "is no text in utf-8"),
         (b"i" * 1_500_000, "letters or more"),
     ],
 )
@@ -425,3 +425,13 @@ def test_a_reason_that_the_encoding_does_not_have(tmp_path: Path) -> None:
         rows.detach()
     assert place is not None
     assert place.read_text("cp1252") == 'id,category,reward,reason\nl-1,students,€,"\\u65e5 is no number"\n'
+
+
+def test_thousands_in_a_file_with_semicolons() -> None:
+    """That is how programs write where the comma is the decimal sign, so 2.000 is in doubt there."""
+    text = "id;category;reward;cost;key\na;students;0;2.000;monday\nb;students;0;2.5;\n"
+    assert read(text)[0] == (2, "cost = '2.000' could be thousands or a decimal point; use --decimal , or --decimal .")
+    assert read(text)[1] == (3, Outcome("b", "students", reward=0, cost=2.5))
+    assert read(text, decimal=".")[0] == (2, Outcome("a", "students", reward=0, cost=2.0, key="monday"))
+    assert read(text.splitlines()[0] + "\na;students;0;2.000;\n", decimal=",")[0][1].cost == 2_000.0  # type: ignore
+    assert read(text.replace(";", ","))[0][1].cost == 2.0  # type: ignore

@@ -250,7 +250,7 @@ class Decision:
         column = self._column(name)
         if column is None:
             raise UnknownCategoryError(
-                "category", name, f"was not decided about in round {self.round}", "see decision.names"
+                "category", name, f"was not decided about in round {self.round}", "ask about one that was"
             )
         return column
 

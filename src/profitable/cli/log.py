@@ -148,6 +148,6 @@ def _write_clients(book: "Portfolio", out: Path, form: str) -> None:
     if written.left_out:
         said += f"; {number(written.left_out)} were left out, because nobody knows with what chance they were accepted"
     typer.echo(said)
-    if written.settings is not None:
+    if written.settings is not None and written.rows:
         command = shlex.join(["profitable", "backtest", "--from", str(written.settings), "--policy", "kl-ucb"])
         typer.echo(f"What another policy would have earned with them: {command}")

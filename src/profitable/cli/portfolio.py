@@ -90,6 +90,8 @@ def import_(
     options: dict[str, Any] = {"name": name, "shadow": shadow, "actor": actor, "wait": wait}
     with interruptible(MADE), Portfolio.create(where, agent=agent, **options) as book:
         typer.echo(_made(book))
+        if agent.round:
+            note("the file has no ids: outcomes that it knows would count again if they were sent again")
 
 
 def export(
@@ -98,13 +100,14 @@ def export(
     wait: Wait = WAIT_SECONDS,
 ) -> None:
     """Write the agent of a portfolio to a JSON file: what it knows now, without the journal."""
+    from profitable.common.text_tables import several
     from profitable.portfolio.portfolio import Portfolio
 
     not_the_portfolio("file", file, where)
     with interruptible("the file is whole or not there."), Portfolio(where, wait=wait) as book:
         agent = book.agent
         agent.save(file)
-        typer.echo(f"{file} has what is known after {agent.round} rounds.")
+        typer.echo(f"{file} has what is known after {several(agent.round, 'round')}.")
 
 
 def upgrade(where: Where, wait: Wait = WAIT_SECONDS) -> None:

@@ -19,7 +19,7 @@ from profitable.cli.shared import (
     is_same_file,
     not_the_portfolio,
 )
-from profitable.cli.tally import ROWS_TRIED, Tally, print_rows, spooled
+from profitable.cli.tally import ROWS_LISTED, ROWS_TRIED, Tally, print_rows, spooled
 
 if TYPE_CHECKING:
     from profitable.portfolio.outcome import Answer
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 PREVIEWED = 100  # rows that a preview lists
-ROWS_LISTED = 20  # refused rows that are listed
 
 
 @dataclass(kw_only=True)

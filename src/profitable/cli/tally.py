@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from profitable.portfolio.rows_in import Row, Sheet
 
 ROWS_TRIED = 50_000  # that a preview tries at a time, so that it does not keep others waiting
+ROWS_LISTED = 20  # refused rows that are listed in any case
 IN_MEMORY = 1_000_000  # letters of JSON that are kept there before a file takes them
 
 
@@ -43,10 +44,14 @@ class Tally:
         self.numbers[answer.status] += 1
         if self.refused_only and answer.status != "refused":
             return
-        if len(self.shown) < self.most:
+        if len(self.shown) < self.most or (answer.status == "refused" and self._is_listed()):
             self.shown.append((str(row.number), _printable(answer.id), answer.status, _printable(answer.why)))
         else:
             self.hidden += 1
+
+    def _is_listed(self) -> bool:
+        """Whether one more refused row is listed, behind so many others."""
+        return self.numbers["refused"] <= ROWS_LISTED
 
     def _spool(self, text: str) -> None:
         assert self.spool is not None

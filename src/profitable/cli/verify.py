@@ -26,7 +26,7 @@ def verify(
     Exit code 4 says that something was found. The last line is the head of the journal: keep it elsewhere.
     """
     from profitable.errors import BrokenPortfolioError
-    from profitable.portfolio.store import Store
+    from profitable.portfolio.store import Store, name_of, place_of
 
     with interruptible("verify stores nothing. Run the same command again."):
         try:
@@ -37,7 +37,7 @@ def verify(
                 store.close()
         except BrokenPortfolioError as error:  # the engine itself refuses the file
             if as_json:
-                print_json({"portfolio": where, "clean": False, "findings": [str(error)]})
+                print_json({"portfolio": name_of(place_of(where)), "clean": False, "findings": [str(error)]})
             typer.echo(f"profitable: {error}", err=True)
             raise typer.Exit(ALTERED) from None
     if as_json:

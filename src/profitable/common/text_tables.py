@@ -35,6 +35,15 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:,.0f}".replace(",", " ") if "e+" in text and abs(value) < 1e15 else text
 
 
+def several(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> several(1, "round"), several(1_234, "round")
+    ('1 round', '1 234 rounds')
+    """
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def horizon_text(value: float) -> str:
     """A number of rounds.  From a million on, powers of ten are written as such.
 

@@ -30,20 +30,24 @@ def _grouped(point: str, comma: str) -> re.Pattern[str]:
 
 NUMBER_PATTERNS = {".": (_plain(r"\."), _grouped(r"\.", ",")), ",": (_plain(","), _grouped(",", r"\."))}
 OTHER = {".": ",", ",": "."}
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
 
 
 class CellError(ValueError):
     """What is wrong with a cell, as the end of a sentence that begins with its name and its content."""
 
 
-def number(text: str, *, decimal: str | None = None) -> float:
+def number(text: str, *, decimal: str | None = None, semicolons: bool = False) -> float:
     """A number; `decimal` is its decimal sign, a point unless given.
 
-    Without `decimal`, 1,234 is refused: it could be 1234 or 1.234.
+    Without `decimal`, 1,234 is refused: it could be 1234 or 1.234.  So is 1.234 in a file with `semicolons` between
+    the cells, which is what programs write where the comma is the decimal sign.
     """
     point = decimal or "."
     plain, grouped = NUMBER_PATTERNS[point]
     if plain.fullmatch(text):
+        if decimal is None and semicolons and THOUSANDS.fullmatch(text):
+            raise CellError("could be thousands or a decimal point; use --decimal , or --decimal .")
         return float(text if point == "." else text.replace(",", "."))
     if found := grouped.fullmatch(text):
         sign, more, fraction = found.groups()
@@ -63,9 +67,9 @@ def _not_a_number(text: str, point: str) -> str:
     return "is not a number"
 
 
-def whole(text: str, *, decimal: str | None = None) -> int:
+def whole(text: str, *, decimal: str | None = None, semicolons: bool = False) -> int:
     """A whole number; 12.0, as spreadsheets write it, is one."""
-    value = number(text, decimal=decimal)
+    value = number(text, decimal=decimal, semicolons=semicolons)
     if not value.is_integer():  # which an infinite number is not
         raise CellError("is not a whole number")
     return int(value)

@@ -43,6 +43,7 @@ class Settled(NamedTuple):
     cost: float | None
     paid: float  # what accepting him cost, in money
     received: float  # what he brought, in money
+    due: float  # what he has to bring so that accepting him pays: what it cost, and any return that is required on it
     known_in: int  # rounds decided when the outcome was reported
     known: str  # the day on which it was known, or when it was reported
 
@@ -61,8 +62,11 @@ class _Decided(NamedTuple):
 def settled(connection: sa.Connection, *, by_id: bool = False) -> Iterator[Settled]:
     """Clients whose outcomes are known and were not taken back, as reported or in the order of their ids."""
     terms, corrected = _Terms(connection), _corrections(connection)
+    # Of a shadow's decisions nobody knows the chance: another portfolio chose the clients.
     decisions = {
-        line.round: _Decided(line.id, line.time, _propensities(intact(connection, line)))
+        line.round: _Decided(
+            line.id, line.time, {} if terms.is_shadow(line.line) else _propensities(intact(connection, line))
+        )
         for page in pages(connection, journal.c.kind == DECIDE)
         for line in page
     }
@@ -71,7 +75,8 @@ def settled(connection: sa.Connection, *, by_id: bool = False) -> Iterator[Settl
         if latest.reward is None:
             continue
         category = str(line.category)
-        received, paid = money_of(terms.at(category, line.line), latest)
+        then = terms.at(category, line.line)
+        received, paid = money_of(then, latest)
         decided = decisions.get(line.decision or 0)
         key, time, chance = (None, None, None)
         if decided is not None:
@@ -91,6 +96,7 @@ def settled(connection: sa.Connection, *, by_id: bool = False) -> Iterator[Settl
             latest.cost,
             paid,
             received,
+            paid if then.weight is None else paid * then.threshold,
             line.round,
             line.known or line.time,
         )
@@ -129,13 +135,14 @@ def _corrections(connection: sa.Connection) -> dict[int, Line]:
 
 
 class _Terms:
-    """The terms of each category after any line."""
+    """The terms of each category after any line, and whether the portfolio was a shadow."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._lines: dict[str, list[int]] = {}
         self._categories: dict[str, list[Category]] = {}
         first = Line(*connection.execute(sa.select(journal).where(journal.c.kind == CREATE)).one())
         agent: Agent = begin(first)
+        self._shadow = [(first.line, bool(first.content["shadow"]))]
         for name in agent.names:
             self._add(first.line, agent.category(name))
         with said_before():
@@ -147,10 +154,16 @@ class _Terms:
                     elif content["setting"] == "threshold":
                         before = self._categories[str(line.category)][-1]
                         self._add(line.line, before.with_threshold(content["to"]))
+                    elif content["setting"] == "shadow":
+                        self._shadow.append((line.line, bool(content["to"])))
 
     def _add(self, line: int, category: Category) -> None:
         self._lines.setdefault(category.name, []).append(line)
         self._categories.setdefault(category.name, []).append(category)
+
+    def is_shadow(self, line: int) -> bool:
+        """Whether nobody acted on the portfolio when a line was written."""
+        return next(shadow for since, shadow in reversed(self._shadow) if since <= line)
 
     def at(self, name: str, line: int) -> Category:
         """A category as it was when a line was written."""

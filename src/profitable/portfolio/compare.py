@@ -46,6 +46,7 @@ class Comparison:
     shared: int  # outcomes that both have, with the same content
     differ: int  # outcomes that both have, with another content
     only_outcomes: tuple[int, int]
+    unjudged: int  # shared outcomes of rounds that not both have decided: no profit counts them
     rows: tuple[Row, ...]
 
     @property
@@ -55,7 +56,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values."""
-        names = ("first", "second", "keys", "shared", "differ")
+        names = ("first", "second", "keys", "shared", "differ", "unjudged")
         about: dict[str, Any] = {name: getattr(self, name) for name in names}
         about |= {name: list(getattr(self, name)) for name in ("policies", "only_keys", "only_outcomes")}
         return {**about, "same_stream": self.is_same_stream, "categories": [vars(row) for row in self.rows]}
@@ -79,6 +80,8 @@ class Comparison:
         hidden = len(self.rows) - ROWS_SHOWN
         rest = [f"... and {number(hidden)} more categories"] if hidden > 0 else []
         limit = "Profits are of clients whom both have seen, and whose category the portfolio accepted in their round."
+        if self.unjudged:
+            limit += f" {number(self.unjudged)} clients are in none: not both have decided about their round."
         return "\n".join([*said, text_table(COMPARED, rows), *rest, limit])
 
 
@@ -123,9 +126,12 @@ def _outcomes(
     mine: dict[str, frozenset[str]],
     theirs: dict[str, frozenset[str]],
     rows: dict[str, Row],
-) -> tuple[int, int, tuple[int, int]]:
-    """Outcomes by whether both have them, and the profit of those that both have."""
-    shared = differ = 0
+) -> tuple[int, int, tuple[int, int], int]:
+    """Outcomes by whether both have them, and the profit of those that both have and have decided about.
+
+    The last number is that of shared outcomes whose round is not one that both have decided.
+    """
+    shared = differ = unjudged = 0
     alone = [0, 0]
     for left, right in _merged(settled(one, by_id=True), settled(two, by_id=True)):
         if left is None or right is None:
@@ -140,11 +146,13 @@ def _outcomes(
         else:
             shared += 1
             key = left.key if left.key is not None else right.key
-            if key is not None:
-                row = rows[left.category]
-                row.first_profit += left.profit if left.category in mine.get(key, ()) else 0.0
-                row.second_profit += right.profit if right.category in theirs.get(key, ()) else 0.0
-    return shared, differ, (alone[0], alone[1])
+            if key not in mine or key not in theirs:
+                unjudged += 1
+                continue
+            row = rows[left.category]
+            row.first_profit += left.profit if left.category in mine[key] else 0.0
+            row.second_profit += right.profit if right.category in theirs[key] else 0.0
+    return shared, differ, (alone[0], alone[1]), unjudged
 
 
 def _merged(first: Iterator[Settled], second: Iterator[Settled]) -> Iterator[tuple[Settled | None, Settled | None]]:

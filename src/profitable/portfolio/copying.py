@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 
-from profitable.errors import BrokenPortfolioError
 from profitable.portfolio import state
-from profitable.portfolio.journal import START, Head, append, chained, pages
+from profitable.portfolio.journal import START, Head, append, checked_pages
 from profitable.portfolio.new_store import fill_store
 from profitable.portfolio.store import WAIT, Store
 
@@ -29,12 +28,8 @@ def copy_portfolio(source: object, target: object, *, wait: float = WAIT, progre
         def fill(connection: sa.Connection) -> None:
             nonlocal end
             with store.read() as original:
-                for page in pages(original):
-                    for line, right in zip(page, chained((line.sound() for line in page), end.hash), strict=True):
-                        if line != right or line.line != end.line + 1:
-                            problem = f"was altered: line {end.line + 1} does not fit the one before it"
-                            raise BrokenPortfolioError("portfolio", store.name, problem, "run `profitable verify`")
-                        end = Head(line.line, line.hash)
+                for page in checked_pages(original):
+                    end = Head(page[-1].line, page[-1].hash)
                     append(connection, page)
                     if progress is not None:
                         progress(end.line)

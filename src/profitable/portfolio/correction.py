@@ -33,7 +33,7 @@ def correction(
         name, value = next(iter(given.items()))
         raise ParameterError(name, value, "is given for an outcome that is taken back", "leave one of them out")
     if not take_back and not given:
-        raise ParameterError("reward", None, "is missing", "give what is right, or take_back=True")
+        raise ParameterError("reward", None, "is missing", "give what is right, or take it back")
     latest = last_of(connection, outcome)
     before = {name: getattr(latest, name) for name in wanted}
     if latest.kind == CORRECT and latest.reward is None:

@@ -21,7 +21,7 @@ from profitable.portfolio.portfolio import Portfolio
 
 FORMATS = ("csv", "json", "parquet")
 COLUMNS = ("id", "category", "round", "key", "accepted_at", "accepted", "propensity", "reward", "amount", "cost")
-CLIENT_COLUMNS = (*COLUMNS, "paid", "received", "known_round", "known_at")
+CLIENT_COLUMNS = (*COLUMNS, "paid", "received", "due", "known_round", "known_at")
 TEXT_COLUMNS = {
     "time",
     "actor",
@@ -36,7 +36,7 @@ TEXT_COLUMNS = {
     "accepted_at",
     "known_at",
 }
-NUMBER_COLUMNS = {"reward", "amount", "cost", "paid", "received", "propensity"}
+NUMBER_COLUMNS = {"reward", "amount", "cost", "paid", "received", "due", "propensity"}
 HEAD = "# profitable backtest --from this file --policy kl-ucb: what another policy would have earned on this log\n"
 Rows = Iterable[Sequence[Any]]
 
@@ -59,7 +59,7 @@ def write_lines(book: Portfolio, path: Path, form: str, conditions: Sequence[sa.
 def write_clients(book: Portfolio, path: Path, form: str = "parquet") -> Written:
     """Write clients whose outcomes are known, and a TOML file for `profitable backtest` beside it.
 
-    Clients of whom nobody knows which decision accepted them are left out, and counted.
+    Clients of whom nobody knows which decision accepted them, or with what chance, are left out, and counted.
     """
     left_out, free, settings = 0, False, _beside(path)
 
@@ -69,14 +69,14 @@ def write_clients(book: Portfolio, path: Path, form: str = "parquet") -> Written
             if each.decision is None or each.propensity is None:
                 left_out += 1
                 continue
-            free |= each.paid <= 0.0
+            free |= each.due <= 0.0
             decided = (each.id, each.category, each.decision, each.key, each.accepted, 1, each.propensity)
-            yield (*decided, each.reward, each.amount, each.cost, each.paid, each.received, each.known_in, each.known)
+            money = (each.amount, each.cost, each.paid, each.received, each.due)
+            yield (*decided, each.reward, *money, each.known_in, each.known)
 
-    with book._reading() as (connection, agent):
+    with book._reading() as (connection, _):
         number = _write(path, form, CLIENT_COLUMNS, rows(settled(connection)))
-        required = {agent.category(name).threshold - 1.0 for name in agent.names if agent.category(name).weight}
-        _file(settings, lambda: replace_text(settings, _toml(path.name, free, required)))
+        _file(settings, lambda: replace_text(settings, _toml(path.name, free)))
     return Written(number, left_out, settings)
 
 
@@ -95,11 +95,9 @@ def _beside(path: Path) -> Path:
     return settings
 
 
-def _toml(name: str, free: bool, required: set[float]) -> str:
-    """What the columns mean, for a backtest: money that came back for money that was paid."""
-    money = {"cost": "paid"} if free else {"amount": "paid"}
-    if not free and len(required) == 1:
-        money |= {"required": max(0.0, *required)}
+def _toml(name: str, free: bool) -> str:
+    """What the columns mean, for a backtest: money that came back for money that had to."""
+    money = {"cost": "due"} if free else {"amount": "due"}
     fields = {"data": name, "category": "category", "time": "round", "round": "number", "reward": "received"}
     fields |= {**money, "known": "known_round", "accepted": "accepted", "propensity": "propensity"}
     return HEAD + "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())

@@ -1,6 +1,7 @@
 """Intake: rows that callers report, checked one by one; those that are right become lines of the journal."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -40,15 +41,39 @@ class Intake:
         if stored is None:
             stored = of_clients(self._writing.connection, list({row.id for row in rows}))
         self._stored = stored
+        rows, unknown = self._with_rounds(rows)
         outcomes = [row for row in rows if isinstance(row, Outcome)]
         if outcomes:
-            return self._take_outcomes(outcomes)
-        return [self._open(row) for row in rows if isinstance(row, Client)]
+            return self._take_outcomes(outcomes, unknown)
+        return [
+            Answer(row.id, "refused", unknown[place]) if place in unknown else self._open(row)
+            for place, row in enumerate(rows)
+            if isinstance(row, Client)
+        ]
+
+    def _with_rounds(self, rows: Sequence[Outcome | Client]) -> tuple[list[Outcome | Client], dict[int, str]]:
+        """The rows with the round in place of a key, and by place what is wrong with keys that nobody decided.
+
+        A shadow may be younger than a decision.  There, an outcome of such a decision counts without one.
+        """
+        rounds: dict[str, int | None] = {}
+        found, unknown = list(rows), dict[int, str]()
+        for place, row in enumerate(rows):
+            if row.key is None:
+                continue
+            if row.key not in rounds:
+                line = one(self._writing.connection, journal.c.kind == DECIDE, journal.c.id == row.key)
+                rounds[row.key] = None if line is None else line.round
+            is_foreign = isinstance(row, Outcome) and self._was_shadow(self._writing.line)
+            if rounds[row.key] is None and not is_foreign:
+                unknown[place] = f"key = {row.key!r} was not decided here; give the key of the decision, or none"
+            found[place] = replace(row, key=None, decision=rounds[row.key])
+        return found, unknown
 
     # ------------------------------------------------------------------------------------------ outcomes
 
-    def _take_outcomes(self, rows: Sequence[Outcome]) -> list[Answer]:
-        start, wrong = len(self._writing.lines), self._faults(rows)
+    def _take_outcomes(self, rows: Sequence[Outcome], unknown: dict[int, str]) -> list[Answer]:
+        start, wrong = len(self._writing.lines), self._faults(rows) | unknown
         answers = [self._outcome(row, wrong.get(place, "")) for place, row in enumerate(rows)]
         self._writing.touched |= count(self._agent, self._writing.lines[start:])
         return answers

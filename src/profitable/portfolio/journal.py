@@ -164,6 +164,17 @@ def pages(
         after = page[-1][0]
 
 
+def checked_pages(connection: sa.Connection) -> Iterator[list[Line]]:
+    """All lines in order, some thousands at a time; BrokenPortfolioError for one that does not fit the one before."""
+    end = Head(0, START)
+    for page in pages(connection):
+        for line, right in zip(page, chained((line.sound() for line in page), end.hash), strict=True):
+            if line != right or line.line != end.line + 1:
+                raise altered(end.line + 1)
+            end = Head(line.line, line.hash)
+        yield page
+
+
 def one(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Line | None:
     """The last line that meets the conditions."""
     chosen = sa.select(journal).where(*conditions).order_by(journal.c.line.desc()).limit(1)

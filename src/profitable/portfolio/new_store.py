@@ -13,7 +13,7 @@ from profitable.errors import InputError, NotStoredError, PortfolioError
 from profitable.portfolio import state
 from profitable.portfolio.history import begin
 from profitable.portfolio.journal import START, Line, append, chained
-from profitable.portfolio.store import Store, new_file, place_of
+from profitable.portfolio.store import Store, is_there, new_file, place_of
 
 
 def make_store(where: object, first: Line, wait: float) -> None:
@@ -37,13 +37,13 @@ def fill_store(where: object, fill: Callable[[sa.Connection], None], wait: float
         store = Store(place, wait=wait)
         try:
             if store.exists():
-                raise _is_there(store.name)
+                raise is_there(store.name)
             store.upgrade(then=fill)
         finally:
             store.close()
         return
     if os.path.lexists(place):
-        raise _is_there(str(place))
+        raise is_there(str(place))
     for ending in ("-wal", "-shm"):
         if os.path.lexists(f"{place}{ending}"):  # SQLite would take it for a part of the new file
             problem = "is left from another portfolio of this name"
@@ -78,17 +78,13 @@ def _name(temporary: Path, place: Path) -> None:
     try:
         os.link(temporary, place)
     except FileExistsError:
-        raise _is_there(str(place)) from None
+        raise is_there(str(place)) from None
     except OSError:  # a file system without links: between the look and the move, another could take the name
         if os.path.lexists(place):
-            raise _is_there(str(place)) from None
+            raise is_there(str(place)) from None
         temporary.rename(place)
     folder = os.open(place.resolve().parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def _is_there(name: str) -> InputError:
-    return InputError("portfolio", name, "exists already", "give another place, or open it")

@@ -1,17 +1,18 @@
 """What callers report: clients who were accepted, and outcomes.  And what they are told: a receipt, row by row.
 
 >>> Outcome("loan-4711", "students", reward=1, decision=12)
-Outcome(id='loan-4711', category='students', reward=1.0, amount=None, cost=None, decision=12, known=None)
+Outcome(id='loan-4711', category='students', reward=1.0, amount=None, cost=None, decision=12, key=None, known=None)
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal, cast
 
 from profitable.common import check
-from profitable.common.text_tables import ROWS_SHOWN, number, text_table
+from profitable.common.text_tables import ROWS_SHOWN, number, several, text_table
 from profitable.errors import ParameterError
 
 LONGEST_ID = 500  # letters of an id or a key
@@ -38,12 +39,12 @@ def _day(field: str, value: object) -> str:
     """A day, or a moment, as ISO text."""
     if isinstance(value, date):  # a datetime is one, too
         return value.isoformat()
-    try:
+    with suppress(ValueError):
+        if isinstance(value, str):  # 20261116 is the same day as 2026-11-16
+            return date.fromisoformat(value).isoformat()
+    with suppress(ValueError):
         if isinstance(value, str):
-            datetime.fromisoformat(value)
-            return value
-    except ValueError:
-        pass
+            return datetime.fromisoformat(value).isoformat()
     raise ParameterError(field, value, "is no date", "give one as 2026-11-16")
 
 
@@ -56,6 +57,16 @@ def _check(row: object, readers: Sequence[tuple[str, Callable[[str, object], obj
 
 def _round(field: str, value: object) -> int:
     return check.whole(field, value)
+
+
+def _key(field: str, value: object) -> str:
+    return text(field, value)
+
+
+def _one_of_two(row: "Outcome | Client") -> None:
+    """ParameterError if a decision is named twice."""
+    if row.decision is not None and row.key is not None:
+        raise ParameterError("key", row.key, "is given beside a decision", "leave one of them out")
 
 
 def _rounds(field: str, value: object) -> int:
@@ -71,8 +82,8 @@ def _curve(field: str, value: object) -> str | tuple[float, ...]:
         raise ParameterError(field, value, "is no way to emerge", "give a text, or a list of shares by age") from None
 
 
-OUTCOME_READERS = (("amount", _number), ("cost", _number), ("decision", _round), ("known", _day))
-CLIENT_READERS = (("decision", _round), ("matures", _rounds), ("emerges", _curve), ("promised", _number))
+OUTCOME_READERS = (("amount", _number), ("cost", _number), ("decision", _round), ("key", _key), ("known", _day))
+CLIENT_READERS = (("decision", _round), ("key", _key), ("matures", _rounds), ("emerges", _curve), ("promised", _number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +94,8 @@ class Outcome:
     - `reward`: as the family of the category says: 1 for a loan that was repaid.
     - `amount`: what was lent, for categories of `Category.returns`.
     - `cost`: what accepting this client really cost, if not the category's price.
-    - `decision`: the round whose decision accepted it.  It is not needed if the client was opened.
+    - `decision`: the round whose decision accepted it, or `key`, the key of that decision, which is the same in a
+      shadow.  Neither is needed if the client was opened.
     - `known`: the day on which the outcome was known, if you want to keep it.
     """
 
@@ -93,6 +105,7 @@ class Outcome:
     amount: float | None = field(default=None, kw_only=True)
     cost: float | None = field(default=None, kw_only=True)
     decision: int | None = field(default=None, kw_only=True)
+    key: str | None = field(default=None, kw_only=True)
     known: str | date | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -100,13 +113,14 @@ class Outcome:
         text("category", self.category)
         object.__setattr__(self, "reward", _number("reward", self.reward))
         _check(self, OUTCOME_READERS)
+        _one_of_two(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """A client who was accepted, and whose outcome is still to come.
 
-    - `decision`: the round whose decision accepted it; the latest one unless given.
+    - `decision`: the round whose decision accepted it, or `key`, its key; the latest one unless given.
     - `matures`: the number of rounds after that one until all outcomes of its clients are known.
     - `emerges`, `promised`: how it counts until then, see `Agent.expect`.
 
@@ -116,6 +130,7 @@ class Client:
     id: str
     category: str
     decision: int | None = field(default=None, kw_only=True)
+    key: str | None = field(default=None, kw_only=True)
     matures: int | None = field(default=None, kw_only=True)
     emerges: str | Sequence[float] | None = field(default=None, kw_only=True)
     promised: float | None = field(default=None, kw_only=True)
@@ -124,6 +139,7 @@ class Client:
         text("id", self.id)
         text("category", self.category)
         _check(self, CLIENT_READERS)
+        _one_of_two(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +166,7 @@ def summary_of(numbers: Mapping[Status, int], *, is_trial: bool) -> str:
     words["left out"] = "left out"
     parts = [f"{number(numbers[status])} {word}" for status, word in words.items() if numbers.get(status)]
     trial = " (nothing was stored)" if is_trial else ""
-    return f"{number(sum(numbers.values()))} rows: {', '.join(parts) or 'nothing to do'}{trial}"
+    return f"{several(sum(numbers.values()), 'row')}: {', '.join(parts) or 'nothing to do'}{trial}"
 
 
 @dataclass(frozen=True)

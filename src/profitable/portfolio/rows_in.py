@@ -52,6 +52,7 @@ OUTCOME_ROWS = Kind(
         Field("amount", "number"),
         Field("cost", "number"),
         Field("decision", "whole"),
+        Field("key", "text"),
         Field("known", "day"),
     ),
     Outcome,
@@ -61,6 +62,7 @@ CLIENT_ROWS = Kind(
     (
         *WHO,
         Field("decision", "whole"),
+        Field("key", "text"),
         Field("matures", "whole"),
         Field("emerges", "shares"),
         Field("promised", "number"),
@@ -104,12 +106,13 @@ class Form:
             remedy = "give one as utf-8, utf-16 or cp1252"
             raise ParameterError("encoding", self.encoding, "is unknown", remedy) from None
 
-    def readers(self) -> dict[str, Callable[[str], Any]]:
-        """How the cells of each kind are read."""
+    def readers(self, delimiter: str) -> dict[str, Callable[[str], Any]]:
+        """How the cells of each kind are read, in a file with that delimiter."""
+        semicolons = delimiter == ";"
         return {
             "text": str,
-            "number": partial(number, decimal=self.decimal),
-            "whole": partial(whole, decimal=self.decimal),
+            "number": partial(number, decimal=self.decimal, semicolons=semicolons),
+            "whole": partial(whole, decimal=self.decimal, semicolons=semicolons),
             "day": partial(day, date_format=self.date_format),
             "shares": partial(shares, decimal=self.decimal),
         }
@@ -147,7 +150,7 @@ class Sheet:
             raise
         self.newline = self.header[len(self.header.rstrip("\r\n")) :] or "\n"
         self.reason_is_last = _same(self.names[-1]) == REASON and len(self.names) - 1 not in self.places.values()
-        readers = form.readers()
+        readers = form.readers(self.delimiter)
         self._cells = [
             (each.name, self.places[each.name], readers[each.kind], each.needed)
             for each in kind.fields
@@ -179,7 +182,8 @@ class Sheet:
         if line.startswith(ZIPPED):
             raise InputError("file", self.source, "is a spreadsheet or an archive, not text", "save it as CSV")
         if line.startswith(("\udcff\udcfe", "\udcfe\udcff")) or "\0" in line:
-            raise InputError("file", self.source, f"is not {self.encoding}", "give --encoding utf-16")
+            remedy = "give a CSV file, or --encoding utf-16 if it is one"
+            raise InputError("file", self.source, f"is no text in {self.encoding}", remedy)
         if problem := _undecoded(line, self.encoding):
             raise InputError("file", self.source, problem, "give its --encoding, such as cp1252")
         if not line:

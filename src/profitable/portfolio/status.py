@@ -8,7 +8,7 @@ import numpy as np
 from profitable.agent.agent import Agent
 from profitable.agent.explanation import columns_of
 from profitable.common.frames import frame_of
-from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
+from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, several, text_table
 from profitable.portfolio.journal import Head
 
 STATUS_HEADERS = (
@@ -72,7 +72,7 @@ class Status:
         shadow = ", a shadow that nobody acts on" if self.is_shadow else ""
         name = f"{self.name}, " if self.name else ""
         return (
-            f"{name}{self.policy}, {number(len(self))} categories, {number(self.round)} rounds, "
+            f"{name}{self.policy}, {number(len(self))} categories, {several(self.round, 'round')}, "
             f"profit {money(self.profit)}{shadow}"
         )
 

@@ -11,6 +11,7 @@ A *read* sees one moment, and waits for nobody.
 """
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -56,10 +57,17 @@ class Store:
         self.place = place_of(where)
         self._sent = ExitStack()
         self.wait = wait = min(check.not_negative("wait", wait, "give a number of seconds, 0 or more"), LONGEST_WAIT)
+        self._frozen: _Frozen | None = None
+        self._connect()
+        self._watched = _Watched(self.place) if isinstance(self.place, Path) else None
+
+    def _connect(self) -> None:
         if isinstance(self.place, Path):
-            self._engine, self._watched = _sqlite(self.place, wait), _Watched(self.place)
+            options = _sqlite_options(self.place)
+            self._frozen = _Frozen(self.place) if "immutable" in options else None
+            self._engine = _sqlite(self.place, self.wait, options)
         else:
-            self._engine, self._watched = _postgres(self.place, wait), None
+            self._engine = _postgres(self.place, self.wait)
         try:
             self._connection = self._engine.connect()
         except BaseException as error:
@@ -91,12 +99,29 @@ class Store:
     def read(self) -> Generator[sa.Connection]:
         """A transaction that sees one moment."""
         begin = "BEGIN" if self.is_file else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        self._check_open()
+        if self._frozen is not None and self._frozen.has_changed():
+            self.close()
+            self._connect()  # which reads the file as it is now
         try:
             self._run(begin)
             yield self._connection
             self._commit()
         except BaseException as error:
-            raise self._undone(error) from None
+            found = self._undone(error)
+            self._check_frozen()  # what was read may be parts of two files
+            raise found from None
+        self._check_frozen()
+
+    def _check_frozen(self) -> None:
+        """BusyPortfolioError if somebody wrote to a file that we, who may not write, could not lock."""
+        if self._frozen is not None and self._frozen.has_changed():
+            remedy = "do it again, or read a copy that `profitable copy` made"
+            raise BusyPortfolioError("portfolio", self.name, "was written to while it was read", remedy)
+
+    def _check_open(self) -> None:
+        if self._connection.closed:
+            raise PortfolioError("portfolio", self.name, "was closed", "open it again")
 
     @contextmanager
     def write(self, *questions: Question) -> Generator[list[list[Any]]]:
@@ -104,6 +129,7 @@ class Store:
 
         Returns the rows that answer each question, asked as soon as nobody else can write.
         """
+        self._check_open()
         try:
             yield self._begin_write(questions)
             self._commit()
@@ -190,6 +216,8 @@ class Store:
             return BusyPortfolioError("portfolio", self.name, _busy(self.wait), SEND_AGAIN)
         if sqlstate == "42P01":
             return _no_portfolio(self.name)
+        if sqlstate in ("42P07", "23505"):  # two made it at once: ids are looked up before they are stored
+            return is_there(self.name)
         if sqlstate == "3F000":
             return PortfolioError("portfolio", self.name, "has no such schema", "make it first: CREATE SCHEMA ...")
         if sqlstate in ("28P01", "28000", "3D000", "42501"):
@@ -226,6 +254,8 @@ class Store:
 
     def upgrade(self, then: Callable[[sa.Connection], object]) -> None:
         """Make the tables, or change them into those of this version, and do what comes `then`, in one transaction."""
+        from alembic.util.exc import CommandError
+
         from profitable.portfolio.migrations import upgrade
 
         try:
@@ -234,6 +264,10 @@ class Store:
             upgrade(self._connection, "head")
             then(self._connection)
             self._commit()
+        except CommandError as error:
+            self._undone(error)
+            problem = "has a schema version that no version of profitable has made"
+            raise BrokenPortfolioError("portfolio", self.name, problem, "restore it from a backup") from None
         except BaseException as error:
             raise self._undone(error) from None
 
@@ -262,20 +296,32 @@ def _url(where: str | sa.URL) -> Path | sa.URL:
         url = sa.make_url(where)
     except (ArgumentError, ValueError):
         remedy = f"give a file, or {POSTGRES}://user@host/database"
-        raise ParameterError("portfolio", where, "is no address of a database", remedy) from None
+        raise ParameterError("portfolio", masked(str(where)), "is no address of a database", remedy) from None
+    if "@" in (url.host or ""):
+        raise ParameterError("portfolio", name_of(url), "has an @ in its password", "write it as %40")
     if url.drivername.split("+")[0] == "sqlite" and url.database:
         return Path(url.database)
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername=POSTGRES)
     if url.drivername != POSTGRES:
         remedy = f"give a file, or {POSTGRES}://user@host/database"
-        raise ParameterError("portfolio", url.render_as_string(), "is in no database that is supported", remedy)
+        raise ParameterError("portfolio", name_of(url), "is in no database that is supported", remedy)
     return url
 
 
 def name_of(place: Path | sa.URL) -> str:
     """A place without a password, for messages."""
-    return str(place) if isinstance(place, Path) else place.render_as_string(hide_password=True)
+    return str(place) if isinstance(place, Path) else masked(place.render_as_string(hide_password=True))
+
+
+def masked(address: str) -> str:
+    """An address without its password, wherever that stands, also if the address cannot be read.
+
+    >>> masked("postgresql://ann:se@cret@host:abc/lending?password=secret&sslmode=require")
+    'postgresql://ann:***@host:abc/lending?password=***&sslmode=require'
+    """
+    hidden = re.sub(r"(://[^:/@?]*:)[^/]*@", r"\1***@", address)
+    return re.sub(r"([?&]password=)[^&]*", r"\1***", hidden)
 
 
 def _interruption(error: BaseException) -> BaseException:
@@ -288,6 +334,11 @@ def _interruption(error: BaseException) -> BaseException:
 
 def _no_portfolio(name: str) -> BrokenPortfolioError:
     return BrokenPortfolioError("portfolio", name, "is no portfolio", NO_TABLES)
+
+
+def is_there(name: str) -> InputError:
+    """The error for a new portfolio where there is one already."""
+    return InputError("portfolio", name, "exists already", "give another place, or open it")
 
 
 def _damaged(name: str, reason: str) -> BrokenPortfolioError:
@@ -333,7 +384,26 @@ def _log_of(path: Path) -> Path:
     return Path(f"{path.resolve()}-wal")
 
 
-def _sqlite(path: Path, wait: float) -> sa.Engine:
+class _Frozen:
+    """A file that is read without a lock, because we may not write there: has somebody else written to it?"""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._before = self._state()
+
+    def _state(self) -> object:
+        with suppress(OSError), self._path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            return found.st_ino, found.st_size, found.st_mtime_ns, file.read(100)  # the header counts some changes
+        return None
+
+    def has_changed(self) -> bool:
+        """Whether the file is another one than when it was opened."""
+        return self._state() != self._before
+
+
+def _sqlite_options(path: Path) -> str:
+    """How a file is opened; PortfolioError if it cannot be."""
     try:
         is_folder, is_there = path.is_dir(), path.exists()
     except OSError as error:  # a folder that may not be entered, or a name that is too long
@@ -344,11 +414,14 @@ def _sqlite(path: Path, wait: float) -> sa.Engine:
     if not is_there:
         remedy = "make it with `profitable portfolio create`, or give the file of a portfolio"
         raise PortfolioError("portfolio", str(path), "does not exist", remedy)
-    options = "mode=rw"
-    if not os.access(path, os.W_OK) or not os.access(path.resolve().parent, os.W_OK):
-        # A copy for an auditor: without a log beside it, nobody is writing, and no lock is needed to read.
-        options = "mode=ro" if _log_of(path).exists() else "mode=ro&immutable=1"
+    if os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK):
+        return "mode=rw"
+    # For an auditor.  Without a log beside it, nobody is writing at this moment.  A lock would need a file beside it,
+    # so `_Frozen` looks whether somebody has begun to write.
+    return "mode=ro" if _log_of(path).exists() else "mode=ro&immutable=1"
 
+
+def _sqlite(path: Path, wait: float, options: str) -> sa.Engine:
     def connect() -> sqlite3.Connection:
         where = f"file:{quote(str(path.absolute()))}?{options}"
         return sqlite3.connect(where, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)

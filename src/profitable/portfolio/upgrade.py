@@ -8,7 +8,7 @@ from profitable.agent.agent import Agent
 from profitable.errors import BrokenPortfolioError, OlderPortfolioError
 from profitable.portfolio import state
 from profitable.portfolio.history import Follower
-from profitable.portfolio.journal import pages
+from profitable.portfolio.journal import checked_pages
 from profitable.portfolio.store import WAIT, Store
 
 
@@ -39,11 +39,14 @@ def rebuild(connection: sa.Connection) -> None:
 
 
 def recomputed(connection: sa.Connection) -> tuple[Agent, int]:
-    """The agent that follows from the journal, and the number of its last line."""
+    """The agent that follows from the journal, and the number of its last line.
+
+    BrokenPortfolioError if a line was altered: its state would look right afterwards.
+    """
     follower, last = Follower(), 0
-    for page in pages(connection):
+    for page in checked_pages(connection):
         for line in page:
-            follower.take(line.sound())
+            follower.take(line)
         follower.settle()
         last = page[-1].line
     if follower.agent is None:

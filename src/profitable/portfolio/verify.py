@@ -26,7 +26,7 @@ from profitable.agent.parts import (
     WHOLE_PARTS,
     part_of,
 )
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number, several
 from profitable.errors import InputError, ProfitableError
 from profitable.portfolio import state
 from profitable.portfolio.history import Follower
@@ -65,8 +65,8 @@ class Verification:
         return {"portfolio": self.where, "clean": self.is_clean, "head": end, **numbers, **found}
 
     def __str__(self) -> str:
-        said = [f"{self.where}: {number(self.lines)} lines, {number(self.outcomes)} outcomes, "]
-        said[0] += f"{number(self.decisions)} decisions"
+        numbers = (several(self.lines, "line"), several(self.outcomes, "outcome"), several(self.decisions, "decision"))
+        said = [f"{self.where}: {', '.join(numbers)}"]
         said += [f"FOUND: {each}" for each in self.findings]
         said += [f"note: {each}" for each in self.notes]
         if self.is_clean:
@@ -193,9 +193,8 @@ class Verifier:
             return
         if self._kept_at is not None:
             added = end.line - self._kept_at
-            self._notes.append(
-                f"the head that was kept is line {self._kept_at}; {number(added)} lines were added since"
-            )
+            since = f"{several(added, 'line')} {'was' if added == 1 else 'were'} added since"
+            self._notes.append(f"the head that was kept is line {self._kept_at}; {since}")
         else:
             problem = "lines were cut off at the end, or the chain was rewritten since"
             self._findings.append(f"no line has the hash {self._wanted}: {problem}")
