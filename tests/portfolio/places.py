@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 import profitable as pb
-from profitable.portfolio.store import place_of
+from profitable.portfolio.place import place_of
 
 BACKENDS = ("sqlite", "postgres")
 

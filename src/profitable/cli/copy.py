@@ -22,7 +22,8 @@ def copy(
     from profitable.common.text_tables import number
     from profitable.portfolio.copying import copy_portfolio
     from profitable.portfolio.journal import head
-    from profitable.portfolio.store import Store, name_of, place_of
+    from profitable.portfolio.place import name_of, place_of
+    from profitable.portfolio.store import Store
 
     source = Store(where, wait=wait)
     try:

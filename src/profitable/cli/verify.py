@@ -26,7 +26,8 @@ def verify(
     Exit code 4 says that something was found. The last line is the head of the journal: keep it elsewhere.
     """
     from profitable.errors import BrokenPortfolioError
-    from profitable.portfolio.store import Store, name_of, place_of
+    from profitable.portfolio.place import name_of, place_of
+    from profitable.portfolio.store import Store
 
     with interruptible("verify stores nothing. Run the same command again."):
         try:

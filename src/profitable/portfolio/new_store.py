@@ -13,7 +13,8 @@ from profitable.errors import InputError, NotStoredError, PortfolioError
 from profitable.portfolio import state
 from profitable.portfolio.history import begin
 from profitable.portfolio.journal import START, Line, append, chained
-from profitable.portfolio.store import Store, is_there, new_file, place_of
+from profitable.portfolio.place import place_of
+from profitable.portfolio.store import Store, is_there, new_file
 
 
 def make_store(where: object, first: Line, wait: float) -> None:

@@ -11,7 +11,6 @@ A *read* sees one moment, and waits for nobody.
 """
 
 import os
-import re
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,11 +20,10 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from profitable.common import check
-from profitable.common.files import as_path
 from profitable.errors import (
     BrokenPortfolioError,
     BusyPortfolioError,
@@ -33,14 +31,13 @@ from profitable.errors import (
     NewerPortfolioError,
     NotStoredError,
     OlderPortfolioError,
-    ParameterError,
     PortfolioError,
 )
+from profitable.portfolio.place import name_of, place_of
 from profitable.portfolio.prepared import Prepared
 from profitable.portfolio.tables import VERSION_TABLE, state
 
 SCHEMA = "1"  # the version of the tables, as the last of the migrations makes them
-POSTGRES = "postgresql+psycopg"
 WAIT = 60.0  # seconds to wait for another writer, unless the caller says otherwise
 LONGEST_WAIT = 1e6  # seconds; both databases count them in milliseconds, as integers of 32 bits
 SEND_AGAIN = "try again: what was stored is counted once, however often it is sent"
@@ -282,46 +279,6 @@ class Store:
 
 LOCK_ROW = f"SELECT line FROM {state.name} WHERE part = 'clock' FOR UPDATE"
 NO_TABLES = "give a portfolio that Portfolio.create or `profitable portfolio create` made"
-
-
-def place_of(where: object) -> Path | sa.URL:
-    """A path or a URL; ParameterError for anything else."""
-    if isinstance(where, sa.URL) or (isinstance(where, str) and "://" in where):
-        return _url(where)
-    return as_path("portfolio", where)
-
-
-def _url(where: str | sa.URL) -> Path | sa.URL:
-    try:
-        url = sa.make_url(where)
-    except (ArgumentError, ValueError):
-        remedy = f"give a file, or {POSTGRES}://user@host/database"
-        raise ParameterError("portfolio", masked(str(where)), "is no address of a database", remedy) from None
-    if "@" in (url.host or ""):
-        raise ParameterError("portfolio", name_of(url), "has an @ in its password", "write it as %40")
-    if url.drivername.split("+")[0] == "sqlite" and url.database:
-        return Path(url.database)
-    if url.drivername in ("postgresql", "postgres"):
-        url = url.set(drivername=POSTGRES)
-    if url.drivername != POSTGRES:
-        remedy = f"give a file, or {POSTGRES}://user@host/database"
-        raise ParameterError("portfolio", name_of(url), "is in no database that is supported", remedy)
-    return url
-
-
-def name_of(place: Path | sa.URL) -> str:
-    """A place without a password, for messages."""
-    return str(place) if isinstance(place, Path) else masked(place.render_as_string(hide_password=True))
-
-
-def masked(address: str) -> str:
-    """An address without its password, wherever that stands, also if the address cannot be read.
-
-    >>> masked("postgresql://ann:se@cret@host:abc/lending?password=secret&sslmode=require")
-    'postgresql://ann:***@host:abc/lending?password=***&sslmode=require'
-    """
-    hidden = re.sub(r"(://[^:/@?]*:)[^/]*@", r"\1***@", address)
-    return re.sub(r"([?&]password=)[^&]*", r"\1***", hidden)
 
 
 def _interruption(error: BaseException) -> BaseException:
