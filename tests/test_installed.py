@@ -1,8 +1,8 @@
 """The wheel, installed into an empty environment, does what the README says.
 
 In `make test` the environment gets links to the distributions that the wheel declares, and to no others; pip then
-checks that nothing is missing.  So this needs no network.  `make soak` installs from the registry: every extra by itself, and
-everything on every Python that the machine has.
+checks that nothing is missing.  So this needs no network.  `make soak` installs from the registry: every extra by
+itself, and everything on every Python that the machine has.
 """
 
 import os
