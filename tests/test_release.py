@@ -100,6 +100,7 @@ def test_the_version_is_said_in_one_voice(built: tuple[Path, Path]) -> None:
     assert (citation["version"], str(citation["date-released"])) == (version, date)
     assert all(f"profitable-{version}" in path.name for path in built)
     security = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"profitable-(\S+)-py3", (ROOT / "README.md").read_text(encoding="utf-8"))) == {version}
     assert f"| {version.rpartition('.')[0]} | yes |" in security
 
 
