@@ -185,6 +185,14 @@ def test_search_works_without_a_server(site: Path, browser: Browser) -> None:
     page.close()
 
 
+CUT_OFF = """() => [...document.querySelectorAll('article *')].filter((element) => {
+  if (element.getBoundingClientRect().right <= innerWidth + 1) return false;
+  for (let e = element; e.tagName !== 'ARTICLE'; e = e.parentElement) {
+    if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return false;  // it scrolls by itself
+  }
+  return element.checkVisibility();
+}).slice(0, 5).map((element) => element.tagName + ': ' + element.textContent.slice(0, 40))"""
+
 FAINT = """() => {
   const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => {
@@ -229,6 +237,7 @@ def test_pages_can_be_read(site: Path, browser: Browser, theme: str) -> None:
             page.goto((site / f"{name}.html").as_uri())
             sizes = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
             assert sizes[0] <= sizes[1], (name, width)
+            assert page.evaluate(CUT_OFF) == [], (name, width)
             dark = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every((v) => v < 60)")
             assert dark == (theme == "dark"), name
             seen, faint = page.evaluate(FAINT)
