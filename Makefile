@@ -7,7 +7,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.ready-bench
 
-.PHONY: run test lint types imports pytest browser docs bench soak lock clean
+.PHONY: run test lint types imports pytest browser docs site dist bench soak lock clean
 
 run: $(READY)
 	$(BIN)/profitable paper
@@ -41,13 +41,23 @@ browser:
 docs: run
 	$(BIN)/python docs/renew_paper.py results/paper
 
+# The documentation as pages that work offline: build/site/index.html.
+site: $(READY)
+	$(BIN)/python release/site.py
+
+# The wheel and the source archive, in dist/: the same bytes each time.
+dist: $(READY)
+	$(BIN)/python release/dist.py
+
 # Slower evidence: the mpmath grid at full density; events against rounds for all pairs, with longer horizons and more runs; new
 # histories of agents, and many more; fresh samples whose errors must cover the truth as often as they claim; the guide with every
 # part of it left out; the demo's loans against their source; intervals of backtests (half an hour); portfolios whose writers and
-# servers are killed again and again, and whose files are damaged byte by byte (an hour).
+# servers are killed again and again, and whose files are damaged byte by byte (an hour); the wheel installed from the registry, with
+# each extra and on every Python that the machine has (a quarter of an hour).
 soak: $(READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
-	  tests/theory tests/replay tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py
+	  tests/theory tests/replay tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
+	  tests/test_installed.py
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py
@@ -80,5 +90,5 @@ lock:
 	  --no-emit-index-url --no-emit-find-links --group bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 
 clean:
-	rm -rf .venv results .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist results .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

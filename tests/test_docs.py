@@ -68,9 +68,10 @@ def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path, monkeypatch
         page.write_text("".join(pieces) + text[end:], encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, ROOT / "benchmarks/README.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name
-)
+BESIDE = [ROOT / "benchmarks/README.md", *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target, _, heading in re.findall(r"\]\((?!http)([^)#]*)(#([^)]+))?", page.read_text(encoding="utf-8")):
         goal = page.parent / target if target else page
@@ -86,7 +87,7 @@ def headings(page: Path) -> set[str]:
 
 def test_make_targets_on_the_pages_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
-    for page in PAGES:
+    for page in (*PAGES, *BESIDE):
         for target in re.findall(r"(?:`|\$ )make ([a-z]+)", page.read_text(encoding="utf-8")):
             assert target in targets, (page.name, target)
 

@@ -14,7 +14,8 @@
     │   ├── MissingBoundError               a policy for bounded rewards on a category without a bound
     │   ├── ParameterError                  a parameter of a family, policy, prior or call that makes no sense
     │   ├── ConflictError                   an id or a key that was used before, for something else
-    │   └── CorrectionError                 a correction of something that was never observed
+    │   ├── CorrectionError                 a correction of something that was never observed
+    │   └── MissingLibraryError             a library that is an extra, and is not installed
     ├── StateFileError                      a saved agent that cannot be read or written
     │   ├── NewerStateError                     written by a later version of this package
     │   └── BrokenStateError                    truncated, or not a saved agent at all
@@ -131,6 +132,10 @@ class CorrectionError(InputError):
 
 class ConflictError(InputError):
     """An id or a key that was used before, for something else."""
+
+
+class MissingLibraryError(InputError):
+    """A library that is not installed, because only some uses need it; the remedy names the extra."""
 
 
 class StateFileError(ProfitableError):

@@ -18,6 +18,7 @@ from profitable.paper.command import reproduce
 from profitable.paper.experiment import NAMES, PAPER
 from profitable.policy.policies import Policy
 from profitable.simulation import runner
+from profitable.version import VERSION
 from tests.cli.test_app import Way, call, run
 from tests.waiting import LIMIT, at
 
@@ -79,7 +80,7 @@ def test_what_is_written(made: Path) -> None:
     assert {"report.html", "report.md", "summary.json", "bernoulli.png", "bernoulli.svg", "credit.png"} <= names
     assert {"bernoulli", "bernoulli-authors", "unlucky"} <= names
     summary = json.loads((made / "summary.json").read_text())
-    assert (summary["seed"], summary["version"]) == (3, "0.1.0")
+    assert (summary["seed"], summary["version"]) == (3, VERSION)
     assert [each["runs"] for each in summary["experiments"]] == [200, 200, 200]
     row = next(each for each in summary["experiments"][0]["policies"] if each["policy"] == "kl-ucb")
     assert 90.0 < row["regret"] < 115.0

@@ -113,6 +113,25 @@ def test_a_crash_between_the_two_files_leaves_a_result(folder: Path, tmp_path: P
     assert simulate(folder, runs=700).table() == simulate(None, runs=700).table()
 
 
+def test_a_result_of_an_earlier_version_is_read_but_not_resumed(folder: Path) -> None:
+    """All runs of a result come from one version."""
+    settings = json.loads((folder / "result.json").read_text())
+    assert settings["version"] == pb.__version__
+    settings["version"] = "0.1.0"
+    del settings["checksum"]
+    (folder / "result.json").write_text(files.seal(files.json_text(settings)))
+    found = pb.Result.load(folder)
+    assert (found.version, found.finished) == ("0.1.0", 200)
+    assert found.to_dict()["version"] == "0.1.0"
+    for resume in (False, True):
+        with pytest.raises(
+            pb.errors.OtherResultError, match=rf"its version is '0.1.0', not '{pb.__version__}'.*--fresh"
+        ):
+            simulate(folder, runs=300, resume=resume)
+    assert simulate(folder, fresh=True).version == pb.__version__
+    assert pb.Result.load(folder).version == pb.__version__
+
+
 def test_an_altered_result_is_made_anew_unless_resume_insists(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     before = (folder / "result.json").read_text()
     (folder / "result.json").write_text(before.replace('"seed": 1', '"seed": 2'))

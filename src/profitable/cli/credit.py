@@ -36,7 +36,7 @@ def credit(
     from rich.progress import track
 
     from profitable.common.folder_lock import occupied
-    from profitable.errors import NotSavedError
+    from profitable.errors import MissingLibraryError, NotSavedError
     from profitable.paper import credit as example
     from profitable.policy.policies import Policy
 
@@ -48,12 +48,16 @@ def credit(
         next(steps, None)
         typer.echo(json.dumps(result.to_dict()) if as_json else _tables(result, rounds, str(chosen), seed))
         try:
-            files = result.save(out)
+            picture, numbers = result.save(out)
+            made = f"Picture: {picture}   Numbers: {numbers}"
+        except MissingLibraryError as error:
+            typer.echo(f"profitable: note: no picture: {error}", err=True)
+            made = f"Numbers: {out / example.CREDIT_NUMBERS}"
         except OSError as error:
             problem = f"cannot be written ({error.strerror or error})"
             raise NotSavedError("out", str(out), problem, "make room there, or choose another folder") from None
     if not as_json:
-        typer.echo(f"\nPicture: {files[0]}   Numbers: {files[1]}")
+        typer.echo(f"\n{made}")
 
 
 def _tables(result: "CreditResult", rounds: int, policy: str, seed: int) -> str:

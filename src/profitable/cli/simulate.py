@@ -128,12 +128,18 @@ def _prepare(scenario: Path, policies: list[str], **options: Any) -> "Settings":
 
 
 def _draw(result: "Result", out: Path, *, quiet: bool) -> None:
+    from profitable.errors import MissingLibraryError
+
     try:
         result.plot(out / "regret.png")
+        picture = f"Picture: {out / 'regret.png'}   "
     except KeyboardInterrupt:
         raise Stopped(f"interrupted while drawing; all numbers are in {out}.") from None
+    except MissingLibraryError as error:
+        _note(f"no picture: {error}")
+        picture = ""
     if not quiet:
-        typer.echo(f"\nPicture: {out / 'regret.png'}   Numbers: {out / 'statistics.parquet'}, {out / 'result.json'}")
+        typer.echo(f"\n{picture}Numbers: {out / 'statistics.parquet'}, {out / 'result.json'}")
 
 
 def _whole_numbers(option: str, text: str) -> list[int]:

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from profitable.common.extras import extra
 from profitable.errors import InputError, NotSavedError
 
 if TYPE_CHECKING:
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
 
 def new_figure(width: float, height: float) -> "Figure":
     """A matplotlib figure that needs no window system."""
-    try:
+    with extra("plot", "pictures are drawn with it"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("matplotlib", None, "is not installed", "run: pip install 'profitable[plot]'") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from profitable.errors import InputError, ParameterError
+from profitable.errors import MissingLibraryError, ParameterError
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
@@ -17,7 +17,9 @@ def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None = None) -
     wanted = [backend] if backend else sorted(BACKENDS, key=lambda name: name not in sys.modules)
     installed = [name for name in wanted if find_spec(name)]
     if not installed:
-        raise InputError("backend", backend, "is not installed", f"run: pip install {backend or 'pandas'}")
+        missing = backend or "pandas"  # any of them would do
+        problem = "is not installed, and a dataframe is made with it"
+        raise MissingLibraryError("library", missing, problem, f"run: pip install {missing}")
     import narwhals
 
     return narwhals.from_dict(dict(columns), backend=installed[0]).to_native()  # type: ignore[arg-type]

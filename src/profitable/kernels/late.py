@@ -112,11 +112,22 @@ def _type_of(hint: Any) -> Any:
         plain, more = get_args(hint)
         if isinstance(more, np.dtype):
             return numba.from_dtype(cast(Any, more))
-        return types.Array(numba.from_dtype(get_args(get_args(plain)[1])[0]), more, "C")
+        return types.Array(numba.from_dtype(_element_of(plain)), more, "C")
     if hasattr(hint, "_fields"):
         fields = get_type_hints(hint, include_extras=True).values()
         return types.BaseTuple.from_types([_type_of(each) for each in fields], hint)
     return _TYPES[hint]
+
+
+def _element_of(array: Any) -> Any:
+    """The type of an array's elements: the innermost argument, for versions of numpy differ in what is around it.
+
+    >>> _element_of(np.ndarray[tuple[int], np.dtype[np.int64]]).__name__
+    'int64'
+    """
+    while arguments := get_args(array):
+        array = arguments[-1]
+    return array
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -3,10 +3,12 @@
 import shlex
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from profitable.common import check
+from profitable.common.extras import extra
 from profitable.common.folder_lock import occupied
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number, text_table
@@ -85,11 +87,9 @@ def _write(
 
 def _report_module() -> Any:
     """The module of the report.  InputError, before the work starts, if a library that it needs is missing."""
-    try:
+    with extra("paper", "the report needs it"):
+        import_module("pyarrow")  # simulations are kept with it
         from profitable.paper import report
-    except ImportError as error:
-        remedy = "run: pip install 'profitable[paper]'"
-        raise InputError("module", error.name, "is not installed, and the report needs it", remedy) from None
     return report
 
 

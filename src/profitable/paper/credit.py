@@ -21,6 +21,8 @@ from profitable.model.category import Category
 from profitable.policy.policies import Policy
 from profitable.version import VERSION
 
+CREDIT_NUMBERS = "credit.json"
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -129,11 +131,11 @@ class CreditResult:
         }
 
     def save(self, folder: Path) -> list[Path]:
-        """Write credit.json and credit.png into a folder."""
+        """Write credit.json and credit.png into a folder, the numbers first; MissingLibraryError without matplotlib."""
         from profitable.paper.credit_picture import save_credit
 
         folder.mkdir(parents=True, exist_ok=True)
-        numbers = folder / "credit.json"
+        numbers = folder / CREDIT_NUMBERS
         numbers.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
         picture = folder / "credit.png"
         labels = [f"{each.name}\n{each.margin:+,.0f} per loan".replace(",", " ") for each in self.segments]

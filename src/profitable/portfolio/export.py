@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from profitable.common.extras import extra
 from profitable.common.files import replace_file, replace_text
-from profitable.errors import InputError, NotStoredError, ParameterError
+from profitable.errors import NotStoredError, ParameterError
 from profitable.portfolio.clients import Settled, settled
 from profitable.portfolio.journal import PAGE_LINES, Line, pages
 from profitable.portfolio.portfolio import Portfolio
@@ -150,12 +151,9 @@ def _json(path: Path, names: Sequence[str], rows: Rows) -> int:
 
 
 def _parquet(path: Path, names: Sequence[str], rows: Rows) -> int:
-    try:
+    with extra("results", "Parquet is written with it", otherwise="write csv"):
         import pyarrow as arrow
         from pyarrow import parquet
-    except ImportError:
-        remedy = "run: pip install 'profitable[results]', or write csv"
-        raise InputError("format", "parquet", "needs pyarrow", remedy) from None
     pa: Any = arrow
     pq: Any = parquet
     kinds: dict[str, Any] = dict.fromkeys(TEXT_COLUMNS, pa.string()) | dict.fromkeys(NUMBER_COLUMNS, pa.float64())

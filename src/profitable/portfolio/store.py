@@ -24,6 +24,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from profitable.common import check
+from profitable.common.extras import extra
 from profitable.errors import (
     BrokenPortfolioError,
     BusyPortfolioError,
@@ -432,11 +433,8 @@ def _sqlite_error(name: str, code: int, reason: str) -> PortfolioError:
 
 
 def _postgres(url: sa.URL, wait: float) -> sa.Engine:
-    try:
+    with extra("postgres", "PostgreSQL is reached with it"):
         import psycopg  # noqa: F401  # type: ignore[unused-ignore]
-    except ImportError:
-        problem, remedy = "needs psycopg", "run: pip install 'profitable[postgres]'"
-        raise InputError("portfolio", name_of(url), problem, remedy) from None
     engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
 
     def prepare(connection: Any, _: object) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from profitable.common.extras import extra
 from profitable.common.files import as_path
 from profitable.common.text_tables import money, number, text_table
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import InputError, NotSavedError, UnknownCategoryError
+from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.replay import summary
 from profitable.replay.entry import LEVEL, POLICY, Entry, in_short
 from profitable.replay.options import Options
@@ -284,11 +285,8 @@ class Backtest:
 
 def report_writer() -> Callable[[dict[str, Any], Path], list[Path]]:
     """The function that writes reports; InputError if what it needs is not installed."""
-    try:
+    with extra("backtest", "the report needs it"):
         from profitable.replay.report import write_report
-    except ModuleNotFoundError as error:
-        remedy = "run: pip install 'profitable[backtest]'"
-        raise InputError("module", error.name, "is not installed, and the report needs it", remedy) from None
     return write_report
 
 

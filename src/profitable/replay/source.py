@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from profitable.common.extras import extra
 from profitable.errors import InputError
 
 ROWS_AT_ONCE = 1 << 17  # rows of a piece: some megabytes, and enough for NumPy to be quick
@@ -36,11 +37,8 @@ Told = Callable[[float], object] | None
 
 def pyarrow(part: str = "") -> Any:
     """The module pyarrow, or a part of it; InputError if it is not installed."""
-    try:
+    with extra("backtest", "backtests read with it"):
         return import_module(f"pyarrow.{part}" if part else "pyarrow")
-    except ImportError:
-        remedy = "run: pip install 'profitable[backtest]'"
-        raise InputError("pyarrow", None, "is not installed, and backtests read with it", remedy) from None
 
 
 class Piece(NamedTuple):

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from profitable.common.extras import extra
 from profitable.common.files import checksum_of, is_sealed, json_text, replace_file, replace_json, replace_text, seal
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import BrokenResultError, InputError, NewerResultError, NotSavedError
@@ -271,10 +272,7 @@ def fingerprint(settings: dict[str, Any]) -> str:
 
 def arrow() -> tuple[Any, Any]:
     """The modules pyarrow and pyarrow.parquet; InputError if they are not installed."""
-    try:
+    with extra("results", "results are kept as Parquet"):
         import pyarrow
         from pyarrow import parquet
-    except ImportError:
-        remedy = "run: pip install 'profitable[results]'"
-        raise InputError("pyarrow", None, "is not installed, and results are kept as Parquet", remedy) from None
     return pyarrow, parquet

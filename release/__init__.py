@@ -1,0 +1,1 @@
+"""What makes a release: `dist` builds the wheel and the source archive."""
