@@ -65,7 +65,7 @@ class Job:
             return 1
         parts = len(self.settings.names) / groups / self.measured
         enough = min(TASK_SECONDS / (self.seconds * parts), TASK_BYTES / (self.size * parts))
-        return max(1, int(min(enough, left * groups / (SHARES * workers))))
+        return max(1, int(min(enough, left, left * groups / (SHARES * workers))))
 
 
 @dataclass(eq=False)

@@ -8,9 +8,10 @@ import pickle
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -120,8 +121,7 @@ def pack(settings: Settings) -> bytes:
 def _pickled(value: Any) -> bytes:
     """Bytes that `pickle.loads` reads.  With cloudpickle, which comes with Dask, they include classes of a notebook."""
     try:
-        import cloudpickle
+        cloudpickle: Any = import_module("cloudpickle")
     except ImportError:
         return pickle.dumps(value)
-    dumps: Callable[[Any], bytes] = cloudpickle.dumps  # pyright: ignore[reportUnknownMemberType]
-    return dumps(value)
+    return cloudpickle.dumps(value)
