@@ -57,9 +57,10 @@ def at(moment: str, deed: str, *arguments: str) -> list[str]:
 
 
 @contextmanager
-def started(command: list[str], cwd: Path) -> Generator[subprocess.Popen[str]]:
+def started(command: list[str], cwd: Path, **options: Any) -> Generator[subprocess.Popen[str]]:
     """A process that does not outlive the test, even if the test fails."""
-    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=cwd, **pipes, **options) as job:
         try:
             yield job
         finally:
