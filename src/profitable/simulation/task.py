@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TASK_SECONDS = 1.0  # of a task that travels: far longer than its way
 TASK_BYTES = 2**22  # of its reply at most
-SHARES = 3  # of what is left, for each worker at least: so that all end at about the same time
+TASKS_LEFT = 3  # for each worker at least, of the size of this one: so that all end at about the same time
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Job:
             return 1
         parts = len(self.settings.names) / groups / self.measured
         enough = min(TASK_SECONDS / (self.seconds * parts), TASK_BYTES / (self.size * parts))
-        return max(1, int(min(enough, left, left * groups / (SHARES * workers))))
+        return max(1, int(min(enough, left, left * groups / (TASKS_LEFT * workers))))
 
 
 @dataclass(eq=False)
