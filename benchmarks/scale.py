@@ -122,7 +122,7 @@ def client(address: str, runs: str) -> None:
 
     with connected(address) as executor:
         taken = seconds(
-            lambda: pb.simulate(SMALL, ["ts"], horizon=10**4, runs=int(runs), executor=executor, progress=False)
+            lambda: pb.simulate(SMALL, ["ts"], horizon=100, runs=int(runs), executor=executor, progress=False)
         )
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0, taken)
 
