@@ -315,12 +315,12 @@ def docs() -> None:
     rows: list[list[str]] = []
     whole = np.zeros(4)
     for name, mean in means.items():
-        per_task = max(1, min(int(1.0 / mean), 40))
+        per_task = in_a_task(mean, found["block_bytes"])
         used = [total * mean / CORES, *(total / per_task * (a + b * per_task) for a, b in costs.values())]
         whole += [*used, max(used)]
-        minutes = [f"{each / 60:.1f}" for each in (*used, max(used))]
-        rows.append([name, f"{1e3 * mean:.0f} ms", str(per_task), f"{total * mean / 3600:.1f}", *minutes])
-    rows.append(["all four", "", "", f"{whole[0] * CORES / 3600:.1f}", *(f"{each / 60:.1f}" for each in whole)])
+        shown = [f"{each:.0f} s" for each in (*used, max(used))]
+        rows.append([name, f"{1e3 * mean:.0f} ms", str(per_task), f"{total * mean / 3600:.1f}", *shown])
+    rows.append(["all four", "", "", f"{whole[0] * CORES / 3600:.1f}", *(f"{each:.0f} s" for each in whole)])
     headers = [
         "experiment",
         "a block",
@@ -339,7 +339,7 @@ def docs() -> None:
     over = found["overhead"]
     measured = [
         [
-            "an empty task: threads, processes, Dask",
+            "an empty task, there and back: threads, processes, Dask",
             ", ".join(f"{1e3 * over[k]:.2f}" for k in ("threads", "processes", "dask")) + " ms",
         ],
         [
@@ -365,8 +365,15 @@ def docs() -> None:
     renew(page, "measured", markdown(["what", "measured"], measured))
     renew(page, "paper", markdown(headers, rows))
     renew(page, "limits", markdown(["experiment", *(f"{each} per task" for each in sizes)], limits))
-    draw(DOCS / "scale.svg", means, costs)
+    draw(DOCS / "scale.svg", means, costs, found["block_bytes"])
     print(page.read_text())
+
+
+def in_a_task(block_seconds: float, block_bytes: int) -> int:
+    """The blocks that a simulation on 1 000 cores puts into a task."""
+    job = Job(settings_of("bernoulli", RUNS), new_result(settings_of("bernoulli", 100)))
+    job.seconds, job.size, job.measured = block_seconds, block_bytes, 1
+    return job._blocks_in_a_task(BLOCKS, len(POLICIES), CORES)
 
 
 def limit(block_seconds: float, per_task: float, cost: tuple[float, float]) -> float:
@@ -391,7 +398,7 @@ def renew(page: Path, name: str, table: str) -> None:
     page.write_text(before + begin + table + end + after, encoding="utf-8")
 
 
-def draw(path: Path, means: dict[str, float], costs: dict[str, tuple[float, float]]) -> None:
+def draw(path: Path, means: dict[str, float], costs: dict[str, tuple[float, float]], block_bytes: int) -> None:
     """Cores that can be kept busy, by blocks per task."""
     figure = new_figure(8.0, 4.6)
     axes = figure.subplots()
@@ -400,7 +407,7 @@ def draw(path: Path, means: dict[str, float], costs: dict[str, tuple[float, floa
         most = [min(limit(mean, size, each) for each in costs.values()) for size in sizes]
         axes.plot(sizes, most, color=colour, linewidth=1.8)
         axes.text(sizes[-1] * 1.05, most[-1], f"{name}, {1e3 * mean:.0f} ms", color=colour, va="center")
-        chosen = max(1.0, min(1.0 / mean, 40.0))
+        chosen = in_a_task(mean, block_bytes)
         axes.plot([chosen], [min(limit(mean, chosen, each) for each in costs.values())], "o", color=colour)
     axes.axhline(CORES, color="#777777", linewidth=1.0, linestyle="--")
     axes.text(1.0, CORES * 1.08, "1 000 cores", color="#777777")
