@@ -45,6 +45,8 @@ ENTRIES = [
     Entry(SIMULATE, {}),
     Entry([*SIMULATE, "--out", "result"], {"pyarrow": "results"}),
     Entry([*SIMULATE, "--out", "result"], {"matplotlib": "plot"}, 0),
+    Entry([*SIMULATE, "--cluster", "tcp://127.0.0.1:1"], {"distributed": "dask"}),
+    Entry(["paper", "--quick", "--cluster", "tcp://127.0.0.1:1", "--out", "cluster"], {"distributed": "dask"}),
     Entry(["backtest", "--demo", "--describe"], {"pyarrow": "backtest"}),
     Entry(DEMO, {"pyarrow": "backtest"}),
     Entry([*DEMO, "--out", "backtest"], dict.fromkeys((*PAGES, "pyarrow"), "backtest")),
