@@ -24,21 +24,21 @@ NOTICE = "compiling numerical kernels"  # said on standard error when the cache 
 
 # Where a moment can be noticed (a module and the name of a function), and which call of the function is the moment.
 MOMENTS: dict[str, tuple[str, str, Callable[..., bool]]] = {
-    "some runs are finished": ("profitable.simulation.runner", "_merge", lambda call, result, _: result.finished > 0),
+    "some runs are finished": ("profitable.simulation.engine", "_merge", lambda call, result, *_: result.finished > 0),
     "in the first experiment": (
-        "profitable.simulation.runner",
+        "profitable.simulation.engine",
         "_merge",
-        lambda call, result, _: result.finished > 0 and result.scenario.name == "Bernoulli",
+        lambda call, result, *_: result.finished > 0 and result.scenario.name == "Bernoulli",
     ),
     "in the last block of the first experiment": (
-        "profitable.simulation.runner",
+        "profitable.simulation.engine",
         "_merge",
-        lambda call, result, _: result.finished == 200 and result.scenario.name == "Bernoulli",
+        lambda call, result, *_: result.finished == 200 and result.scenario.name == "Bernoulli",
     ),
     "in a later experiment": (
-        "profitable.simulation.runner",
+        "profitable.simulation.engine",
         "_merge",
-        lambda call, result, _: result.finished > 0 and result.scenario.name == "Ten clients a round",
+        lambda call, result, *_: result.finished > 0 and result.scenario.name == "Ten clients a round",
     ),
     "while a later result is saved": (
         "os",
@@ -57,9 +57,10 @@ def at(moment: str, deed: str, *arguments: str) -> list[str]:
 
 
 @contextmanager
-def started(command: list[str], cwd: Path) -> Generator[subprocess.Popen[str]]:
+def started(command: list[str], cwd: Path, **options: Any) -> Generator[subprocess.Popen[str]]:
     """A process that does not outlive the test, even if the test fails."""
-    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=cwd, **pipes, **options) as job:
         try:
             yield job
         finally:
@@ -99,13 +100,13 @@ class Kernels:
     """Kernels under observation: whether they are in the middle of their work, and how many left it unfinished."""
 
     def __init__(self, monkeypatch: "pytest.MonkeyPatch") -> None:
-        from profitable.simulation import block, runner
+        from profitable.simulation import block, worker
 
         self._streams: list[Any] = []
         self._states: list[Any] = []
         self._moves = 0
         self.unfinished = 0
-        make, play = block.stream, runner.play_block
+        make, play = block.stream, worker.play_block
 
         def stream(*names: Any) -> Any:
             self._streams.append(make(*names))
@@ -117,7 +118,7 @@ class Kernels:
             return rows
 
         monkeypatch.setattr(block, "stream", stream)
-        monkeypatch.setattr(runner, "play_block", play_block)
+        monkeypatch.setattr(worker, "play_block", play_block)
 
     def at_work(self) -> bool:
         """Whether, asked again and again, it has seen three times that random numbers were drawn since the last."""

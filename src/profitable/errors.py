@@ -29,6 +29,7 @@
     │   ├── BrokenPortfolioError                damaged, altered, or not a portfolio at all
     │   └── NotStoredError                      a full disk, a file that is read-only or gone, a lost connection
     │       └── BusyPortfolioError                  locked by another process for too long
+    ├── ExecutorError                       workers of a simulation are lost or unfit; `result` has what is finished
     └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
 What is legal but probably not meant is a warning: `ProfitableWarning` (a UserWarning).
@@ -169,6 +170,12 @@ class NotSavedError(ResultFolderError):
 
 class Interrupted(ProfitableError, KeyboardInterrupt):
     """A simulation was stopped; `result` holds the runs that were finished (None if there are none)."""
+
+    result: object = None
+
+
+class ExecutorError(ProfitableError):
+    """Workers of a simulation are lost or unfit; `result` holds the finished runs (None if there are none)."""
 
     result: object = None
 

@@ -139,7 +139,7 @@ def main() -> None:
         typer.echo(f"profitable: {_usage_message(error)}; try: profitable --help", err=True)
         sys.exit(WRONG_INPUT)
     except BaseException as error:
-        from profitable.errors import NotSavedError, NotStoredError, ProfitableError
+        from profitable.errors import ExecutorError, NotSavedError, NotStoredError, ProfitableError
 
         # Ctrl-C may come out as another error: of the compiler, or because a program that reads our output has ended.
         if noticed or isinstance(error, KeyboardInterrupt):
@@ -150,7 +150,8 @@ def main() -> None:
         if not isinstance(error, ProfitableError):
             raise
         typer.echo(f"profitable: {error}", err=True)
-        sys.exit(FAILED if isinstance(error, NotSavedError | NotStoredError) else WRONG_INPUT)
+        failed = isinstance(error, ExecutorError | NotSavedError | NotStoredError)
+        sys.exit(FAILED if failed else WRONG_INPUT)
     else:
         if code == INTERRUPTED:
             _leave_interrupted(NOTHING_KEPT)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from profitable.cli.shared import SEED_HELP, WORKERS_HELP, Stopped, whole_number
+from profitable.cli.shared import SEED_HELP, WORKERS_HELP, Cluster, InProcesses, Stopped, chosen_executor, whole_number
 
 EXAMPLE = "profitable paper --quick --experiment poisson --out results/poisson"
 
@@ -40,6 +40,8 @@ def paper(
     ] = None,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 1,
     workers: Annotated[int | None, typer.Option(help=WORKERS_HELP)] = None,
+    processes: InProcesses = False,
+    cluster: Cluster = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -54,18 +56,23 @@ def paper(
 
     Results that are already in the folder are used. To continue after an interruption, run the same command again.
     """
-    from profitable.errors import NotSavedError
+    from profitable.errors import ExecutorError, NotSavedError
     from profitable.paper.command import reproduce
 
     # Chosen experiments get a folder of their own, so that they do not replace the whole report.
     folder = out or Path("results") / "-".join(["paper", *(["quick"] if quick else []), *(experiment or [])])
     size: dict[str, Any] = {"quick": quick, "variant": variant, "runs": runs, "seed": seed}
     try:
-        typer.echo(reproduce(folder, experiments=experiment or [], **size, workers=workers, fresh=fresh))
+        with chosen_executor(cluster, processes) as executor:
+            where: dict[str, Any] = {"executor": executor, "workers": workers}
+            typer.echo(reproduce(folder, experiments=experiment or [], **size, **where, fresh=fresh))
     except NotSavedError as error:
         if error.result is not None:
             typer.echo(str(error.result))
         raise
+    except ExecutorError as error:
+        remedy = f"the finished runs are in {folder}; run the same command to continue"
+        raise ExecutorError(error.field, error.value, error.problem, remedy) from None
     except KeyboardInterrupt:
         kept = f"the finished runs are in {folder}, but the report was not written"
         kept = kept if folder.exists() else "nothing was written"

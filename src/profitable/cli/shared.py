@@ -15,7 +15,9 @@ import typer
 DONE, FAILED, WRONG_INPUT, SOME_REFUSED, ALTERED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 POLICY_HELP = "The name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon=10000. `profitable policies` lists them."
 SEED_HELP = "The same seed gives the same numbers."
-WORKERS_HELP = "Number of threads. By default, one for each core."
+WORKERS_HELP = "Number of threads, or of processes. By default, one for each core."
+CLUSTER_HELP = "The address of a Dask scheduler, such as tcp://scheduler:8786: run there. Needs profitable[dask]."
+PROCESSES_HELP = "Run in processes instead of threads: for policies whose code holds Python's lock."
 JSON_HELP = "Print the numbers as one JSON object instead."
 CSV_HELP = "Print CSV instead, one row for each category."
 MOST_DIGITS = 100
@@ -24,6 +26,8 @@ WAIT_SECONDS = 60.0  # seconds to wait for other writers
 Where = Annotated[str, typer.Argument(help="The portfolio: a file, or postgresql+psycopg://user@host/database.")]
 Actor = Annotated[str | None, typer.Option(help="Who does this, for the journal. By default, the name of the user.")]
 Wait = Annotated[float, typer.Option(help="For how many seconds to wait while others write.")]
+Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
+InProcesses = Annotated[bool, typer.Option("--processes", help=PROCESSES_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
 AsCsv = Annotated[bool, typer.Option("--csv", help=CSV_HELP)]
 
@@ -68,6 +72,19 @@ def at_most_one(**given: object) -> None:
 
         first, second = (name.replace("_", "-") for name in chosen[:2])
         raise ParameterError(first, given[chosen[0]], f"is given beside {second}", "leave one of them out")
+
+
+@contextmanager
+def chosen_executor(cluster: str | None, processes: bool) -> Generator[Any]:
+    """The executor for what was given as --cluster and --processes; threads if neither was."""
+    at_most_one(cluster=cluster, processes=processes)
+    if cluster is None:
+        yield "processes" if processes else None
+        return
+    from profitable.simulation.cluster import connected
+
+    with connected(cluster) as executor:
+        yield executor
 
 
 def not_the_portfolio(field: str, path: Path | None, where: str) -> None:

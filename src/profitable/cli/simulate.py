@@ -11,13 +11,16 @@ from profitable.cli.shared import (
     POLICY_HELP,
     SEED_HELP,
     WORKERS_HELP,
+    Cluster,
+    InProcesses,
     Stopped,
+    chosen_executor,
     policy_names,
     whole_number,
 )
 
 if TYPE_CHECKING:
-    from profitable.errors import Interrupted
+    from profitable.errors import ExecutorError, Interrupted
     from profitable.simulation.result import Result
     from profitable.simulation.settings import Settings
 
@@ -47,6 +50,8 @@ def simulate(
         str, typer.Option(help="events skips time; rounds plays every round. Both have the same law.")
     ] = "events",
     workers: Annotated[int | None, typer.Option(help=WORKERS_HELP)] = None,
+    processes: InProcesses = False,
+    cluster: Cluster = None,
     common_random_numbers: Annotated[
         bool, typer.Option("--common-random-numbers", help="All policies meet the same clients. Plays every round.")
     ] = False,
@@ -67,7 +72,7 @@ def simulate(
 
     Runs that are already in the folder are used. To continue after an interruption, run the same command again.
     """
-    from profitable.errors import Interrupted, NotSavedError
+    from profitable.errors import ExecutorError, Interrupted, NotSavedError
     from profitable.simulation.result import Result
     from profitable.simulation.result_folder import MANIFEST, fingerprint, forget, manifest
     from profitable.simulation.runner import new_result, run
@@ -89,9 +94,20 @@ def simulate(
         _note(f"there is nothing to resume in {folder or spare}; starting from the beginning")
     failed = None
     try:
-        result = run(settings, workers=workers, out=folder, resume=resume, fresh=fresh, say=_note)
+        with chosen_executor(cluster, processes) as executor:
+            result = run(
+                settings, executor=executor, workers=workers, out=folder, resume=resume, fresh=fresh, say=_note
+            )
     except Interrupted as interrupted:
-        raise Stopped(_how_to_resume(interrupted, folder, spare)) from None
+        kept = _kept(interrupted, folder, spare)
+        if kept is None:
+            raise Stopped("interrupted before any run was finished; run the same command to start again.") from None
+        raise Stopped(f"interrupted; {kept}; run the same command to resume.") from None
+    except ExecutorError as error:
+        if (kept := _kept(error, folder, spare)) is None:
+            raise
+        remedy = f"{kept}; run the same command with --resume to continue"
+        raise ExecutorError(error.field, error.value, error.problem, remedy) from None
     except NotSavedError as error:
         if not isinstance(error.result, Result):
             raise
@@ -147,18 +163,18 @@ def _whole_numbers(option: str, text: str) -> list[int]:
         ) from None
 
 
-def _how_to_resume(interrupted: "Interrupted", folder: Path | None, spare: Path) -> str:
-    """Save the finished runs if they have no folder yet; returns a line that says what is saved and how to continue."""
+def _kept(error: "Interrupted | ExecutorError", folder: Path | None, spare: Path) -> str | None:
+    """Save the finished runs if they have no folder yet; returns what to say of them, None if there are none."""
     from profitable.errors import ProfitableError
     from profitable.simulation.result import Result
 
-    result = interrupted.result
+    result = error.result
     if not isinstance(result, Result):
-        return "interrupted before any run was finished; run the same command to start again."
+        return None
     kept = f"{result.finished} of {result.runs} runs are finished"
     try:
         if folder is None:
             result.save(spare)
-    except ProfitableError as error:
-        return f"interrupted; {kept}, but they could not be saved: {error}"
-    return f"interrupted; {kept} and saved in {folder or spare}; run the same command to resume."
+    except ProfitableError as failure:
+        return f"{kept}, but they could not be saved: {failure}"
+    return f"{kept} and saved in {folder or spare}"

@@ -6,10 +6,13 @@ cache folder (numba's rule).  Where neither is writable they are compiled anew i
 """
 
 import hashlib
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numba
+from llvmlite.binding import get_host_cpu_name
 from numba import njit, types
 from numba.core.typing.templates import infer_global  # pyright: ignore[reportUnknownVariableType]
 
@@ -64,6 +67,11 @@ def inlined(function: Function) -> Function:
 def compiled_so_far() -> int:
     """How many functions of the package this process has compiled; those that it found on disk do not count."""
     return ANNOUNCER.compiled
+
+
+def compiler() -> str:
+    """What machine code depends on besides its source, such as `0.61.0 for znver3, Linux x86_64`."""
+    return f"{numba.__version__} for {get_host_cpu_name()}, {platform.system()} {platform.machine()}"
 
 
 def cache_folder() -> Path | None:

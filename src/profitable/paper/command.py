@@ -3,6 +3,7 @@
 import shlex
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ def reproduce(
     variant: str | None = None,
     runs: int | None = None,
     seed: int = 1,
+    executor: Executor | str | None = None,
     workers: int | None = None,
     fresh: bool = False,
 ) -> str:
@@ -47,7 +49,7 @@ def reproduce(
     command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
     with occupied(folder):
         start = time.perf_counter()
-        reproduction = conduct(chosen, folder=folder, seed=seed, workers=workers, fresh=fresh)
+        reproduction = conduct(chosen, folder=folder, seed=seed, executor=executor, workers=workers, fresh=fresh)
         simulated = time.perf_counter() - start
         tables, files = _write(report, reproduction, folder, command=command, quick=quick)
     reported = time.perf_counter() - start - simulated

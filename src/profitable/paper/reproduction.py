@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from profitable.errors import BrokenResultError, InputError
 from profitable.paper.experiment import AUTHORS, Experiment
 from profitable.simulation.curve import Curve
 from profitable.simulation.keeper import Keeper
+from profitable.simulation.pool import open_pool
 from profitable.simulation.result import Result
 from profitable.simulation.runner import new_result, run
 from profitable.simulation.settings import Settings, prepare
@@ -52,6 +54,7 @@ def conduct(
     *,
     folder: Path,
     seed: int = 1,
+    executor: Executor | str | None = None,
     workers: int | None = None,
     fresh: bool = False,
     progress: bool | None = None,
@@ -66,13 +69,16 @@ def conduct(
         _check_folder(settings, folder / experiment.name, fresh=fresh)
     trials: dict[str, Trial] = {}
     done = 0.0
-    with Progress(total=sum(experiment.work for experiment in experiments), shown=progress) as bar:
+    with (
+        open_pool(executor, workers) as pool,
+        Progress(total=sum(experiment.work for experiment in experiments), shown=progress) as bar,
+    ):
         for place, (experiment, settings) in enumerate(zip(experiments, prepared, strict=True), 1):
             title = f"{experiment.name} ({place} of {len(experiments)})"
             show = partial(_show, bar, title, done, experiment.work)
             show(0.0)
             start = time.perf_counter()
-            result = run(settings, workers=workers, progress=show, out=folder / experiment.name, fresh=fresh)
+            result = run(settings, executor=pool, progress=show, out=folder / experiment.name, fresh=fresh)
             trials[experiment.name] = Trial(experiment, result)
             done += experiment.work
             size = (

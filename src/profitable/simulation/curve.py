@@ -9,7 +9,8 @@ import numpy as np
 from profitable.common import check
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
-from profitable.simulation.running_stats import Moments, count_into, new_histogram, quantile
+from profitable.simulation.block_sums import BlockSums
+from profitable.simulation.running_stats import Moments, add_counts, new_histogram, quantile
 from profitable.simulation.scenario import Scenario
 from profitable.theory.unlucky_start import UnluckyStarts
 
@@ -93,9 +94,13 @@ class Curve:
 
     def add(self, rows: FloatArray, seconds: float) -> None:
         """Add a block of runs: `rows` is [runs, columns]."""
-        self.moments.add(Moments.of(rows))
-        count_into(self.counts, rows[:, self.layout.place("regret")] / self._unit)
-        self.seconds += seconds
+        self.add_sums(BlockSums.of(rows, self.layout.place("regret"), self.scenario.unit, seconds))
+
+    def add_sums(self, block: BlockSums) -> None:
+        """Add a block of runs of which only the sums are known."""
+        self.moments.add(block.moments)
+        add_counts(self.counts, block.bins, block.counts)
+        self.seconds += block.seconds
 
     def mean(self, name: str) -> FloatArray:
         """The mean over runs of a quantity of `Layout.place`."""
@@ -192,12 +197,8 @@ class Curve:
             raise ParameterError("share", share, "is not a share of the runs", "give a number from 0 to 1")
         place = self.layout.place("regret")
         low, high = self.moments.low[place], self.moments.high[place]
-        return np.clip(quantile(self.counts, low / self._unit, high / self._unit, share) * self._unit, low, high)
-
-    @property
-    def _unit(self) -> float:
-        """What one wrong round costs in the most expensive category.  The histogram counts regret in this unit."""
-        return max(truth.largest_loss * truth.clients.average for truth in self.scenario.truths) or 1.0
+        unit = self.scenario.unit
+        return np.clip(quantile(self.counts, low / unit, high / unit, share) * unit, low, high)
 
     def slope(self, start: float, part: str = "regret") -> tuple[float, float]:
         """Regret per log t from the checkpoint `start` to the last one, and its standard error.

@@ -4,9 +4,10 @@ Blocks of runs are always added in the same order, so the numbers do not depend 
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from profitable.common.types import FloatArray, IntArray
 
@@ -14,6 +15,7 @@ from profitable.common.types import FloatArray, IntArray
 BIN_WIDTH = 0.01
 FIRST_BIN = 1e-12
 BINS = 8192  # up to FIRST_BIN * 1.01^8191 = 2.5e23
+SmallArray = npt.NDArray[np.integer[Any]]  # integers of few bytes
 NO_DIGITS = 1e-12  # of a sum: what is left of it beside the largest run is rounding error
 
 
@@ -123,11 +125,28 @@ def new_histogram(columns: int) -> IntArray:
     return np.zeros((columns, BINS), dtype=np.int64)
 
 
+def count_sparsely(values: FloatArray) -> tuple[SmallArray, SmallArray]:
+    """The bins of [runs, L] numbers that are not empty, as places in the flattened histogram, and their counts.
+
+    They are small integers, because they travel.
+
+    >>> places, numbers = count_sparsely(np.array([[1.0], [2.0], [1.0]]))
+    >>> numbers.tolist(), bool((places == bins_of(np.array([1.0, 2.0]))).all())
+    ([2, 1], True)
+    """
+    columns: IntArray = np.arange(values.shape[1], dtype=np.int64)
+    places, numbers = np.unique(bins_of(values) + BINS * columns, return_counts=True)
+    return places.astype(np.int32), numbers.astype(np.min_scalar_type(len(values)))  # at most 1 000 * BINS places
+
+
 def count_into(counts: IntArray, values: FloatArray) -> None:
     """Add [runs, L] numbers to the bins."""
-    bins = bins_of(values)
-    columns: IntArray = np.arange(values.shape[1], dtype=np.int64)
-    np.add.at(counts, (np.broadcast_to(columns, bins.shape), bins), 1)
+    add_counts(counts, *count_sparsely(values))
+
+
+def add_counts(counts: IntArray, places: SmallArray, numbers: SmallArray) -> None:
+    """Add what `count_sparsely` has counted to a histogram."""
+    counts.reshape(-1)[places] += numbers
 
 
 def quantile(counts: IntArray, low: FloatArray, high: FloatArray, share: float) -> FloatArray:

@@ -242,6 +242,11 @@ class Scenario:
         """Whether the mean of some category changes at some time."""
         return any(truth.moves for truth in self.truths)
 
+    @property
+    def unit(self) -> float:
+        """What one wrong round costs in the most expensive category.  Histograms count regret in this unit."""
+        return max(truth.largest_loss * truth.clients.average for truth in self.truths) or 1.0
+
     def lower_bound(self) -> bounds.LowerBound:
         """Theorem 1 for this scenario; InputError if means change, because it is about means that do not."""
         means, sigmas = [truth.fixed_mean for truth in self.truths], [truth.sigma for truth in self.truths]
