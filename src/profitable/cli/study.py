@@ -5,7 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from profitable.cli.shared import JSON_HELP, SEED_HELP, WORKERS_HELP, Stopped, note, print_json, whole_number
+from profitable.cli.shared import (
+    JSON_HELP,
+    SEED_HELP,
+    WORKERS_HELP,
+    Cluster,
+    InProcesses,
+    Stopped,
+    chosen_executor,
+    note,
+    print_json,
+    whole_number,
+)
 
 EXAMPLE = "profitable study forget --runs 200 --out results/forget"
 
@@ -28,6 +39,8 @@ def study(
         Path | None, typer.Option(help="Folder for the table and the page. By default, results/ and the file's name.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help=WORKERS_HELP)] = None,
+    processes: InProcesses = False,
+    cluster: Cluster = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start from the beginning, and replace the study in the folder.")
     ] = False,
@@ -38,7 +51,7 @@ def study(
     Settings that do badly get few runs. Runs that are already in the folder are used. To continue after an
     interruption, run the same command again.
     """
-    from profitable.errors import Interrupted, NotSavedError
+    from profitable.errors import ExecutorError, Interrupted, NotSavedError
     from profitable.studies.conduct import study as conduct
     from profitable.studies.report import STUDY_PAGE
     from profitable.studies.study import Study
@@ -50,10 +63,14 @@ def study(
     folder = out or Path("results") / Path(given).stem
     failed = None
     try:
-        result = conduct(plan, out=folder, workers=workers, fresh=fresh, say=note)
+        with chosen_executor(cluster, processes) as executor:
+            result = conduct(plan, out=folder, executor=executor, workers=workers, fresh=fresh, say=note)
     except Interrupted as error:
         kept = f"{error.value} of {plan.planned_runs} runs are finished and saved in {folder}"
         raise Stopped(f"interrupted; {kept}; run the same command to resume.") from None
+    except ExecutorError as error:
+        remedy = f"the finished runs are in {folder}; run the same command to continue"
+        raise ExecutorError(error.field, error.value, error.problem, remedy) from None
     except KeyboardInterrupt:
         raise Stopped(f"interrupted; finished runs are in {folder}; run the same command to resume.") from None
     except NotSavedError as error:

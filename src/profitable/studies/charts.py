@@ -42,7 +42,7 @@ class Panels(Figure):
         resolve = {"scale": {"color": "shared", "strokeDash": "shared"}}
         return {
             "$schema": whole["$schema"],
-            "config": whole["config"],
+            "config": whole["config"] | {"legend": whole["config"]["legend"] | {"disable": False}},
             "columns": PANEL_COLUMNS,
             "concat": parts,
             "resolve": resolve,
@@ -212,9 +212,8 @@ def _dots(points: Rows, looks: Mapping[str, Look], title: str) -> dict[str, Any]
 
 
 def _without_legend(spec: dict[str, Any]) -> dict[str, Any]:
-    """A page has one legend for all panels; a picture shows that of its panels."""
-    config = spec["config"] | {"legend": spec["config"]["legend"] | {"symbolType": "stroke"}}
-    return spec | {"config": config}
+    """A panel without its legend: a page has one for all, and a picture, too."""
+    return spec | {"config": spec["config"] | {"legend": spec["config"]["legend"] | {"disable": True}}}
 
 
 def _best_of_series(rows: Rows, name: str) -> Rows:
@@ -317,12 +316,12 @@ def _map(rows: Rows, shape: Shape) -> Panels:
         texts = base.mark_text(fontSize=12).encode(
             text="times:N", color=alt.condition(f"datum.y > {dark}", alt.value("white"), alt.value("#1d2329"))
         )
-        chart = plain(alt.layer(squares, texts), name, cells, height=PANEL_HEIGHT)
+        chart = _without_legend(plain(alt.layer(squares, texts), name, cells, height=PANEL_HEIGHT))
         panels.append(Figure(f"map-{place + 1}", name, chart))
     of = f" with its best {shape.across}" if shape.across else ""
     caption = (
-        f"Mean regret at the horizon over {shape.dims[0]} and {shape.dims[1]}, a map for each policy{of}; darker is "
-        "more, on a logarithmic scale that all maps share. The numbers say how many times the regret of the best policy "
-        "in that cell."
+        f"Mean regret at the horizon over {shape.dims[0]} and {shape.dims[1]}, a map for each policy{of}. Darker is "
+        "more, on a logarithmic scale that all maps share. The numbers say how many times the regret of the best "
+        "policy in that cell it is."
     )
     return Panels("maps", caption, {}, tuple(panels), {})
