@@ -12,7 +12,7 @@ from profitable.errors import BrokenResultError, Interrupted, NewerResultError, 
 from profitable.simulation.curve import Curve
 from profitable.studies import conduct
 from profitable.studies.comparison import compare, limit_of
-from profitable.studies.study import COLUMNS
+from profitable.studies.study import STUDY_COLUMNS
 from profitable.studies.study_folder import SUMS
 from tests.opened import Opened, launched, needs_browser
 from tests.studies.worlds import SMALL
@@ -58,7 +58,7 @@ def test_the_worse_half_is_dropped(small: pb.StudyResult) -> None:
 
 def test_table_and_best(small: pb.StudyResult) -> None:
     frame = small.to_frame("pandas")
-    assert set(frame.columns) == {*COLUMNS, "gap", "c", "risk"}
+    assert set(frame.columns) == {*STUDY_COLUMNS, "gap", "c", "risk"}
     assert len(frame) == 12
     for best, (_, rows) in zip(small.best, frame.groupby("gap"), strict=True):
         full = rows[rows["dropped_at_stage"].isna()]
@@ -67,7 +67,7 @@ def test_table_and_best(small: pb.StudyResult) -> None:
         (second,) = full[~full["best"]].to_dict("records")
         assert best.runner_up == second["policy"]
         assert best.difference == pytest.approx(second["regret"] - best.regret)
-        assert best.difference_error == pytest.approx(np.hypot(second["stderr"], best.stderr))
+        assert best.difference_error == pytest.approx(np.hypot(second["stderr"], (best.high - best.regret) / 2))
         limit = limit_of(6, 3)
         alike = rows[(rows["more_than_best"] <= limit * rows["more_stderr"]) & ~rows["best"]]
         assert list(best.alike) == list(alike["policy"])
@@ -182,9 +182,10 @@ def test_it_finds_the_best() -> None:
 
 @pytest.mark.parametrize("name", ["forget", "map"])
 def test_the_examples_run(name: str, tmp_path: Path) -> None:
-    study = pb.Study.load(name, runs=100, horizon=100)
-    found = pb.study(study, out=tmp_path / name)
-    assert found.study.size == {"forget": 100, "map": 300}[name]
+    assert pb.Study.load(name).size == {"forget": 100, "map": 300}[name]
+    few = {"forget": {"n": [20, 50], "forget": [0.9, 0.99]}, "map": {"gap": [0.05, 0.2], "clients": [1, 30]}}
+    found = pb.study(pb.Study.load(name, runs=100, horizon=100, axes=few[name]), out=tmp_path / name)
+    assert len(found.best) == {"forget": 2, "map": 4}[name]
     assert (tmp_path / name / "report.html").exists()
 
 

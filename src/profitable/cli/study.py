@@ -22,10 +22,10 @@ EXAMPLE = "profitable study forget --runs 200 --out results/forget"
 
 
 def study(
-    given: Annotated[
+    file: Annotated[
         str,
         typer.Argument(
-            metavar="STUDY", help="A study file (TOML; docs/study.md shows one), or one that comes along: forget, map."
+            metavar="FILE", help="A study file (TOML; docs/study.md shows one), or one that comes along: forget, map."
         ),
     ],
     runs: Annotated[
@@ -59,8 +59,8 @@ def study(
     from profitable.studies.study_result import StudyResult
 
     changes: dict[str, Any] = {"runs": runs, "seed": seed}
-    plan = Study.load(given, **{key: value for key, value in changes.items() if value is not None})
-    folder = out or Path("results") / Path(given).stem
+    plan = Study.load(file, **{key: value for key, value in changes.items() if value is not None})
+    folder = out or Path("results") / Path(file).stem
     failed = None
     try:
         with chosen_executor(cluster, processes) as executor:

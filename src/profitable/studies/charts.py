@@ -14,11 +14,11 @@ from profitable.common.charts import DATA, Figure, Rows, digits, plain
 from profitable.common.looks import PALETTE, Look
 from profitable.policy.looks import looks_of
 from profitable.studies.expression import fill, shown
-from profitable.studies.grid import HORIZON
+from profitable.studies.grid import HORIZON_NAME
 
 PANEL_WIDTH, PANEL_HEIGHT, PANEL_COLUMNS = 250, 200, 3
 MOST_PANELS = 30
-WIDE = 8.0  # a panel whose largest regret is so many times its smallest has a logarithmic axis
+WIDE_RANGE = 8.0  # a panel whose largest regret is so many times its smallest has a logarithmic axis
 MORE = "…"
 REGRET = "mean regret at the horizon"
 
@@ -65,7 +65,7 @@ class Shape:
         firsts = [found[0] for found in by_world.values()]
         inside = {name: len({row[name] for found in by_world.values() for row in found}) for name in axes}
         policy = [name for name in axes if any(len({row[name] for row in found}) > 1 for found in by_world.values())]
-        dims = [name for name in ("scenario", HORIZON, *axes) if name not in policy]
+        dims = [name for name in ("scenario", HORIZON_NAME, *axes) if name not in policy]
         varying = tuple(name for name in dims if len({row[name] for row in firsts}) > 1)
         return cls(varying, max(policy, key=lambda name: inside[name]) if policy else None)
 
@@ -144,7 +144,7 @@ def _colours(looks: Mapping[str, Look], legend: Any) -> tuple[Any, Any]:
 def _regret_scale(points: Rows) -> Any:
     """The scale of an axis of regrets: logarithmic if they differ much."""
     values = [point["y"] for point in points]
-    if values and min(values) > 0.0 and max(values) > WIDE * min(values):
+    if values and min(values) > 0.0 and max(values) > WIDE_RANGE * min(values):
         return alt.Scale(type="log", nice=False)
     return alt.Scale(zero=False, nice=True)
 

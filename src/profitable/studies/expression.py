@@ -18,7 +18,7 @@ from profitable.common import check
 from profitable.errors import InputError
 
 Value = int | float | str
-DIGITS = 12  # of a computed number, so that 0.3 - 0.1 is 0.2
+COMPUTED_DIGITS = 12  # of a computed number, so that 0.3 - 0.1 is 0.2
 MOST_LETTERS = 200
 OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -35,7 +35,7 @@ def evaluate(text: str, values: Mapping[str, Value], where: str) -> int | float:
     """The number that an expression is at these values; InputError, which names `where`, if it is none."""
     found = _evaluate(_parsed(text, where), values, where, text)
     if not isinstance(found, int):
-        found = float(f"{found:.{DIGITS}g}")
+        found = float(f"{found:.{COMPUTED_DIGITS}g}")
     if not check.fits(found):
         raise InputError(where, text, "is too large a number", "give smaller ones")
     return found

@@ -13,7 +13,7 @@ from profitable.studies.expression import Value, fill, places_in, shown
 from profitable.studies.template import Template
 
 MOST_SETTINGS = 3_000
-HORIZON = "horizon"
+HORIZON_NAME = "horizon"
 Values = dict[str, Value]
 
 
@@ -68,7 +68,7 @@ def worlds_of(
         named = [name for name in axes if name in template.axes]
         for values in _points(named, axes):
             for horizon in horizons:
-                known: Values = {HORIZON: horizon} | values
+                known: Values = {HORIZON_NAME: horizon} | values
                 scenario = template.at(known)
                 label = _label(template, horizon, values, several=(len(templates) > 1, len(horizons) > 1))
                 settings = tuple(_settings(policies, axes, known, where))
@@ -109,7 +109,7 @@ def _refuse_unused(
     used = {name for template in templates for name in template.axes} | {
         name for pattern in policies for name in places_in(pattern)
     }
-    known = {*axes, HORIZON}
+    known = {*axes, HORIZON_NAME}
     for template in templates:
         for name in sorted(template.axes - known):
             remedy = f"choose from {', '.join(sorted(known))}"
@@ -150,5 +150,5 @@ def _label(template: Template, horizon: int, values: Values, *, several: tuple[b
     """What sets a world apart from the others of its study, in words."""
     parts = [template.name] if several[0] else []
     parts += [f"{name} = {shown(value)}" for name, value in values.items()]
-    parts += [f"{HORIZON} = {horizon}"] if several[1] else []
+    parts += [f"{HORIZON_NAME} = {horizon}"] if several[1] else []
     return ", ".join(parts) or template.name

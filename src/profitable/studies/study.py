@@ -13,13 +13,13 @@ from profitable.policy.policy import Policy
 from profitable.simulation.scenario import Scenario
 from profitable.simulation.settings import MOST_HORIZON, MOST_RUNS
 from profitable.studies.expression import Value
-from profitable.studies.grid import HORIZON, World, worlds_of
+from profitable.studies.grid import HORIZON_NAME, World, worlds_of
 from profitable.studies.halving import Stage, runs_of, stages
 from profitable.studies.template import Template
 
 # An axis becomes a column of the table, beside these.
-COLUMNS = (
-    "scenario", "world", HORIZON, "policy", "pattern", "runs", "regret", "stderr", "low", "high", "carried_by_few",
+STUDY_COLUMNS = (
+    "scenario", "world", HORIZON_NAME, "policy", "pattern", "runs", "regret", "stderr", "low", "high", "carried_by_few",
     "quantile_0.5", "quantile_0.95", "quantile_0.99", "lost_share", "right_set_share", "profit", "profit_stderr",
     "dropped_at_stage", "best", "more_than_best", "more_stderr", "told_apart", "seed", "version",
 )  # fmt: skip
@@ -109,7 +109,7 @@ class Study:
             "scenario": [{"name": each.name} | each.table for each in cast(Sequence[Template], self.scenario)],
             "policies": list(self.policies),
             "axes": {name: list(values) for name, values in self.axes.items()},
-            HORIZON: list(cast(Sequence[int], self.horizon)),
+            HORIZON_NAME: list(cast(Sequence[int], self.horizon)),
             "runs": self.runs,
             "seed": self.seed,
             "halving": self.halving,
@@ -144,8 +144,10 @@ def _axes(given: object, where: str) -> dict[str, list[Value]]:
     for name, values in cast(Mapping[Any, Any], given).items():
         if not isinstance(name, str) or not name.isidentifier():
             raise InputError(where, name, "is not a name for expressions", "give letters, digits and _, as gap_1")
-        if name in COLUMNS:
-            remedy = "give horizon = [...] outside of axes" if name == HORIZON else f"call it {name}_1, for example"
+        if name in STUDY_COLUMNS:
+            remedy = (
+                "give horizon = [...] outside of axes" if name == HORIZON_NAME else f"call it {name}_1, for example"
+            )
             raise InputError(f"{where}: {name}", values, "has the name of a column of the table", remedy)
         plain = [getattr(each, "item", lambda each=each: each)() for each in _listed(values, f"{where}: {name}")]
         for each in plain:

@@ -11,22 +11,22 @@ from profitable.errors import InputError
 from profitable.model.category_table import is_list, known_fields, needed_field, parse_toml
 from profitable.studies.template import Template
 
-EXAMPLES = Path(__file__).parent / "examples"
+STUDY_EXAMPLES = Path(__file__).parent / "examples"
 NEEDED = ("name", "scenario", "policies", "horizon", "runs")
 OPTIONAL = ("axes", "seed", "halving", "finalists")
 
 
 def example_names() -> list[str]:
     """The studies that come with the package."""
-    return sorted(path.stem for path in EXAMPLES.glob("*.toml"))
+    return sorted(path.stem for path in STUDY_EXAMPLES.glob("*.toml"))
 
 
 def read_text(path: Path | str) -> tuple[str, str, Path]:
     """The text of a study file, how errors call it, and the folder in which it looks for scenarios."""
     given = as_path("study", path)
     if not given.exists() and str(path) in example_names():
-        given = EXAMPLES / f"{path}.toml"
-        return _text("study", given), f"{path}.toml", EXAMPLES
+        given = STUDY_EXAMPLES / f"{path}.toml"
+        return _text("study", given), f"{path}.toml", STUDY_EXAMPLES
     return _text("study", given), str(path), given.parent
 
 

@@ -1,6 +1,6 @@
 """StudyResult: what a study found.  It prints itself, becomes a dataframe, draws itself and is saved to a folder."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,14 @@ from profitable.common.files import as_path
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import html_table, number, text_table
 from profitable.simulation.curve import Curve
+from profitable.simulation.result import DAGGER_NOTE
 from profitable.studies.comparison import MISTAKE, Comparison, compare
 from profitable.studies.expression import shown
-from profitable.studies.grid import HORIZON, World
-from profitable.studies.study import COLUMNS, Study
+from profitable.studies.grid import HORIZON_NAME, World
+from profitable.studies.study import STUDY_COLUMNS, Study
 from profitable.version import VERSION
 
 NAMED = 3  # settings that cannot be told from the best are named if they are so few, and else counted
-DAGGER = (
     "† Rare large runs carry the mean: the true one lies from two errors below to three above in about 95 % of samples."
 )
 
@@ -90,7 +90,7 @@ class StudyResult:
         low, high = (float(each[-1]) for each in curve.interval)
         return Best(
             world=world.label,
-            values={**world.values, HORIZON: world.horizon, **setting.values},
+            values={**world.values, HORIZON_NAME: world.horizon, **setting.values},
             policy=setting.policy,
             runs=curve.runs,
             regret=float(curve.regret[-1]),
@@ -112,7 +112,7 @@ class StudyResult:
     def table(self) -> str:
         """The best setting of each world, as text."""
         headers, rows = self.best_rows()
-        dagger = f"\n{DAGGER}" if any(best.carried_by_few for best in self.best) else ""
+        dagger = f"\n{DAGGER_NOTE}" if any(best.carried_by_few for best in self.best) else ""
         return f"{self.title()}\n\n{self.question()}\n{text_table(headers, rows, words=(0, 1, 4, 6))}{dagger}\n{NOTE}"
 
     def title(self) -> str:
@@ -160,13 +160,13 @@ class StudyResult:
     def columns(self) -> dict[str, list[Any]]:
         """All numbers: one row for each setting."""
         axes = list(self.study.axes)
-        order = (*COLUMNS[:3], *axes, *COLUMNS[3:])
+        order = (*STUDY_COLUMNS[:3], *axes, *STUDY_COLUMNS[3:])
         found: dict[str, list[Any]] = {name: [] for name in order}
         for world, places, comparison in zip(self.study.worlds, self.places, self.comparisons, strict=True):
             for i, place in enumerate(places):
                 setting, row = world.settings[i], self._numbers(place, comparison, i)
                 row |= {name: (world.values | setting.values).get(name) for name in axes}
-                row |= {"scenario": world.scenario.name, "world": world.label, HORIZON: world.horizon}
+                row |= {"scenario": world.scenario.name, "world": world.label, HORIZON_NAME: world.horizon}
                 row |= {"policy": setting.policy, "pattern": setting.pattern}
                 for name, values in found.items():
                     values.append(row[name])
@@ -207,8 +207,6 @@ class StudyResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON-ready values; `profitable study --json` prints them."""
-        from dataclasses import asdict
-
         columns = self.columns()
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return {
@@ -216,7 +214,7 @@ class StudyResult:
             "version": VERSION,
             "worlds": len(self.study.worlds),
             "runs": self.runs,
-            "best": [asdict(best) for best in self.best],
+            "best": [asdict(best) | {"alike": list(best.alike)} for best in self.best],
             "settings": rows,
         }
 
