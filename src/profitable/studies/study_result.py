@@ -19,8 +19,6 @@ from profitable.studies.study import STUDY_COLUMNS, Study
 from profitable.version import VERSION
 
 NAMED = 3  # settings that cannot be told from the best are named if they are so few, and else counted
-    "† Rare large runs carry the mean: the true one lies from two errors below to three above in about 95 % of samples."
-)
 
 
 @dataclass(frozen=True)
