@@ -47,7 +47,7 @@ docs: run
 # servers are killed again and again, and whose files are damaged byte by byte (an hour).
 soak: $(READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
-	  tests/theory tests/replay tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py
+	  tests/theory tests/replay tests/studies tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/online.py

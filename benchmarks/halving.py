@@ -1,7 +1,7 @@
 """How many runs successive halving saves, and how often it drops the truly best setting.
 
-The settings are those of the example `forget`, in the worlds in which the two categories swap sides every 100, 300 and
-1 000 rounds, up to 2 000 rounds.  The truth is a study without halving and with many runs.  Then the same study is
+The settings are those of the example `forget`, in the worlds in which the two categories swap sides every 30, 100 and
+300 rounds, up to 600 rounds.  The truth is a study without halving and with many runs.  Then the same study is
 played with halving, with seeds of its own, again and again.
 
 .venv/bin/python benchmarks/halving.py [studies] [runs] [runs of the truth]
@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import profitable as pb
 
-AXES = {"n": [100, 300, 1_000], "forget": [0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999]}
+AXES = {"n": [30, 100, 300], "forget": [0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999]}
 TRUTH_SEED = 10**6
 
 
 def main() -> None:
-    studies, runs, many = (int(each) for each in (*sys.argv[1:], *("200", "400", "20000")[len(sys.argv) - 1 :]))
-    plan = pb.Study.load("forget", axes=AXES, horizon=2_000, runs=runs)
+    studies, runs, many = (int(each) for each in (*sys.argv[1:], *("40", "400", "4000")[len(sys.argv) - 1 :]))
+    plan = pb.Study.load("forget", axes=AXES, horizon=600, runs=runs)
     truth = pb.study(replace(plan, halving=False, runs=many, seed=TRUTH_SEED), progress=False)
     full = plan.size * plan.runs
     print(f"{plan.size} settings in {len(plan.worlds)} worlds; halving plays {plan.planned_runs} of {full} runs")

@@ -182,7 +182,7 @@ def test_it_finds_the_best() -> None:
 
 @pytest.mark.parametrize("name", ["forget", "map"])
 def test_the_examples_run(name: str, tmp_path: Path) -> None:
-    assert pb.Study.load(name).size == {"forget": 100, "map": 300}[name]
+    assert pb.Study.load(name).size == {"forget": 100, "map": 192}[name]
     few = {"forget": {"n": [20, 50], "forget": [0.9, 0.99]}, "map": {"gap": [0.05, 0.2], "clients": [1, 30]}}
     found = pb.study(pb.Study.load(name, runs=100, horizon=100, axes=few[name]), out=tmp_path / name)
     assert len(found.best) == {"forget": 2, "map": 4}[name]
