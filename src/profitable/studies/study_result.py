@@ -235,9 +235,9 @@ class StudyResult:
 
 
 NOTE = (
-    "Settings that cannot be told apart from the best: the truly best one is among them and the best itself with a "
-    f"probability of {1.0 - MISTAKE:.0%} or more in each world.\nThe best was chosen by the same runs, so its regret "
-    "tends to be a little too low."
+    f"With a probability of {1.0 - MISTAKE:.0%} or more in each world, the truly best setting is the one called best "
+    "or one that cannot be told apart from it.\nThe best was chosen by the same runs, so its regret tends to be a "
+    "little too low."
 )
 
 
