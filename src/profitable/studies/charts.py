@@ -5,8 +5,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import altair as alt
 
@@ -30,6 +30,12 @@ class Panels(Figure):
     figures: tuple[Figure, ...]
     looks: dict[str, Look]
 
+    def on_page(self) -> list[Figure]:
+        """The panels without legends: the page has one for all."""
+        return [
+            replace(each, chart=each.chart | {"layer": _without_legends(each.chart["layer"])}) for each in self.figures
+        ]
+
     @property
     def picture(self) -> dict[str, Any]:
         """All panels side by side, with one legend."""
@@ -42,7 +48,7 @@ class Panels(Figure):
         resolve = {"scale": {"color": "shared", "strokeDash": "shared"}}
         return {
             "$schema": whole["$schema"],
-            "config": whole["config"] | {"legend": whole["config"]["legend"] | {"disable": False}},
+            "config": whole["config"],
             "columns": PANEL_COLUMNS,
             "concat": parts,
             "resolve": resolve,
@@ -194,7 +200,7 @@ def _panel(points: Rows, looks: Mapping[str, Look], across: str, title: str) -> 
         .mark_rule(strokeWidth=2)
         .encode(y=y, color=colour, strokeDash=dash, tooltip=_tooltip())
     )
-    return _without_legend(plain(alt.layer(flat, lines, bars, dots), title, points, height=PANEL_HEIGHT))
+    return plain(alt.layer(flat, lines, bars, dots), title, points, height=PANEL_HEIGHT)
 
 
 def _dots(points: Rows, looks: Mapping[str, Look], title: str) -> dict[str, Any]:
@@ -211,9 +217,12 @@ def _dots(points: Rows, looks: Mapping[str, Look], title: str) -> dict[str, Any]
     return plain(alt.layer(bars, dots), title, points, height=max(PANEL_HEIGHT, 18 * len(points)))
 
 
-def _without_legend(spec: dict[str, Any]) -> dict[str, Any]:
-    """A panel without its legend: a page has one for all, and a picture, too."""
-    return spec | {"config": spec["config"] | {"legend": spec["config"]["legend"] | {"disable": True}}}
+def _without_legends(value: Any) -> Any:
+    """A specification without legends."""
+    if isinstance(value, dict):
+        parts = cast(dict[str, Any], value)
+        return {key: None if key == "legend" else _without_legends(each) for key, each in parts.items()}
+    return [_without_legends(each) for each in cast(list[Any], value)] if isinstance(value, list) else value
 
 
 def _best_of_series(rows: Rows, name: str) -> Rows:
@@ -316,7 +325,7 @@ def _map(rows: Rows, shape: Shape) -> Panels:
         texts = base.mark_text(fontSize=12).encode(
             text="times:N", color=alt.condition(f"datum.y > {dark}", alt.value("white"), alt.value("#1d2329"))
         )
-        chart = _without_legend(plain(alt.layer(squares, texts), name, cells, height=PANEL_HEIGHT))
+        chart = plain(alt.layer(squares, texts), name, cells, height=PANEL_HEIGHT)
         panels.append(Figure(f"map-{place + 1}", name, chart))
     of = f" with its best {shape.across}" if shape.across else ""
     caption = (

@@ -47,7 +47,7 @@ def write_report(result: StudyResult, folder: Path) -> list[Path]:
 def page_of(result: StudyResult, rows: Sequence[dict[str, Any]], drawn: Sequence[Figure]) -> str:
     """The page as text."""
     made = environment(STUDY_TEMPLATES, html=True)
-    single = [panel for figure in drawn for panel in (figure.figures if isinstance(figure, Panels) else (figure,))]
+    single = [panel for figure in drawn for panel in (figure.on_page() if isinstance(figure, Panels) else [figure])]
     study = result.study
     stages = sorted({tuple(study.stages(world)) for world in study.worlds}, reverse=True)
     return made.get_template("study.html.j2").render(
