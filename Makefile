@@ -56,7 +56,7 @@ dist: $(READY)
 # each extra and on every Python that the machine has (a quarter of an hour).
 soak: $(READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
-	  tests/theory tests/replay tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
+	  tests/theory tests/replay tests/studies tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
 	  tests/test_installed.py
 
 bench: $(BENCH_READY)

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from profitable.simulation.runner import simulate as simulate
     from profitable.simulation.scenario import Scenario as Scenario
     from profitable.simulation.scenario import Truth as Truth
+    from profitable.studies.conduct import study as study
+    from profitable.studies.study import Study as Study
+    from profitable.studies.study_result import StudyResult as StudyResult
 
 __version__ = VERSION
 
@@ -62,6 +65,9 @@ _HOMES = {
     "simulation.result": ["Result"],
     "simulation.runner": ["simulate"],
     "simulation.scenario": ["Scenario", "Truth"],
+    "studies.conduct": ["study"],
+    "studies.study": ["Study"],
+    "studies.study_result": ["StudyResult"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("bounds", "errors")

@@ -26,6 +26,7 @@ from profitable.cli import (
     portfolio,
     simulate,
     status,
+    study,
     verify,
     warm_up,
 )
@@ -65,6 +66,7 @@ COMMANDS: list[tuple[Callable[..., Any], str]] = [
     (paper.paper, paper.EXAMPLE),
     (credit.credit, credit.EXAMPLE),
     (simulate.simulate, simulate.EXAMPLE),
+    (study.study, study.EXAMPLE),
     (backtest.backtest, backtest.EXAMPLE),
     (bounds.bounds, bounds.EXAMPLE),
     (lists.policies, lists.POLICIES_EXAMPLE),
