@@ -25,7 +25,7 @@ PROFITABLE = [sys.executable, "-P", "-m", "profitable"]
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """The client of two workers, each a process; dead ones are replaced."""
-    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(processes=True, silence_logs=50, **options) as two,
         distributed.Client(two, set_as_default=False) as client,

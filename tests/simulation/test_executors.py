@@ -99,6 +99,7 @@ def test_the_size_of_tasks_is_not_in_the_numbers(
     played: dict[str, Any] = {"policies": ["kl-ucb", "ts"], "runs": 4_050, "horizon": 10}
     play(tmp_path / "threads", **played)
     monkeypatch.setattr(task, "TASK_SECONDS", seconds)
+    monkeypatch.setattr(task, "SECONDS_PER_WORKER", 0.0)
     monkeypatch.setattr(engine, "MOST_HELD", 1)  # replies in the wrong order are all that there is room for
     with LastFirst() as executor:
         play(tmp_path / "tasks", **played, executor=executor, workers=2)

@@ -1,8 +1,9 @@
-"""Simulation: policies in a made-up world, many runs, on all cores.
+"""Simulation: policies in a made-up world, many runs, on all cores or a cluster.
 
 How the data flows: A `scenario` and policies become `settings`, which hold the `kernel_input` of each policy in each
-category.  The `runner` plays blocks of runs (`block`) and adds them up in a `result`.  A result has a `curve` for each
-policy, which is a set of `running_stats`.  It is saved in a folder (`result_folder`) and drawn (`plots`).
+category.  The `runner` opens a `pool` of workers.  The `engine` gives them tasks, each some blocks of runs (`block`),
+and adds up what comes home in a `result`.  A result has a `curve` for each policy, which is a set of `running_stats`.
+It is saved in a folder (`result_folder`) and drawn (`plots`).
 
 Used from outside: `simulate`, `Scenario`, `Truth`, the laws of arrivals, `Result`, `Curve`, and `Seen` for your own
 policy.

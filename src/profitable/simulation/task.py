@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from profitable.simulation.pool import Pool
 
 TASK_SECONDS = 1.0  # of a task that travels: far longer than its way
+SECONDS_PER_WORKER = 0.002  # at least: a scheduler needs a millisecond for a task, and serves all workers
 TASK_BYTES = 2**22  # of its reply at most
-SHARES = 3  # of what is left, for each worker at least: so that all end at about the same time
+TASKS_LEFT = 3  # for each worker at least, of the size of this one: so that all end at about the same time
 
 
 @dataclass
@@ -64,8 +65,9 @@ class Job:
         if workers == 0 or self.measured == 0:
             return 1
         parts = len(self.settings.names) / groups / self.measured
-        enough = min(TASK_SECONDS / (self.seconds * parts), TASK_BYTES / (self.size * parts))
-        return max(1, int(min(enough, left, left * groups / (SHARES * workers))))
+        seconds = max(TASK_SECONDS, SECONDS_PER_WORKER * workers)
+        enough = min(seconds / (self.seconds * parts), TASK_BYTES / (self.size * parts))
+        return max(1, int(min(enough, left, left * groups / (TASKS_LEFT * workers))))
 
 
 @dataclass(eq=False)

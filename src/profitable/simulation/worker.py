@@ -26,7 +26,7 @@ from profitable.simulation.running_stats import Moments
 from profitable.simulation.settings import Settings
 from profitable.simulation.surroundings import HERE, Surroundings
 
-REMEMBERED = 16  # settings that a worker keeps, so that it need not read them for every task
+SETTINGS_KEPT = 16  # settings that a worker keeps, so that it need not read them for every task
 _one_at_a_time = threading.Lock()
 
 
@@ -89,7 +89,7 @@ def play_packed(packed: bytes, policies: Sequence[int], blocks: Sequence[int]) -
     return reply
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=SETTINGS_KEPT)
 def _unpack(packed: bytes) -> Settings:
     """The settings, with their kernels compiled, so that the time of a block is that of its runs."""
     try:
