@@ -37,6 +37,7 @@ API = {  # pages of the reference: title, and the rooms or modules whose public 
     "category": ("Categories, families, priors", ["model"]),
     "policy": ("Policies", ["policy"]),
     "simulation": ("Simulation", ["simulation"]),
+    "study": ("Studies", ["studies"]),
     "backtest": ("Backtests", ["replay"]),
     "portfolio": ("Portfolios", ["portfolio"]),
     "bounds": ("Bounds", ["bounds"]),

@@ -47,6 +47,7 @@ ENTRIES = [
     Entry([*SIMULATE, "--out", "result"], {"matplotlib": "plot"}, 0),
     Entry([*SIMULATE, "--cluster", "tcp://127.0.0.1:1"], {"distributed": "dask"}),
     Entry(["paper", "--quick", "--cluster", "tcp://127.0.0.1:1", "--out", "cluster"], {"distributed": "dask"}),
+    Entry(["study", "forget", "--runs", "100", "--out", "study"], dict.fromkeys((*PAGES, "pyarrow"), "paper")),
     Entry(["backtest", "--demo", "--describe"], {"pyarrow": "backtest"}),
     Entry(DEMO, {"pyarrow": "backtest"}),
     Entry([*DEMO, "--out", "backtest"], dict.fromkeys((*PAGES, "pyarrow"), "backtest")),

@@ -53,9 +53,8 @@ def study(
     """
     from profitable.errors import ExecutorError, Interrupted, NotSavedError
     from profitable.studies.conduct import study as conduct
-    from profitable.studies.report import STUDY_PAGE
     from profitable.studies.study import Study
-    from profitable.studies.study_folder import STUDY_TABLE
+    from profitable.studies.study_folder import STUDY_PAGE, STUDY_TABLE
     from profitable.studies.study_result import StudyResult
 
     changes: dict[str, Any] = {"runs": runs, "seed": seed}

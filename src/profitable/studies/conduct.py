@@ -4,26 +4,24 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from importlib.util import find_spec
 from pathlib import Path
 
 from profitable.common.files import as_path
 from profitable.common.folder_lock import occupied
 from profitable.common.progress import Progress
-from profitable.errors import ExecutorError, InputError, Interrupted, ParameterError
+from profitable.errors import ExecutorError, Interrupted, ParameterError
 from profitable.simulation.block import compile_kernels
 from profitable.simulation.engine import play_all
 from profitable.simulation.interruption import Interruption
 from profitable.simulation.pool import Pool, open_pool
 from profitable.simulation.result import Result
-from profitable.simulation.result_folder import arrow
 from profitable.simulation.runner import SAVE_EVERY
 from profitable.simulation.settings import BLOCK
 from profitable.simulation.task import Job
 from profitable.studies.halving import survivors
 from profitable.studies.study import Study
 from profitable.studies.study_folder import Progressing, save_sums, save_table, start
-from profitable.studies.study_result import StudyResult
+from profitable.studies.study_result import StudyResult, report_module
 
 logger = logging.getLogger("profitable")
 
@@ -70,10 +68,7 @@ def study(
     if out is None:
         with open_pool(executor, workers) as pool:
             return _conduct(Progressing.new(plan), None, pool, progress)
-    arrow()
-    _need_for_page()
-    from profitable.studies.report import write_report
-
+    report = report_module()
     folder = as_path("out", out)
     with open_pool(executor, workers) as pool, occupied(folder):
         state, note = start(plan, folder, fresh=fresh)
@@ -83,16 +78,8 @@ def study(
             say(f"{done} of {plan.planned_runs} runs are taken over from {folder}")
         result = _conduct(state, folder, pool, progress)
         save_table(result, folder)
-        write_report(result, folder)
+        report.write_report(result, folder)
         return result
-
-
-def _need_for_page() -> None:
-    """InputError if what the page needs is not installed."""
-    for name in ("altair", "jinja2", "vl_convert"):
-        if find_spec(name) is None:
-            remedy = "run: pip install 'profitable[paper]'"
-            raise InputError(name, None, "is not installed, and the page of a study needs it", remedy)
 
 
 def _conduct(

@@ -16,11 +16,11 @@ from profitable.errors import NotSavedError
 from profitable.studies.charts import Panels, figures
 from profitable.studies.comparison import MISTAKE
 from profitable.studies.expression import shown
+from profitable.studies.study_folder import STUDY_PAGE
 from profitable.studies.study_result import StudyResult, short
 from profitable.version import VERSION
 
 STUDY_TEMPLATES = Path(__file__).parent / "templates"
-STUDY_PAGE = "report.html"
 STUDY_PICTURES = ("overview", "best", "maps", "worlds")
 PICTURE_SCALE = 2.0
 MOST_SETTING_ROWS = 600  # of the table on the page; all are in study.parquet

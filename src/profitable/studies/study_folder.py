@@ -31,6 +31,7 @@ from profitable.version import VERSION
 
 STUDY_FORMAT = 1
 STUDY, SUMS, STUDY_TABLE = "study.json", "sums.parquet", "study.parquet"
+STUDY_PAGE = "report.html"
 REMEDY = "choose another folder, or replace it with --fresh (fresh=True in Python)"
 
 

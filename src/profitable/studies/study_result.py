@@ -2,11 +2,13 @@
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from profitable.common.extras import extra
 from profitable.common.files import as_path
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import html_table, number, text_table
@@ -219,12 +221,11 @@ class StudyResult:
     def save(self, folder: Path | str) -> list[Path]:
         """Write the table, the page, its pictures, and what is needed to read it back."""
         from profitable.common.folder_lock import occupied
-        from profitable.studies.report import write_report
         from profitable.studies.study_folder import save_finished
 
-        target = as_path("folder", folder)
+        target, report = as_path("folder", folder), report_module()
         with occupied(target):
-            return [*save_finished(self, target), *write_report(self, target)]
+            return [*save_finished(self, target), *report.write_report(self, target)]
 
     @classmethod
     def load(cls, folder: Path | str) -> "StudyResult":
@@ -248,3 +249,11 @@ def short(value: float) -> str:
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def report_module() -> Any:
+    """The module of the page.  MissingLibraryError, before any work, if a library that it needs is missing."""
+    with extra("paper", "the page of a study needs it"):
+        import_module("pyarrow")  # the table is kept with it
+        from profitable.studies import report
+    return report
