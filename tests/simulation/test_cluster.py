@@ -16,6 +16,7 @@ import profitable as pb
 from profitable.simulation import cluster
 from profitable.simulation.pool import open_pool
 from tests.simulation.executors import FIVE, LONG, PLAYED, Deadly, Faulty, bytes_of, once, play
+from tests.studies.worlds import SMALL
 from tests.waiting import at, comes_to_an_end, said, started, wait_for
 
 distributed, psutil = pytest.importorskip("distributed"), pytest.importorskip("psutil")
@@ -124,6 +125,31 @@ def test_the_command_line(client: Any, executor: Executor, tmp_path: Path) -> No
         errors.append(ran.stderr)
     assert said(errors[1]) == said(errors[0])
     assert bytes_of(tmp_path / "cluster") == bytes_of(tmp_path / "threads")
+
+
+def test_a_study_on_the_cluster(client: Any, executor: Executor, tmp_path: Path) -> None:
+    """All settings of a stage share the workers."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    for name, where in (("threads", []), ("cluster", ["--cluster", client.scheduler.address])):
+        given = ["study", "small.toml", "--runs", "200", "--out", name, *where]
+        ran = subprocess.run([*PROFITABLE, *given], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+    tables = [(tmp_path / name / "study.parquet").read_bytes() for name in ("threads", "cluster")]
+    assert tables[0] == tables[1]
+
+
+def test_the_paper_on_the_cluster(executor: Executor, tmp_path: Path) -> None:
+    from profitable.paper.command import reproduce
+
+    chosen: dict[str, Any] = {"experiments": ["arrivals"], "quick": True, "runs": 300}
+    for name, given in (("threads", {}), ("cluster", {"executor": executor})):
+        reproduce(tmp_path / name, **chosen, **given)
+    one, two = (
+        {path.parent.name: bytes_of(path.parent) for path in (tmp_path / name).rglob("result.json")}
+        for name in ("threads", "cluster")
+    )
+    assert one
+    assert one == two
 
 
 @pytest.mark.parametrize("where", ["cluster", "processes"])
