@@ -20,7 +20,8 @@ import numpy.typing as npt
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.replay import dates
-from profitable.replay.cells import is_text, numbers
+from profitable.replay.clients import Clients
+from profitable.replay.columns import is_text, numbers
 from profitable.replay.dates import MISSING, Dates
 from profitable.replay.layout import Layout
 from profitable.replay.past import SAMPLE, Past
@@ -119,6 +120,8 @@ def _judge(one: Measured, everyone: list[Measured], by_category: set[str], layou
 def check_categories(past: Past) -> list[str]:
     """Warnings if the categories themselves seem to know the outcome; quick, because it looks at the clients only."""
     clients = past.clients
+    if not isinstance(clients, Clients):
+        return []
     step = max(len(clients) // SAMPLE, 1)
     chosen = np.arange(0, len(clients), step)
     if clients.logged is not None:
