@@ -171,23 +171,6 @@ class Ledger:
             raise self._too_many(k, clients.shape[1])
         agent_table.absorb_each(self._table, k, self.categories.view_row_of(k), clients)
 
-    def observe_sums(self, positions: IntArray, sums: FloatArray) -> None:
-        """Book outcomes of some categories that were checked and added up elsewhere: `Sums` as an array [M, 11].
-
-        Not for rules that need the distinct rewards, for windows, or for outcomes of cohorts: `observe_entry`.
-        """
-        full = np.flatnonzero(self._table[Row.KNOWN, positions] + sums[:, 0] > check.MOST)
-        if full.size:
-            raise self._too_many(int(positions[full[0]]), float(sums[full[0], 0]))
-        categories = self.categories
-        agent_table.add_all(self._table, positions, categories.which(), categories.view_table(), sums)
-
-    def observe_entry(self, k: int, entry: Entry, accepted_in: int | None = None) -> None:
-        """Book outcomes of one category that were checked and added up elsewhere, perhaps of a cohort."""
-        cohort = self._cohort(k, Batch(accepted_in=accepted_in))
-        self._check_room([(k, entry, cohort)])
-        self._enter(k, entry, cohort)
-
     def observe_all(self, given: Mapping[str, Rewards | Batch]) -> None:
         """Book outcomes of many categories: all of them or, if one is wrong, none."""
         singly = self.values is not None or self.window is not None

@@ -84,7 +84,10 @@ def _cells_in(data: Any) -> Cells | None:
     """The cells that are given, or that a file holds; None if it holds rows."""
     if isinstance(data, Cells):
         return data
-    given: Any = cast("Sequence[Any]", data)[0] if isinstance(data, list) and len(cast("Any", data)) == 1 else data
+    given: Any = data
+    if isinstance(data, list | tuple):
+        several = cast("Sequence[Any]", data)
+        given = several[0] if len(several) == 1 else None
     if isinstance(given, str | Path) and str(given).endswith(PARQUET_ENDINGS) and holds_cells(Path(given)):
         return Cells.load(given)
     return None

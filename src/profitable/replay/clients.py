@@ -91,9 +91,11 @@ class Clients(Crowd):
     # ------------------------------------------------------------------------------------------ one by one
 
     def clients_by_cell(self, times: IntArray | None) -> FloatArray:
+        """As `Crowd` says."""
         return self.by_cell(times)
 
     def sum_of(self, name: str) -> FloatArray:
+        """As `Crowd` says."""
         if name == "number":
             return np.ones(self.size)
         if name == "back":
@@ -106,14 +108,17 @@ class Clients(Crowd):
         return values if self.logged is None else values[self.logged]
 
     def range_of(self, name: str) -> tuple[float, float]:
+        """As `Crowd` says."""
         values = self._seen(self.reward) if name == "reward" else getattr(self, name)
         return float(values.min()), float(values.max())
 
     def only_whole(self) -> bool:
+        """As `Crowd` says."""
         rewards = self._seen(self.reward)
         return bool((rewards == np.floor(rewards)).all())
 
     def moments(self, statistic: Statistic | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As `Crowd` says."""
         values, category, size = self._seen(self.reward), self._seen(self.category), len(self.names)
         values = values if statistic is None else statistic.of_rewards(values)
         counts = np.bincount(category, minlength=size).astype(np.float64)
@@ -123,6 +128,7 @@ class Clients(Crowd):
         return counts, means, np.bincount(category, gaps * gaps, size) / some
 
     def illegal(self, support: Support) -> tuple[int, float] | None:
+        """As `Crowd` says."""
         bad = outside(support, self.reward)
         if self.logged is not None:
             bad &= self.logged
@@ -130,15 +136,19 @@ class Clients(Crowd):
         return (int(self.category[index]), float(self.reward[index])) if bad.any() else None
 
     def draw_weights(self, generator: np.random.Generator) -> IntArray:
+        """As `Crowd` says."""
         return generator.poisson(1.0, self.size).astype(np.int64, copy=False)
 
     def draw_half(self, generator: np.random.Generator) -> BoolArray:
+        """As `Crowd` says."""
         return generator.random(self.size) < 0.5
 
     def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """As `Crowd` says."""
         return deviations(self.profit, self.category, len(self.names))
 
     def tell(self, agent: Agent, learned: Learned) -> None:
+        """As `Crowd` says."""
         part, times = learned.part, learned.times
         rewards = repeated(self.reward[part], times)
         if not rewards.size:
@@ -187,7 +197,8 @@ def deviations(
     mean = np.bincount(category, values, minlength=size) / np.maximum(number, 1.0)
     squares = np.square(values - mean[category])
     one = np.bincount(category, squares, minlength=size)
-    return number, mean, one, np.bincount(category, np.square(squares), minlength=size)
+    two = np.bincount(category, np.square(squares), minlength=size)
+    return number, mean, one.astype(np.float64), two.astype(np.float64)
 
 
 def _sort(arrays: dict[str, npt.NDArray[Any]], rounds: int) -> None:

@@ -4,8 +4,9 @@ A crowd is some rows [n].  A row is one client, or all clients of a cell.  Each 
 round in which their outcomes were known, and a category.  What is added up has the same names in both.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,6 +141,6 @@ class Crowd:
 
 def runs(keys: npt.NDArray[Any]) -> Iterator[slice]:
     """The slices of equal keys in a sorted array."""
-    starts: Sequence[int] = [0, *(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), keys.size]
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    cuts = [0, *(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), keys.size]
+    for start, stop in pairwise(cuts):
         yield slice(start, stop)

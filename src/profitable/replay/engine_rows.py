@@ -15,11 +15,11 @@ from profitable.kernels.statistic import LogRatio, Power, Statistic
 from profitable.replay.bands import Cut
 from profitable.replay.crowd import NEVER_KNOWN
 from profitable.replay.engine_times import EngineTime
-from profitable.replay.folds import PRIME, fold_in
+from profitable.replay.folds import remainder, remainder_by_division, steps
 from profitable.replay.layout import Layout
 from profitable.replay.source import Source
 
-KEPT, REFUSED, NO_TIME, NO_AMOUNT, NO_COST, NO_OUTCOME = range(6)
+IS_KEPT, WAS_REFUSED, HAS_NO_TIME, HAS_NO_AMOUNT, HAS_NO_COST, HAS_NO_OUTCOME = range(6)
 CAST = "cast it to a number in your engine"
 
 
@@ -141,9 +141,8 @@ class EngineRows:
         first: dict[str, Any] = {
             "pb_outcome": self._outcome(),
             "pb_gone": self._missing(self.reward),
-            "pb_no_time": self.time.missing(),
-            "pb_asked": self.time.period(round),
-            "pb_broken_time": self.time.broken(),
+            "pb_no_time": nw.col("pb_asked_gone"),
+            "pb_broken_time": nw.col("pb_asked_broken"),
             "pb_known": nw.lit(0),
             "pb_early": nw.lit(False),
             "pb_fold": zero,
@@ -156,20 +155,25 @@ class EngineRows:
         if layout.accepted is not None:
             first["pb_logged"] = self._accepted(layout.accepted)
         if self.known is not None:
-            period = self.known.period(round)
-            first["pb_known"] = nw.when(self.known.missing()).then(nw.lit(NEVER_KNOWN)).otherwise(period)
-            first["pb_early"] = self.known.before(self.time)
+            period, gone = nw.col("pb_told_in"), nw.col("pb_told_in_gone")
+            first["pb_known"] = nw.when(gone).then(nw.lit(NEVER_KNOWN)).otherwise(period)
+            first["pb_early"] = self.known.before("pb_told_in", self.time, "pb_asked")
         if self.id is not None:
-            first["pb_fold"] = self._fold(self.id)
+            first["pb_fold"] = nw.col("pb_hash")
             first["pb_no_id"] = nw.col(self.id).is_null()
         elif self.fold is not None:
             first["pb_fold"] = nw.col(self.fold).fill_null(-1).cast(nw.Int64)
         for place, cut in enumerate(self.cuts):
             first[f"pb_category_{place}"] = self._category(cut)
-        frame = self.frame.with_columns(**first)
+        frame = self.time.put(self.frame, "pb_asked", round)
+        if self.known is not None:
+            frame = self.known.put(frame, "pb_told_in", round)
+        if self.id is not None:
+            frame = self._with_fold(frame, self.id)
+        frame = frame.with_columns(**first)
         frame = self._with_open(frame)
         frame = frame.with_columns(pb_reason=self._reason())
-        kept = nw.col("pb_reason") == KEPT
+        kept = nw.col("pb_reason") == IS_KEPT
         keys = {name: nw.when(kept).then(nw.col(name)).otherwise(zero) for name in ("pb_asked", "pb_known", "pb_fold")}
         for place, cut in enumerate(self.cuts):
             name = f"pb_category_{place}"
@@ -198,21 +202,21 @@ class EngineRows:
 
     def _reason(self) -> Any:
         """Why a row is left out: the first reason that applies."""
-        reason: Any = nw.when(nw.col("pb_gone")).then(nw.lit(NO_OUTCOME)).otherwise(nw.lit(KEPT))
+        reason: Any = nw.when(nw.col("pb_gone")).then(nw.lit(HAS_NO_OUTCOME)).otherwise(nw.lit(IS_KEPT))
         if isinstance(self.layout.cost, str):
-            reason = nw.when(nw.col("pb_no_cost")).then(nw.lit(NO_COST)).otherwise(reason)
+            reason = nw.when(nw.col("pb_no_cost")).then(nw.lit(HAS_NO_COST)).otherwise(reason)
         if self.layout.amount is not None:
-            reason = nw.when(nw.col("pb_no_amount")).then(nw.lit(NO_AMOUNT)).otherwise(reason)
-        reason = nw.when(nw.col("pb_no_time")).then(nw.lit(NO_TIME)).otherwise(reason)
+            reason = nw.when(nw.col("pb_no_amount")).then(nw.lit(HAS_NO_AMOUNT)).otherwise(reason)
+        reason = nw.when(nw.col("pb_no_time")).then(nw.lit(HAS_NO_TIME)).otherwise(reason)
         if self.layout.accepted is not None:
-            reason = nw.when(nw.col("pb_logged") == 0.0).then(nw.lit(REFUSED)).otherwise(reason)
+            reason = nw.when(nw.col("pb_logged") == 0.0).then(nw.lit(WAS_REFUSED)).otherwise(reason)
         return reason
 
     def _with_sums(self, frame: Any, one: Any, zero: Any) -> Any:
         """The columns whose sums, least and largest values are taken."""
         layout, reason = self.layout, nw.col("pb_reason")
-        kept, reward, outcome = reason == KEPT, nw.col("pb_reward"), nw.col("pb_outcome")
-        plain = (reason == NO_AMOUNT) | (reason == NO_COST)
+        kept, reward, outcome = reason == IS_KEPT, nw.col("pb_reward"), nw.col("pb_outcome")
+        plain = (reason == HAS_NO_AMOUNT) | (reason == HAS_NO_COST)
         given = ~nw.col("pb_gone")
         if layout.amount is not None:
             given = given & (plain | ~nw.col("pb_no_amount"))
@@ -253,10 +257,13 @@ class EngineRows:
             more["pb_bare"] = nw.when(kept & nw.col("pb_bare")).then(one).otherwise(zero)
         return frame.with_columns(**more)
 
-    def _fold(self, column: str) -> Any:
-        id = nw.col(column).fill_null(0).cast(nw.Int64).abs()
-        is_dask = self.frame.implementation == nw.Implementation.DASK  # its Arrow columns have no remainders
-        return fold_in(id, (lambda value: value - (value // PRIME) * PRIME) if is_dask else lambda value: value % PRIME)
+    def _with_fold(self, frame: Any, column: str) -> Any:
+        """With the fold of each client, in steps."""
+        frame = frame.with_columns(pb_hash=nw.col(column).fill_null(0).cast(nw.Int64).abs())
+        is_dask = frame.implementation == nw.Implementation.DASK  # its Arrow columns have no remainders
+        for step in steps(remainder_by_division if is_dask else remainder):
+            frame = frame.with_columns(pb_hash=step(nw.col("pb_hash")))
+        return frame
 
     def _category(self, cut: Cut) -> Any:
         """The value of a column of the categories, or the number of its band; the last one if it is missing."""
@@ -308,7 +315,7 @@ class EngineRows:
     def counted(self, round: str, low: float, width: float, bins: int, most: int) -> Any:
         """How rewards are spread in the cells: one group-by by bins of rewards."""
         place = ((nw.col("pb_reward") - low) / width).floor() if width > 0.0 else nw.lit(0.0)
-        frame = self.prepared(round).filter(nw.col("pb_reason") == KEPT)
+        frame = self.prepared(round).filter(nw.col("pb_reason") == IS_KEPT)
         frame = frame.with_columns(pb_bin=place.cast(nw.Int64))
         frame = frame.with_columns(
             pb_bin=nw.when(nw.col("pb_bin") >= bins).then(nw.lit(bins - 1)).otherwise(nw.col("pb_bin"))

@@ -3,6 +3,7 @@
 The years, months and days of a column become the numbers that `dates.periods` gives for single rows.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,11 @@ from profitable.replay import dates
 from profitable.replay.columns import NOTHING
 from profitable.replay.layout import CALENDAR
 
-DAY = r"((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|[12]\d))"
+DAY = r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|[12]\d))"
 TEXTS = {
-    dates.MONTH: r"^\d{4}-(0[1-9]|1[0-2])$",
+    dates.MONTH: r"^\d{4}-(?:0[1-9]|1[0-2])$",
     dates.DATE: rf"^\d{{4}}-{DAY}$",
-    dates.TIMESTAMP: rf"^\d{{4}}-{DAY}[ T]\d{{2}}:\d{{2}}(:\d{{2}}(\.\d{{1,9}})?)?$",
+    dates.TIMESTAMP: rf"^\d{{4}}-{DAY}[ T]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?$",
 }
 WEEKS = 10**6  # added before weeks are counted, because engines do not agree on how negative numbers are divided
 UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
@@ -57,64 +58,83 @@ class EngineTime:
             return found | nw.col(self.column).is_nan()
         return found | _is_nothing(self.column) if self.is_text else found
 
-    def broken(self) -> Any:
-        """Whether a number is not whole."""
-        value = self.number()
-        return (value != value.floor()) if self.is_float else nw.lit(False)
+    def put(self, frame: Any, name: str, round: str) -> Any:
+        """The frame with the columns of a time: `name` is the period, and others that begin with it say more.
 
-    def number(self) -> Any:
-        """The number itself; 0 if it is missing."""
-        zero = 0.0 if self.is_float else 0
-        return nw.when(self.missing()).then(nw.lit(zero)).otherwise(nw.col(self.column))
+        Each step is a projection of its own: engines copy an expression wherever it is used, and copies of copies grow
+        out of all bounds.
+        """
+        gone = nw.col(f"{name}_gone")
+        frame = frame.with_columns(**{f"{name}_gone": self.missing()})
+        if self.kind == dates.NUMBER:
+            zero = 0.0 if self.is_float else 0
+            number = nw.when(gone).then(nw.lit(zero)).otherwise(nw.col(self.column))
+            frame = frame.with_columns(**{f"{name}_number": number})
+            number = nw.col(f"{name}_number")
+            broken = number != number.floor() if self.is_float else nw.lit(False)
+            return frame.with_columns(**{f"{name}_broken": broken, name: number.cast(nw.Int64)})
+        frame = self._with_parts(frame, name).with_columns(**{f"{name}_broken": nw.lit(False)})
+        year, month = nw.col(f"{name}_year"), nw.col(f"{name}_month")
+        frame = frame.with_columns(**{f"{name}_months": year * 12 + month - (12 * 1970 + 1)})
+        frame = self._with_days(frame, name)
+        days = nw.col(f"{name}_days")
+        period = {
+            "month": nw.col(f"{name}_months"),
+            "quarter": year * 4 + (month - 1) // 3 - 4 * 1970,
+            "day": days,
+            "week": (days + 3 + 7 * WEEKS) // 7 - WEEKS,
+        }[round]
+        return frame.with_columns(**{name: period})
 
-    def _parts(self) -> tuple[Any, Any, Any]:
-        """Year, month and day; those of January 1970 if they are missing."""
-        if self.is_text:
-            text = nw.when(self.missing()).then(nw.lit("1970-01-01")).otherwise(nw.col(self.column).cast(nw.String))
-            text = text.str.strip_chars()
-            day = nw.lit(1) if self.kind == dates.MONTH else text.str.slice(8, 2).cast(nw.Int64)
-            return text.str.slice(0, 4).cast(nw.Int64), text.str.slice(5, 2).cast(nw.Int64), day
-        moment = nw.col(self.column).dt
-        year, month, day = moment.year().fill_null(1970), moment.month().fill_null(1), moment.day().fill_null(1)
-        return year.cast(nw.Int64), month.cast(nw.Int64), day.cast(nw.Int64)
+    def _with_parts(self, frame: Any, name: str) -> Any:
+        """With year, month and day; those of January 1970 if they are missing."""
+        if not self.is_text:
+            moment = nw.col(self.column).dt
+            parts = {"year": moment.year().fill_null(1970), "month": moment.month().fill_null(1)}
+            parts["day"] = moment.day().fill_null(1)
+            return frame.with_columns(**{f"{name}_{part}": value.cast(nw.Int64) for part, value in parts.items()})
+        given = nw.col(self.column).cast(nw.String).str.strip_chars()
+        text = nw.when(nw.col(f"{name}_gone")).then(nw.lit("1970-01-01")).otherwise(given)
+        frame = frame.with_columns(**{f"{name}_text": text})
+        text = nw.col(f"{name}_text").str
+        slices = {"year": text.slice(0, 4).cast(nw.Int64), "month": text.slice(5, 2).cast(nw.Int64)}
+        slices["day"] = nw.lit(1) if self.kind == dates.MONTH else text.slice(8, 2).cast(nw.Int64)
+        return frame.with_columns(**{f"{name}_{part}": value for part, value in slices.items()})
 
-    def months(self) -> Any:
-        """Months since January 1970."""
-        year, month, _ = self._parts()
-        return year * 12 + month - (12 * 1970 + 1)
+    def _with_days(self, frame: Any, name: str) -> Any:
+        """With days since the first of January 1970: those of the civil calendar, by years that begin in March."""
 
-    def days(self) -> Any:
-        """Days since the first of January 1970 (the days of the civil calendar, by years that begin in March)."""
-        year, month, day = self._parts()
-        year = nw.when(month <= 2).then(year - 1).otherwise(year)
-        since_march = nw.when(month > 2).then(month - 3).otherwise(month + 9)
-        era = year // 400
-        of_era = year - era * 400
-        of_year = (since_march * 153 + 2) // 5 + day - 1
-        return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+        def col(part: str) -> Any:
+            return nw.col(f"{name}_{part}")
 
-    def period(self, round: str) -> Any:
-        """The number of the round, as `dates.periods` counts."""
-        if round == "number":
-            return self.number().cast(nw.Int64)
-        if round == "month":
-            return self.months()
-        if round == "quarter":
-            year, month, _ = self._parts()
-            return year * 4 + (month - 1) // 3 - 4 * 1970
-        return self.days() if round == "day" else (self.days() + 3 + 7 * WEEKS) // 7 - WEEKS
+        steps: tuple[dict[str, Any], ...] = (
+            {
+                "since": nw.when(col("month") > 2).then(col("month") - 3).otherwise(col("month") + 9),
+                "march": nw.when(col("month") <= 2).then(col("year") - 1).otherwise(col("year")),
+            },
+            {"era": col("march") // 400},
+            {"of_era": col("march") - col("era") * 400, "of_year": (col("since") * 153 + 2) // 5 + col("day") - 1},
+            {
+                "days": col("era") * 146_097
+                + col("of_era") * 365
+                + col("of_era") // 4
+                - col("of_era") // 100
+                + col("of_year")
+                - 719_468
+            },
+        )
+        for step in steps:
+            frame = frame.with_columns(**{f"{name}_{part}": value for part, value in step.items()})
+        return frame
 
-    def before(self, other: "EngineTime") -> Any:
+    def before(self, name: str, other: "EngineTime", other_name: str) -> Any:
         """Whether it lies before another time, as far as the coarser kind of the two can tell; False if missing."""
-        both = ~self.missing() & ~other.missing()
+        both = ~nw.col(f"{name}_gone") & ~nw.col(f"{other_name}_gone")
         kinds = {self.kind, other.kind}
-        if dates.NUMBER in kinds:
-            return both & (self.number() < other.number())
-        if dates.MONTH in kinds:
-            return both & (self.months() < other.months())
         if kinds <= {dates.TIMESTAMP, dates.ZONED} and not self.is_text and not other.is_text:
             return both & (nw.col(self.column) < nw.col(other.column)).fill_null(False)
-        return both & (self.days() < other.days())
+        part = "number" if dates.NUMBER in kinds else "months" if dates.MONTH in kinds else "days"
+        return both & (nw.col(f"{name}_{part}") < nw.col(f"{other_name}_{part}"))
 
     def check(self, round: str) -> None:
         """InputError if it does not fit the rounds."""
@@ -144,12 +164,6 @@ def _kind_of_texts(frame: Any, column: str) -> str:
         texts = others.to_pylist()
         if not texts:
             return kind
-        if texts[0] != first[0] and _fits(first[0], pattern):
+        if texts[0] != first[0] and re.match(pattern, first[0]):
             raise InputError(f"time: {column}", texts[0], f"is not a {kind} like the others ({first[0]})", remedy)
     raise InputError(f"time: {column}", first[0], f"is not a time such as {dates.EXAMPLES}", remedy)
-
-
-def _fits(text: str, pattern: str) -> bool:
-    import re
-
-    return re.match(pattern, text) is not None

@@ -18,21 +18,29 @@ from profitable.replay import dates, read
 from profitable.replay.bands import Part, cross
 from profitable.replay.cells import Cells
 from profitable.replay.crowd import NEVER_KNOWN
-from profitable.replay.engine_rows import KEPT, NO_AMOUNT, NO_COST, NO_OUTCOME, NO_TIME, REFUSED, EngineRows
+from profitable.replay.engine_rows import (
+    HAS_NO_AMOUNT,
+    HAS_NO_COST,
+    HAS_NO_OUTCOME,
+    HAS_NO_TIME,
+    IS_KEPT,
+    WAS_REFUSED,
+    EngineRows,
+)
 from profitable.replay.folds import FOLDS
 from profitable.replay.grouped import Grouped, Histogram
 from profitable.replay.layout import FIELDS, Layout, known_field
 from profitable.replay.past import LeftOut, Past, Tally
 from profitable.replay.source import Piece, pyarrow
 
-MOST_CELLS = 5_000_000
+MOST_GATHERED = 5_000_000
 MOST_BINS = 10_000
 REASONS = {
-    REFUSED: read.REFUSED,
-    NO_TIME: read.NO_TIME,
-    NO_AMOUNT: read.NO_AMOUNT,
-    NO_COST: read.NO_COST,
-    NO_OUTCOME: read.NO_OUTCOME,
+    WAS_REFUSED: read.REFUSED,
+    HAS_NO_TIME: read.NO_TIME,
+    HAS_NO_AMOUNT: read.NO_AMOUNT,
+    HAS_NO_COST: read.NO_COST,
+    HAS_NO_OUTCOME: read.NO_OUTCOME,
 }
 ROWS_ONLY = {
     "date_format": "cast the column to a date in your engine",
@@ -134,13 +142,13 @@ class _Gathering:
         self.source = f"a table in {rows.frame.implementation.value}"
 
     def run(self, bins: int | None) -> _Made:
-        table = self.rows.gathered(self.round, MOST_CELLS + 1)
-        if table.num_rows > MOST_CELLS:
-            problem = f"has more than {MOST_CELLS} cells"
+        table = self.rows.gathered(self.round, MOST_GATHERED + 1)
+        if table.num_rows > MOST_GATHERED:
+            problem = f"has more than {MOST_GATHERED} cells"
             raise InputError("frame", self.source, problem, "give longer rounds, or fewer categories")
         everything = {name: table.column(name).to_numpy().astype(np.float64) for name in self._names(table)}
         reason = everything.pop("pb_reason").astype(np.int64)
-        kept = reason == KEPT
+        kept = reason == IS_KEPT
         total_rows = int(everything["number"].sum())
         if not total_rows:
             raise InputError("frame", self.source, "has no rows", "give a table with a client in each row")
@@ -161,12 +169,14 @@ class _Gathering:
             clients = self._with_histogram(clients, bins)
             self.notes = notes
         left = [
-            LeftOut.of(REASONS[code], tallies[code], outcomes if code in (NO_AMOUNT, NO_COST) else tallies[KEPT])
+            LeftOut.of(
+                REASONS[code], tallies[code], outcomes if code in (HAS_NO_AMOUNT, HAS_NO_COST) else tallies[IS_KEPT]
+            )
             for code in sorted(tallies, key=lambda each: REASONS.get(each, ""))
-            if code != KEPT
+            if code != IS_KEPT
         ]
         notes = [*self.notes, *read.note(clients)]
-        warnings = [read.PAST_REFUSED] if REFUSED in tallies else []
+        warnings = [read.PAST_REFUSED] if WAS_REFUSED in tallies else []
         costs = None
         if "cost" in sums:
             costs = clients.by_category("cost") / clients.by_category("number")
@@ -217,7 +227,7 @@ class _Gathering:
     # ------------------------------------------------------------------------------------------ keys
 
     def _keys(self, kept: Any, sums: dict[str, Any]) -> dict[str, Any]:
-        """The round, the round known, the category and the fold of each cell, and the names of categories and rounds."""
+        """The round, the round known, the category and the fold of each cell; names of categories and rounds."""
         asked, known = sums.pop("pb_asked").astype(np.int64), sums.pop("pb_known").astype(np.int64)
         fold = sums.pop("pb_fold").astype(np.int64)
         self._check_numbers(asked)
@@ -286,9 +296,9 @@ class _Gathering:
         low, high = clients.range_of("reward")
         exact = clients.only_whole() and high - low < bins
         width = 1.0 if exact else (high - low) / bins
-        table = self.rows.counted(self.round, low, width, bins, 10 * MOST_CELLS + 1)
-        if table.num_rows > 10 * MOST_CELLS:
-            raise InputError("bins", bins, f"make more than {10 * MOST_CELLS} bins in all", "give fewer bins")
+        table = self.rows.counted(self.round, low, width, bins, 10 * MOST_GATHERED + 1)
+        if table.num_rows > 10 * MOST_GATHERED:
+            raise InputError("bins", bins, f"make more than {10 * MOST_GATHERED} bins in all", "give fewer bins")
         found = {name: table.column(name).to_numpy().astype(np.float64) for name in self._names(table)}
         again = self._keys(table, found)
         by_money = "money_total" in found and self.layout.weight == "money"

@@ -1,4 +1,4 @@
-"""Grouped: clients added up, by the round in which they asked, the round in which outcomes were known, category and fold.
+"""Grouped: clients added up, by the round of asking, the round in which outcomes were known, category and fold.
 
 A row is a cell: how many clients it has, and the sums that a policy, a rival and the report need of them.  A fold is a
 twentieth of the clients, dealt out by their ids.  Resampling folds takes the place of resampling clients.
@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from profitable.agent.added_up import observe_entry, observe_sums
 from profitable.agent.agent import Agent
 from profitable.agent.distinct_rewards import DistinctRewards
 from profitable.agent.ledger import Ledger
@@ -31,9 +32,7 @@ from profitable.replay.clients import outside
 from profitable.replay.crowd import Crowd, Learned, SmallInts
 
 # Places of the numbers of a batch of outcomes (`Sums`).
-CLIENTS, TOTAL, SQUARES, LENT, LENT_SQUARES = (
-    Sums._fields.index(name) for name in ("clients", "total", "squares", "lent", "lent_squares")
-)
+PLACES = tuple(Sums._fields.index(name) for name in ("clients", "total", "squares", "lent", "lent_squares"))
 BY_CLIENT = ("number", "total", "squares", "number", "number")
 BY_MONEY = ("number", "money_total", "money_squares", "amount", "amount_squares")
 
@@ -50,7 +49,8 @@ class Histogram:
         """The distinct values of some cells [m], each there so many times."""
         starts = np.where(rows > 0, self.ends[rows - 1], 0)
         sizes = self.ends[rows] - starts
-        place = np.repeat(starts - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(sizes.sum())
+        before: IntArray = np.cumsum(sizes) - sizes
+        place: IntArray = np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
         found = DistinctRewards.of(self.values[place], self.counts[place] * np.repeat(times, sizes))
         kept = found.counts > 0.0
         return DistinctRewards(found.values[kept], found.counts[kept])
@@ -67,7 +67,7 @@ class Grouped(Crowd):
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
-    folds: int  # 1 if clients were not dealt into folds
+    folds: int  # type: ignore[assignment]  # 1 if clients were not dealt into folds
     round: SmallInts
     category: SmallInts
     known: SmallInts
@@ -98,15 +98,15 @@ class Grouped(Crowd):
         sorted_sums = {
             name: _how(name).reduceat(np.asarray(values, np.float64)[order], starts) for name, values in sums.items()
         }
-        fold, round, category, known = keys[:, starts]
+        keys = keys[:, starts]
         return cls(
             names=tuple(names),
             labels=tuple(labels),
             folds=folds,
-            round=round,
-            category=category,
-            known=known,
-            fold=fold,
+            fold=keys[0],
+            round=keys[1],
+            category=keys[2],
+            known=keys[3],
             sums=sorted_sums,
             statistic=statistic or Identity(),
         )
@@ -116,36 +116,44 @@ class Grouped(Crowd):
 
     @property
     def profit(self) -> FloatArray:  # type: ignore[override]
+        """As `Crowd` says."""
         return self.sums["profit"]
 
     @property
     def amount(self) -> FloatArray | None:  # type: ignore[override]
+        """As `Crowd` says."""
         return self.sums.get("amount")
 
     @property
     def promised(self) -> FloatArray | None:  # type: ignore[override]
+        """As `Crowd` says."""
         return self.sums.get("promised")
 
     # ------------------------------------------------------------------------------------------ added up
 
     def clients_by_cell(self, times: IntArray | None) -> FloatArray:
+        """As `Crowd` says."""
         number = self.sums["number"]
         return self.by_cell(number if times is None else number * times)
 
     def sum_of(self, name: str) -> FloatArray:
+        """As `Crowd` says."""
         return self.sums[name]
 
     def range_of(self, name: str) -> tuple[float, float]:
+        """As `Crowd` says."""
         return float(self.sums[f"least_{name}"].min()), float(self.sums[f"most_{name}"].max())
 
     def only_whole(self) -> bool:
+        """As `Crowd` says."""
         return bool(np.isnan(self.sums["broken"]).all())
 
     def by_category(self, name: str) -> FloatArray:
         """The sums of a quantity by category, [K]."""
-        return np.bincount(self.category, self.sums[name], minlength=len(self.names))
+        return np.bincount(self.category, self.sums[name], minlength=len(self.names)).astype(np.float64)
 
     def moments(self, statistic: Statistic | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As `Crowd` says."""
         total, squares = ("reward", "reward_squares") if statistic is None else ("total", "squares")
         counts = self.by_category("number")
         some = np.maximum(counts, 1.0)
@@ -153,6 +161,7 @@ class Grouped(Crowd):
         return counts, means, np.maximum(self.by_category(squares) / some - means**2, 0.0)
 
     def illegal(self, support: Support) -> tuple[int, float] | None:
+        """As `Crowd` says."""
         for name in ("least_reward", "most_reward", "broken"):
             values = self.sums[name]
             bad = outside(support, values) & ~np.isnan(values)
@@ -161,13 +170,16 @@ class Grouped(Crowd):
         return None
 
     def draw_weights(self, generator: np.random.Generator) -> IntArray:
+        """As `Crowd` says."""
         drawn = generator.multinomial(self.folds, np.full(self.folds, 1.0 / self.folds))
         return drawn.astype(np.int64)[self.fold]
 
     def draw_half(self, generator: np.random.Generator) -> BoolArray:
+        """As `Crowd` says."""
         return (generator.permutation(self.folds) < self.folds // 2)[self.fold]
 
     def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """As `Crowd` says."""
         number = self.by_category("number")
         first, second, third, fourth = (
             self.by_category(name) for name in ("profit", "profit_squares", "profit_cubes", "profit_fourths")
@@ -182,7 +194,8 @@ class Grouped(Crowd):
         low, high = self.range_of("reward")
         if isinstance(view_statistic, Cut):
             if low < view_statistic.low or high > view_statistic.high:
-                problem = f"cuts rewards into [{view_statistic.low:g}, {view_statistic.high:g}], and they are {low:g} to {high:g}"
+                cut = f"[{view_statistic.low:g}, {view_statistic.high:g}]"
+                problem = f"cuts rewards into {cut}, and they are {low:g} to {high:g}"
                 raise InputError("policies", policy, problem, "give a bound that holds, or replay the rows")
         elif view_statistic.is_reward != self.statistic.is_reward or (
             not view_statistic.is_reward and view_statistic != self.statistic
@@ -198,6 +211,7 @@ class Grouped(Crowd):
         return low >= 0.0 and high <= 1.0 and self.only_whole() and "amount" not in self.sums
 
     def tell(self, agent: Agent, learned: Learned) -> None:
+        """As `Crowd` says."""
         ledger: Ledger = agent._ledger  # outcomes were checked where they were added up
         part, times = learned.part, learned.times.astype(np.float64)
         rows = np.flatnonzero(times) + part.start
@@ -209,19 +223,17 @@ class Grouped(Crowd):
             key = key * (self.rounds + 1) + self.round[rows]
         starts = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1])
         batches = np.zeros((starts.size, len(Sums._fields)))
-        for place, name in zip(
-            (CLIENTS, TOTAL, SQUARES, LENT, LENT_SQUARES), BY_MONEY if learned.by_money else BY_CLIENT, strict=True
-        ):
+        for place, name in zip(PLACES, BY_MONEY if learned.by_money else BY_CLIENT, strict=True):
             batches[:, place] = np.add.reduceat(self.sums[name][rows] * times, starts)
         positions = self.category[rows[starts]].astype(np.int64)
         if ledger.values is None and ledger.window is None and not learned.by_round:
-            ledger.observe_sums(positions, batches)
+            observe_sums(ledger, positions, batches)
             return
         stops = [*starts[1:].tolist(), rows.size]
         for start, stop, k, batch in zip(starts.tolist(), stops, positions.tolist(), batches, strict=True):
             values = None if ledger.values is None else self._values(rows[start:stop], times[start:stop])
             asked = int(self.round[rows[start]]) if learned.by_round else None
-            ledger.observe_entry(k, Entry(Sums(*batch.tolist()), values), asked)
+            observe_entry(ledger, k, Entry(Sums(*batch.tolist()), values), asked)
 
     def _values(self, rows: IntArray, times: FloatArray) -> DistinctRewards:
         """The distinct rewards of some cells, each there so many times."""

@@ -28,7 +28,7 @@ from profitable.replay.past import SAMPLE, Past
 from profitable.replay.rows import Rows
 from profitable.replay.source import Piece, Source, pyarrow
 
-FOLDS = 5
+LEARNED_PARTS = 5
 BANDS = 20  # a column of numbers is cut into so many
 FEW_VALUES = 50  # up to so many different numbers are not cut
 PULL = 5.0  # imaginary clients with the mean of everybody, so that rare values say little
@@ -179,10 +179,10 @@ def predicts(codes: IntArray, outcome: FloatArray) -> float:
     spread = float(((outcome - outcome.mean()) ** 2).sum()) if outcome.size else 0.0
     if not spread > 0.0:
         return 0.0
-    part = np.random.default_rng(1).permutation(outcome.size) % FOLDS
+    part = np.random.default_rng(1).permutation(outcome.size) % LEARNED_PARTS
     size = int(codes.max()) + 1
     missed = 0.0
-    for fold in range(FOLDS):
+    for fold in range(LEARNED_PARTS):
         learn, test = part != fold, part == fold
         if not learn.any() or not test.any():
             continue

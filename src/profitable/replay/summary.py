@@ -68,6 +68,22 @@ def headline(past: Past, terms: Terms) -> list[str]:
     ]
 
 
+def intervals(past: Past) -> str:
+    """Where intervals come from."""
+    folds = past.clients.folds
+    return "bootstrap" if folds is None else "none" if folds == 1 else f"from {folds} folds"
+
+
+def added_up(past: Past) -> list[str]:
+    """What a reader must know of clients who were added up before."""
+    folds = past.clients.folds
+    if folds is None:
+        return []
+    if folds == 1:
+        return ["Clients were added up before, without folds: there are no intervals and no cross-fitting."]
+    return [f"Clients were added up before: intervals and cross-fitting are from {folds} folds. Time is not shuffled."]
+
+
 def categories(past: Past, terms: Terms) -> list[dict[str, Any]]:
     """A row for each category: clients, amounts, means, profit and its error."""
     clients, size = past.clients, len(past.clients.names)
@@ -215,15 +231,7 @@ def assumptions(past: Past, terms: Terms, options: Options) -> list[str]:
         said.append("Rewards are all that clients brought. What they would have brought anyway is not subtracted.")
     if options.limits is not None:
         said.append("Where a category is granted a part, its clients are drawn by lot.")
-    if clients.folds is not None:
-        said.append(
-            "Clients were added up before: "
-            + (
-                "there are no intervals, because no folds were made of them."
-                if clients.folds == 1
-                else f"intervals and cross-fitting come from {clients.folds} folds of them."
-            )
-        )
+    said += added_up(past)
     said.append(
         "Intervals are about new portfolios of the same law. They do not know of changes that are not in the file."
     )
