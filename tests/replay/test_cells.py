@@ -92,6 +92,7 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
         pa.Table.from_pandas(table).to_pandas(types_mapper=pd.ArrowDtype), npartitions=2
     ),
 }
+MOST_FRAMES = [name for name in FRAMES if name != "dask-arrow"]  # which takes long
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +203,7 @@ def test_bins_overstate_evidence_a_little(table: pd.DataFrame) -> None:
 
 
 @pytest.mark.skipif(not SOAK, reason="a minute; make soak")
+@pytest.mark.filterwarnings("ignore:category:profitable.errors.ProfitableWarning")
 def test_a_million_clients_decide_the_same() -> None:
     table = clients(1_000_000, seed=2)
     past, cells = read(table, Layout(**LATE)), pb.backtest.cells(FRAMES["duckdb"](table), id="id", **LATE)
@@ -224,7 +226,7 @@ def test_every_engine_makes_the_same_cells(table: pd.DataFrame, engine: str) -> 
     assert found.past.notes == wanted.past.notes
 
 
-@pytest.mark.parametrize("engine", FRAMES)
+@pytest.mark.parametrize("engine", MOST_FRAMES)
 def test_every_engine_leaves_the_same_rows_out(table: pd.DataFrame, engine: str) -> None:
     """Rows without a time, an outcome or an amount are left out and counted as when rows are read."""
     holes = table.assign(
@@ -243,7 +245,7 @@ def test_every_engine_leaves_the_same_rows_out(table: pd.DataFrame, engine: str)
         assert one.kept_mean == pytest.approx(other.kept_mean)
 
 
-@pytest.mark.parametrize("engine", FRAMES)
+@pytest.mark.parametrize("engine", MOST_FRAMES)
 def test_times_in_every_engine(engine: str) -> None:
     """Days, weeks, months and quarters around leap days, new years and 1970, as pandas counts them."""
     days = pd.DatetimeIndex(AROUND).as_unit("us")
@@ -370,7 +372,7 @@ def test_a_pareto_tail(table: pd.DataFrame) -> None:
         np.testing.assert_allclose(added.evidence, rows.evidence, rtol=1e-8, atol=1e-8)  # type: ignore[arg-type]
         assert pb.backtest(cells, policies=["kl-ucb"], replays=0).terms.categories == terms
     with pytest.raises(InputError, match="another statistic"):
-        pb.backtest(pb.backtest.cells(table, **layout), policies=["kl-ucb"], family="pareto:scale=1")
+        pb.backtest(pb.backtest.cells(table, **layout), policies=["kl-ucb"], family="pareto:scale=0.5")
 
 
 # ------------------------------------------------------------------------------------------------ errors
