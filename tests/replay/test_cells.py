@@ -456,14 +456,19 @@ def spark() -> Iterator[Any]:
     session.stop()
 
 
-def test_spark(spark: Any, table: pd.DataFrame) -> None:
-    frame = spark.createDataFrame(table)
+@pytest.mark.filterwarnings("ignore")  # PySpark and pandas warn of each other
+def test_spark(spark: Any, table: pd.DataFrame, tmp_path: Path) -> None:
+    table.to_parquet(tmp_path / "clients.parquet")
+    frame = spark.read.parquet(str(tmp_path / "clients.parquet"))
     layout = {**LATE, "category": ["segment", "age:30,55"], "round": "week"}
     found, wanted = (pb.backtest.cells(each, id="id", **layout) for each in (frame, table))
     pd.testing.assert_frame_equal(sums_of(found), sums_of(wanted))
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_ibis(table: pd.DataFrame) -> None:
     ibis = pytest.importorskip("ibis")
-    found, wanted = (pb.backtest.cells(each, id="id", **LATE) for each in (ibis.memtable(table), table))
+    found, wanted = (
+        pb.backtest.cells(each, id="id", **LATE) for each in (ibis.memtable(pa.Table.from_pandas(table)), table)
+    )
     pd.testing.assert_frame_equal(sums_of(found), sums_of(wanted))
