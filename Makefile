@@ -67,6 +67,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/optimal.py quick
 	$(BIN)/python benchmarks/backtest.py
 	$(BIN)/python benchmarks/portfolio.py 1e6
+	$(BIN)/python benchmarks/cells.py 1e7
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

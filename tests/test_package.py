@@ -14,7 +14,7 @@ from profitable.policy.policies import POLICIES
 
 # Families and policies are exported by registering themselves; everything else is pinned here.
 PUBLIC = """
-Agent Backtest Batch Category Client Curve Decision Family OnePlusPoisson Outcome Policy Portfolio Prior
+Agent Backtest Batch Category Cells Client Curve Decision Family OnePlusPoisson Outcome Policy Portfolio Prior
 ProfitableError Receipt Result Scenario Seen Standing Study StudyResult Truth UniformClients Verdict __version__
 backtest bounds errors simulate study
 """.split()  # noqa: SIM905

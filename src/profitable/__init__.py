@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from profitable.portfolio.outcome import Receipt as Receipt
     from profitable.portfolio.portfolio import Portfolio as Portfolio
     from profitable.replay.backtest import backtest as backtest
+    from profitable.replay.cells import Cells as Cells
     from profitable.replay.result import Backtest as Backtest
     from profitable.simulation.arrivals import OnePlusPoisson as OnePlusPoisson
     from profitable.simulation.arrivals import UniformClients as UniformClients
@@ -58,6 +59,7 @@ _HOMES = {
     "portfolio.outcome": ["Client", "Outcome", "Receipt"],
     "portfolio.portfolio": ["Portfolio"],
     "replay.backtest": ["backtest"],
+    "replay.cells": ["Cells"],
     "replay.result": ["Backtest"],
     "simulation.arrivals": ["OnePlusPoisson", "UniformClients"],
     "simulation.curve": ["Curve"],

@@ -186,3 +186,34 @@ def test_bad_input_is_one_line_and_nothing_is_written(folder: Path, arguments: l
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert named in done.stderr
     assert sorted(folder.iterdir()) == before
+
+
+def test_cells_are_made_and_replayed(folder: Path) -> None:
+    done = run("backtest", "loans.csv", *COLUMNS, "--cells", "cells.parquet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "400 rows became" in done.stdout
+    assert done.stdout.endswith("Cells: cells.parquet\n")
+    rows = json.loads(run("backtest", "loans.csv", *COLUMNS, *QUICK, "--json", cwd=folder).stdout)
+    added = json.loads(run("backtest", "cells.parquet", *QUICK, "--json", cwd=folder).stdout)
+    assert added["intervals"] == "none"
+    assert added["settings"]["category"] == "grade"
+    by_name = {entry["name"]: entry["profit"] for entry in rows["entries"]}
+    for entry in added["entries"]:
+        assert entry["profit"] == pytest.approx(by_name[entry["name"]])
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--cells", "x.parquet", "--out", "page"], "replays nothing"),
+        (["--cells", "x.parquet", "--policy", "ts"], "give it when you replay the cells"),
+        (["--id", "client"], "give --cells"),
+        (["--cells", "x.parquet", "--fold", "grade"], "is of the type String, no whole number"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_cells_and_other_options(folder: Path, more: list[str], words: str) -> None:
+    done = run("backtest", "loans.csv", *COLUMNS, *more, cwd=folder)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (folder / "x.parquet").exists()

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import profitable as pb
-from profitable.replay.clients import NEVER_KNOWN, Clients
+from profitable.replay.clients import Clients
+from profitable.replay.crowd import NEVER_KNOWN
 from profitable.replay.replay import Late
 
 

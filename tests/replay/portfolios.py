@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 import profitable as pb
 from profitable.common.types import FloatArray, IntArray
+from profitable.replay.backtest import WIDER
 from profitable.replay.clients import Clients
 from profitable.replay.entry import POLICY, Entry, varying
 from profitable.replay.replay import replay
@@ -92,11 +93,21 @@ def differences(portfolio: Portfolio, clients: Clients, policy: pb.Policy, weigh
 
 
 def entry_of(
-    portfolio: Portfolio, clients: Clients, policy: pb.Policy, replicates: int, rng: np.random.Generator
+    portfolio: Portfolio,
+    clients: Clients,
+    policy: pb.Policy,
+    replicates: int,
+    rng: np.random.Generator,
+    folds: int | None = None,
 ) -> Entry:
-    """The entry of a policy, as a backtest makes it."""
+    """The entry of a policy, as a backtest makes it; with `folds`, as one of cells does."""
     seeds, each = (SEEDS, 2) if policy.draws else (1, 1)
-    weights = rng.poisson(1.0, (replicates, len(clients)))
+    if folds is None:
+        weights = rng.poisson(1.0, (replicates, len(clients)))
+    else:
+        weights = rng.multinomial(folds, np.full(folds, 1.0 / folds), replicates)[
+            :, rng.integers(0, folds, len(clients))
+        ]
     ones = np.ones((seeds, len(clients)), dtype=np.int64)
     every = np.concatenate([ones, np.repeat(weights, each, axis=0)])
     found = differences(portfolio, clients, policy, every, int(rng.integers(2**31)))
@@ -115,6 +126,7 @@ def entry_of(
         resampled=times.mean(axis=1),
         seed_variance=float(np.square(apart).mean() / 2.0) if policy.draws else None,
         varying=varying(clients.profit, clients.category, refused),
+        wider=1.0 if folds is None else WIDER,
     )
 
 
@@ -142,10 +154,13 @@ class Coverage:
         )
 
 
-def entries_of(portfolio: Portfolio, policy: str, repetitions: int, replicates: int, seed: int) -> list[Entry]:
+def entries_of(
+    portfolio: Portfolio, policy: str, repetitions: int, replicates: int, seed: int, folds: int | None = None
+) -> list[Entry]:
     """The entries of a policy on new portfolios of a law."""
     rng = np.random.default_rng(seed)
-    return [entry_of(portfolio, portfolio.draw(rng), pb.Policy.of(policy), replicates, rng) for _ in range(repetitions)]
+    chosen = pb.Policy.of(policy)
+    return [entry_of(portfolio, portfolio.draw(rng), chosen, replicates, rng, folds) for _ in range(repetitions)]
 
 
 def judge(entries: list[Entry]) -> Coverage:

@@ -117,6 +117,36 @@ def test_measured_coverage(portfolio: Portfolio, policy: str, least: float, most
     assert least <= 100.0 * found.covered <= most
 
 
+# The same with intervals from 20 folds of cells, which have 19 degrees of freedom.
+FROM_FOLDS: list[tuple[Portfolio, str, float, float, int]] = [
+    (CLEAR, "kl-ucb", 93.0, 98.0, 1_000),
+    (CLEAR, "ts", 92.0, 99.0, 300),
+    (NEAR, "kl-ucb", 96.0, 100.0, 1_000),
+    (NEAR, "ts", 93.0, 100.0, 300),
+    (DRIFT, "kl-ucb", 95.0, 100.0, 1_000),
+    (DRIFT, "ts", 93.0, 100.0, 300),
+]
+
+
+@pytest.mark.skipif(not SOAK, reason="ten minutes; make soak")
+@pytest.mark.statistical
+@pytest.mark.parametrize(("portfolio", "policy", "least", "most", "repetitions"), FROM_FOLDS)
+def test_measured_coverage_of_folds(
+    portfolio: Portfolio, policy: str, least: float, most: float, repetitions: int
+) -> None:
+    found = judge(entries_of(portfolio, policy, repetitions, 100, seed=12, folds=20))
+    print(portfolio.name, policy, found)
+    assert least <= 100.0 * found.covered <= most
+
+
+@pytest.mark.statistical
+def test_folds_of_clear_gaps() -> None:
+    """With a coverage of 95 %, fewer than 34 of 40 are seen with probability 0.3 %."""
+    found = judge(entries_of(CLEAR, "kl-ucb", 40, 60, seed=3, folds=20))
+    assert found.covered >= 34 / 40
+    assert 0.6 < found.claimed / found.spread < 1.8
+
+
 @pytest.mark.skipif(not SOAK, reason="minutes; make soak")
 @pytest.mark.statistical
 def test_the_figures_of_warnings() -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.replay import source as source_file
-from profitable.replay.clients import NEVER_KNOWN, Clients
+from profitable.replay.clients import Clients
+from profitable.replay.crowd import NEVER_KNOWN
 from profitable.replay.layout import FIELDS, RUN_OPTIONS, Layout, load_toml
 from profitable.replay.options import Options
 from profitable.replay.past import Past

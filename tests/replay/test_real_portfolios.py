@@ -82,3 +82,19 @@ def test_traps(loans: pd.DataFrame) -> None:
         right, false = re.findall(r"(−?[\d.]+) M", line)[-2:]
         assert float(right) == round(profit.sum() / 1e6, 2)
         assert float(false.replace("−", "-")) == round(value / 1e6, 2)
+
+
+@pytest.mark.parametrize("name", ["loans", "loans-at-once"])
+def test_cells_decide_as_rows_do(loans: pd.DataFrame, columns: dict[str, Any], name: str) -> None:
+    """The months of the file are texts; sums of money per unit lent agree up to rounding."""
+    layout = columns[name]
+    cells = pb.backtest.cells(loans.assign(row=loans.index), id="row", **layout)
+    rows, added = (
+        pb.backtest(data, **more, **ONCE, policies=WITHOUT_CHANCE)
+        for data, more in ((loans, layout), (cells, dict[str, Any]()))
+    )
+    for one, other in zip(rows.policies, added.policies, strict=True):
+        np.testing.assert_array_equal(other.decided, one.decided)  # type: ignore[arg-type]
+        assert other.profit == pytest.approx(one.profit)
+    assert added["hindsight"].profit == pytest.approx(rows["hindsight"].profit)
+    assert [each.to_dict() for each in cells.past.left_out] == [each.to_dict() for each in rows.past.left_out]

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import profitable as pb
 from profitable.model.category import said_before
 from profitable.policy.policies import POLICIES
-from profitable.replay.clients import NEVER_KNOWN, Clients
+from profitable.replay.clients import Clients
+from profitable.replay.crowd import NEVER_KNOWN
 from profitable.replay.limits import Limits
 from profitable.replay.replay import Late, Replay, replay
 from tests.matrix import FAMILIES, FamilyRow

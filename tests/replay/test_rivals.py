@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profitable.replay.clients import NEVER_KNOWN, Clients
+from profitable.replay.clients import Clients
+from profitable.replay.crowd import NEVER_KNOWN
 from profitable.replay.limits import Limits, fill
 from profitable.replay.rivals import HALVES, Scene, accept_all, by_promise, by_score, cross_fitted, hindsight, rivals
 

@@ -22,7 +22,8 @@ NUMBERS_OR_COLUMNS = ("cost", "promised", "open_value")
 
 def backtest(
     data: Annotated[
-        list[str] | None, typer.Argument(help="Files of CSV or Parquet, folders, or patterns such as 'loans-*.csv'.")
+        list[str] | None,
+        typer.Argument(help="Files of CSV or Parquet, folders, or patterns such as 'loans-*.csv'; or cells."),
     ] = None,
     settings: Annotated[
         Path | None, typer.Option("--from", help="A TOML file with these options; those on the command line win.")
@@ -101,6 +102,17 @@ def backtest(
     describe: Annotated[
         bool, typer.Option("--describe", help="Only say what was understood: rounds, categories, what leaks.")
     ] = False,
+    cells: Annotated[
+        Path | None,
+        typer.Option(help="Only add the clients up, with DuckDB, into this Parquet file; a backtest takes it as data."),
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option(help="With --cells: a column of whole numbers that names the client, for intervals.")
+    ] = None,
+    fold: Annotated[str | None, typer.Option(help="With --cells: a column with 0 to 19 instead of an id.")] = None,
+    bins: Annotated[
+        int | None, typer.Option(help="With --cells: bins in which rewards are counted, for kl-emp-ucb.")
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Run on 1 000 German loans that come with the package.")] = False,
     show: Annotated[
         str | None, typer.Option(help="A category: also print its evidence against the patience of each policy.")
@@ -149,6 +161,17 @@ def backtest(
     where, options = _collect(
         data or None, settings, demo, {key: value for key, value in given.items() if value is not None}
     )
+    making = {"id": id, "fold": fold, "bins": bins}
+    if cells is not None:
+        for field, value in (("out", out), ("show", show), ("describe", describe or None)):
+            if value is not None:
+                problem = "is given with cells, which replays nothing"
+                raise ParameterError(field, str(value), problem, "leave one of them out")
+        _add_up(where, options, making, cells, as_json)
+        return
+    for field, value in making.items():
+        if value is not None:
+            raise ParameterError(field, value, "is given without cells", "give --cells with the name of a file")
     if describe:
         if out is not None or show is not None:
             field, value = ("out", str(out)) if out is not None else ("show", show)
@@ -196,6 +219,22 @@ def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
         given = {"family": options.get("family"), "bound": options.get("bound")}
         found = describe(where, layout, **given, progress=reading.update)
     typer.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
+
+
+def _add_up(where: Any, options: dict[str, Any], making: dict[str, Any], path: Path, as_json: bool) -> None:
+    from profitable.errors import ParameterError
+    from profitable.replay.gather import cells
+    from profitable.replay.layout import RUN_OPTIONS
+    from profitable.replay.relation import relation
+
+    for key in RUN_OPTIONS:
+        if key in options and key != "family":
+            problem = "is given with cells, which replays nothing"
+            raise ParameterError(key, options[key], problem, "give it when you replay the cells")
+    found = cells(relation(where), **making, **options)
+    found.save(path)
+    said = {"cells": len(found), "rows": found.past.rows, "clients": len(found.clients), "path": str(path)}
+    typer.echo(json.dumps(said) if as_json else f"{found}\nCells: {path}")
 
 
 def _replay(where: Any, options: dict[str, Any], show: str | None, out: Path | None, as_json: bool) -> None:

@@ -285,6 +285,17 @@ def absorb_all(
 
 
 @kernel
+def add_all(
+    table: FloatArray, positions: IntArray, which: IntArray, view_rows: FloatArray, batches: FloatArray
+) -> None:
+    """Add batches of many categories that were added up elsewhere, [M, 11] as `add` takes them, and let them count."""
+    for i in range(positions.size):
+        k = positions[i]
+        add(table, k, view_rows[which[k]], 1.0, 1.0, batches[i])
+        arrive(table, k, batches[i, 0])
+
+
+@kernel
 def decide(
     table: FloatArray,
     positions: IntArray,

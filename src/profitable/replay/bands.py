@@ -19,8 +19,8 @@ from profitable.common import check
 from profitable.common.text_tables import number
 from profitable.common.types import FloatArray
 from profitable.errors import InputError, ParameterError
-from profitable.replay.cells import is_text, numbers
-from profitable.replay.clients import SmallInts
+from profitable.replay.columns import is_text, numbers
+from profitable.replay.crowd import SmallInts
 from profitable.replay.source import Piece, pyarrow
 
 MOST_CATEGORIES = 5_000

@@ -9,14 +9,15 @@ The weights of a replicate depend on the seed and its number alone.
 import numpy as np
 
 from profitable.common.types import IntArray
-from profitable.replay.clients import Clients, SmallInts
+from profitable.replay.clients import Clients
+from profitable.replay.crowd import Crowd, SmallInts
 from profitable.replay.off_policy import Log
 
 WEIGHTS, ORDER = 3, 5  # name the random streams of the weights, and of the order
 
 
-def weights_of(clients: Clients, log: Log | None, seed: int, replicate: int) -> IntArray:
-    """How often each client is there in a replicate, [n].
+def weights_of(clients: Crowd, log: Log | None, seed: int, replicate: int) -> IntArray:
+    """How often each client, or each cell of clients, is there in a replicate, [n].
 
     >>> clients = Clients.of(
     ...     names=("a",), labels=("1",), round=[1] * 8, category=[0] * 8, known=[1] * 8, reward=[1] * 8, profit=[1] * 8
@@ -25,8 +26,7 @@ def weights_of(clients: Clients, log: Log | None, seed: int, replicate: int) -> 
     [0, 0, 2, 0, 1, 1, 2, 1]
     """
     generator = np.random.default_rng([seed, WEIGHTS, replicate])
-    drawn = generator.poisson(1.0, len(clients)) if log is None else log.draw_weights(generator)
-    return drawn.astype(np.int64, copy=False)
+    return clients.draw_weights(generator) if log is None else log.draw_weights(generator).astype(np.int64, copy=False)
 
 
 def shuffled(clients: Clients, seed: int, number: int) -> Clients:

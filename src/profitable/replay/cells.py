@@ -1,143 +1,150 @@
-"""Cells: a column of a piece as numbers, flags or texts.  A cell that cannot be read is named: file, row and column.
+"""Cells: past clients added up where the data are, and replayed without a single row of them.
 
->>> from profitable.replay.source import open_source
->>> piece = next(open_source({"y": ["1", "", "x"]}).pieces(["y"]))
->>> numbers(piece, "y")
-Traceback (most recent call last):
-profitable.errors.InputError: the table, row 3, column y = 'x' is not a number; correct it, or leave the cell empty.
+`profitable.backtest.cells` makes them (`gather.py`).  They can be saved to a Parquet file, and a backtest takes them
+in place of rows.
 """
 
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from profitable.common.check import LARGEST
-from profitable.common.types import BoolArray, FloatArray
-from profitable.errors import InputError
-from profitable.replay.source import Piece, pyarrow
+from profitable.common.files import as_path
+from profitable.common.text_tables import number
+from profitable.errors import InputError, NotSavedError
+from profitable.model.family import Family
+from profitable.replay.grouped import Grouped, Histogram
+from profitable.replay.layout import Layout
+from profitable.replay.past import LeftOut, Past
+from profitable.replay.source import pyarrow
 
-# What people and programs write for nothing.  In a category these are names like others: NA may be Namibia.
-NOTHING = ("", "NA", "N/A", "#N/A", "n/a", "na", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "NaT", "-", ".")
-YES_AND_NO = {
-    "1": 1.0,
-    "0": 0.0,
-    "true": 1.0,
-    "false": 0.0,
-    "yes": 1.0,
-    "no": 0.0,
-    "t": 1.0,
-    "f": 0.0,
-    "y": 1.0,
-    "n": 0.0,
-}
+FORMAT = 1
+KEY = b"profitable cells"
+KEYS = ("round", "known", "category", "fold")
 
 
-def numbers(piece: Piece, column: str, remedy: str = "correct it, or leave the cell empty") -> FloatArray:
-    """A column as numbers, NaN where a cell is empty."""
-    pa = pyarrow()
-    values = _decoded(piece.column(column))
-    kind = values.type
-    if is_text(kind):
-        numeric = _numbers_of_texts(piece, column, values, remedy)
-    elif pa.types.is_boolean(kind):
-        numeric = values.cast(pa.uint8()).cast(pa.float64())
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
-        numeric = values.cast(pa.float64(), safe=False)
-    else:
-        index = first_given(values)
-        raise piece.error(column, index, values[index].as_py(), f"is of the type {kind}, not a number", remedy)
-    plain = np.array(
-        numeric.fill_null(np.nan) if numeric.null_count else numeric
-    )  # a copy: Arrow's memory is read-only
-    too_large = np.abs(plain) > LARGEST
-    if too_large.any():
-        index = int(too_large.argmax())
-        raise piece.error(column, index, float(plain[index]), "is not a finite number of reasonable size", remedy)
-    return plain
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Counts and sums of past clients by round, round known, category and fold: what a replay needs of them.
+
+    `save` writes them to a Parquet file, `Cells.load` reads it, and `profitable.backtest(cells)` replays them.
+    """
+
+    past: Past
+    clients: Grouped
+    family: Family | None = None  # whose statistic was added up; None if it was the reward itself
+
+    def __len__(self) -> int:
+        """How many cells there are."""
+        return self.clients.size
+
+    def __str__(self) -> str:
+        clients = self.clients
+        folds = "no folds, so no intervals" if clients.folds == 1 else f"{clients.folds} folds"
+        left = [f"{number(each.rows)} rows left out: {each.reason}" for each in self.past.left_out]
+        size = f"{number(self.past.rows)} rows became {number(len(self))} cells"
+        what = f"{len(clients.names)} categories, {clients.rounds} rounds ({clients.labels[0]} to {clients.labels[-1]})"
+        return "\n".join([f"{size}: {what}, {folds}", *left, *(f"note: {text}" for text in self.past.notes)])
+
+    # ------------------------------------------------------------------------------------------ keeping
+
+    def to_arrow(self) -> Any:
+        """The cells as an Arrow table, whose metadata say what they are."""
+        pa, clients = pyarrow(), self.clients
+        columns: dict[str, Any] = {name: getattr(clients, name) for name in KEYS} | dict(clients.sums)
+        if clients.histogram is not None:
+            ends = pa.array(np.concatenate([[0], clients.histogram.ends]).astype(np.int32))
+            for name in ("values", "counts"):
+                flat = pa.array(getattr(clients.histogram, name))
+                columns[f"histogram_{name}"] = pa.ListArray.from_arrays(ends, flat)
+        past = self.past
+        said: dict[str, Any] = {
+            "format": FORMAT,
+            "names": clients.names,
+            "labels": clients.labels,
+            "folds": clients.folds,
+            "layout": past.layout.to_dict(),
+            "source": past.source,
+            "rows": past.rows,
+            "round": past.round,
+            "left_out": [each.to_dict() for each in past.left_out],
+            "notes": past.notes,
+            "warnings": past.warnings,
+            "costs": None if past.costs is None else past.costs.tolist(),
+            "family": None if self.family is None else _written(self.family),
+        }
+        return pa.table(columns).replace_schema_metadata({KEY: json.dumps(said)})
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write them to a Parquet file; NotSavedError if it cannot be written."""
+        where = as_path("path", path)
+        try:
+            pyarrow("parquet").write_table(self.to_arrow(), where)
+        except OSError as error:
+            problem = f"cannot be written ({error.strerror or error})"
+            failed = NotSavedError("path", str(where), problem, "choose another file, or make room")
+            failed.result = self
+            raise failed from None
+        return where
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Cells":
+        """Read what `save` wrote; InputError if the file holds no cells."""
+        where = as_path("path", path)
+        if not holds_cells(where):
+            raise InputError("path", str(where), "is no file of cells", "give a file that Cells.save has written")
+        table = pyarrow("parquet").read_table(where)
+        try:
+            return _from_arrow(table)
+        except (KeyError, ValueError, TypeError) as error:
+            problem = f"cannot be read as cells ({' '.join(str(error).split())[:80]})"
+            raise InputError("path", str(where), problem, "make the cells again") from None
 
 
-def _numbers_of_texts(piece: Piece, column: str, values: Any, remedy: str) -> Any:
-    pa = pyarrow()
-    pc = pyarrow("compute")
+def holds_cells(path: Path) -> bool:
+    """Whether a file was written by `Cells.save`."""
+    parquet = pyarrow("parquet")
     try:
-        return values.cast(pa.float64())
-    except pa.ArrowInvalid:
-        pass
-    trimmed = pc.utf8_trim_whitespace(values)
-    given = pc.if_else(pc.is_in(trimmed, pa.array(NOTHING, trimmed.type)), pa.scalar(None, trimmed.type), trimmed)
-    try:
-        return given.cast(pa.float64())
-    except pa.ArrowInvalid:
-        for index, text in enumerate(given.to_pylist()):
-            if text is not None and not _is_number(text):
-                raise piece.error(column, index, text, "is not a number", remedy) from None
-        raise InputError(column, piece.place, "holds numbers that cannot be read", remedy) from None
-
-
-def _is_number(text: str) -> bool:
-    pa = pyarrow()
-    try:
-        pa.array([text]).cast(pa.float64())
-    except pa.ArrowInvalid:
+        with path.open("rb") as file:
+            if file.read(4) != b"PAR1":
+                return False
+        return KEY in (parquet.read_schema(path).metadata or {})
+    except (OSError, pyarrow().ArrowException):
         return False
-    return True
 
 
-def complete(piece: Piece, column: str, remedy: str, needed: BoolArray | None = None) -> FloatArray:
-    """As `numbers`, but no cell may be empty, at least none that is `needed`."""
-    values = numbers(piece, column, remedy)
-    empty = np.isnan(values) if needed is None else np.isnan(values) & needed
-    if empty.any():
-        raise piece.error(column, int(empty.argmax()), None, "is missing", remedy)
-    return values
+def _from_arrow(table: Any) -> Cells:
+    said = json.loads(table.schema.metadata[KEY])
+    if said["format"] != FORMAT:
+        raise InputError("format", said["format"], "is that of another version", "make the cells again")
+    columns = {name: table.column(name) for name in table.column_names if not name.startswith("histogram_")}
+    arrays = {name: column.to_numpy() for name, column in columns.items()}
+    family = None if said["family"] is None else Family.of(said["family"])
+    histogram = None
+    if "histogram_values" in table.column_names:
+        values, counts = (table.column(f"histogram_{name}").combine_chunks() for name in ("values", "counts"))
+        ends = np.cumsum(np.asarray(values.value_lengths()))
+        histogram = Histogram(ends, values.flatten().to_numpy(), counts.flatten().to_numpy())
+    keys = {name: arrays.pop(name) for name in KEYS}
+    clients = Grouped.of(
+        names=said["names"],
+        labels=said["labels"],
+        folds=said["folds"],
+        sums=arrays,
+        statistic=None if family is None else family.view().statistic,
+        **keys,
+    )  # they were sorted when they were written, so that the histogram fits
+    clients = replace(clients, histogram=histogram)
+    left = [LeftOut(**each) for each in said["left_out"]]
+    costs = None if said["costs"] is None else np.array(said["costs"])
+    layout, source = Layout.from_fields(said["layout"]), said["source"]
+    past = Past(clients, layout, source, said["rows"], said["round"], left, said["notes"], said["warnings"], {}, costs)
+    return Cells(past, clients, family)
 
 
-def flags(piece: Piece, column: str) -> BoolArray:
-    """A column of 0 and 1, or of words such as yes and no."""
-    remedy = "give 0 or 1 for every client"
-    values = _decoded(piece.column(column))
-    if is_text(values.type):
-        encoded = values.dictionary_encode()
-        words = [
-            None if word is None else YES_AND_NO.get(word.strip().lower()) for word in encoded.dictionary.to_pylist()
-        ]
-        if None not in words:
-            pa = pyarrow()
-            values = pa.array(words, pa.float64()).take(encoded.indices)
-            plain = np.asarray(values.fill_null(np.nan))
-        else:
-            plain = numbers(piece, column, remedy)
-    else:
-        plain = numbers(piece, column, remedy)
-    wrong = (plain != 0.0) & (plain != 1.0)
-    if wrong.any():
-        index = int(wrong.argmax())
-        value = None if np.isnan(plain[index]) else float(plain[index])
-        raise piece.error(column, index, value, "is missing" if value is None else "is neither 0 nor 1", remedy)
-    return plain == 1.0
-
-
-def equals(piece: Piece, column: str, value: str) -> FloatArray:
-    """1 where a column has a value, 0 elsewhere, NaN where it is empty."""
-    pa = pyarrow()
-    pc = pyarrow("compute")
-    values = _decoded(piece.column(column))
-    texts = values if is_text(values.type) else values.cast(pa.string())
-    same = pc.equal(texts, pa.scalar(value, texts.type)).cast(pa.uint8()).cast(pa.float64())
-    return np.array(same.fill_null(np.nan))
-
-
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is the plain one of texts."""
-    return pyarrow().types.is_string(kind)
-
-
-def first_given(values: Any) -> int:
-    """The place of the first cell that is not empty; 0 if all are."""
-    given = np.asarray(values.is_valid())
-    return int(given.argmax())
-
-
-def _decoded(values: Any) -> Any:
-    pa = pyarrow()
-    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+def _written(family: Family) -> str:
+    values = ",".join(f"{key}={value!r}" for key, value in family.parameters.items())
+    return f"{family.name}:{values}" if values else family.name

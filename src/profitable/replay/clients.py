@@ -23,33 +23,36 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from profitable.agent.agent import Agent
+from profitable.agent.observation import Batch
 from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.kernels.statistic import Statistic
+from profitable.kernels.view import Support
+from profitable.replay.crowd import Crowd, Learned, SmallInts, runs
 
-NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is
 KINDS = {"round": np.int32, "category": np.int32, "known": np.int32, "logged": np.bool_}  # of arrays without fractions
 PER_CLIENT = ("amount", "promised", "score", "logged", "propensity")  # what some files have
-SmallInts = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class Clients:
+class Clients(Crowd):
     """Past clients [n], sorted by the round in which their outcome was known, category, round and reward.
 
     So the order of the rows in a file does not matter, and what becomes known in a round is one slice.
     """
 
-    names: tuple[str, ...]  # of the K categories
-    labels: tuple[str, ...]  # of the R rounds, as "2026-01"
-    round: SmallInts  # in which the client asked, 1 to R
-    category: SmallInts  # 0 to K - 1
-    known: SmallInts  # the round in which the outcome was known, at least `round`; beyond R it is known too late
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    round: SmallInts
+    category: SmallInts
+    known: SmallInts
     reward: FloatArray  # as the agent sees it: per client or per unit of money, after costs that differ, or incremental
-    profit: FloatArray  # in money, if the client is accepted
-    amount: FloatArray | None = None  # what was lent
-    promised: FloatArray | None = None  # what an open client counts as, in the unit of `reward`
+    profit: FloatArray
+    amount: FloatArray | None = None
+    promised: FloatArray | None = None
     score: FloatArray | None = None
-    logged: BoolArray | None = None  # whether the past accepted the client
-    propensity: FloatArray | None = None  # with what probability it did
+    logged: BoolArray | None = None
+    propensity: FloatArray | None = None
 
     @classmethod
     def of(
@@ -75,29 +78,6 @@ class Clients:
     def __len__(self) -> int:
         return self.round.size
 
-    @property
-    def rounds(self) -> int:
-        """R, how many rounds there are."""
-        return len(self.labels)
-
-    @cached_property
-    def is_immediate(self) -> bool:
-        """Whether every outcome was known in the round of its client."""
-        return bool((self.known == self.round).all())
-
-    def known_in(self, round: int) -> slice:
-        """The clients whose outcome was known in a round."""
-        return slice(*self._ends[round - 1 : round + 1])
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        """Where the clients known in the rounds 1, 2, ... begin; and where those begin that are known too late."""
-        return np.searchsorted(self.known, np.arange(1, self.rounds + 2, dtype=np.int32)).tolist()
-
-    def cells(self) -> IntArray:
-        """The cell of each client, [n]: (round - 1) * K + category."""
-        return (self.round.astype(np.int64) - 1) * len(self.names) + self.category
-
     @cached_property
     def by_what_they_asked(self) -> IntArray:
         """The clients by cell and by what is known when they ask, [n]; of equal ones, those known first come first.
@@ -108,23 +88,117 @@ class Clients:
         asked = [self.cells(), *(values for values in given if values is not None)]
         return np.lexsort(asked[::-1])  # stable: clients are sorted by the round in which their outcome was known
 
-    def by_cell(self, values: npt.NDArray[Any] | None = None) -> FloatArray:
-        """The sum of some numbers of the clients by round and category, [R, K]; the number of clients without any."""
-        size = self.rounds * len(self.names)
-        return np.bincount(self.cells(), values, minlength=size).astype(np.float64).reshape(self.rounds, -1)
+    # ------------------------------------------------------------------------------------------ one by one
 
-    def profit_by_cell(self) -> FloatArray:
-        """The profit of accepting a category in a round, [R, K]."""
-        return self._profits
+    def clients_by_cell(self, times: IntArray | None) -> FloatArray:
+        """As `Crowd` says."""
+        return self.by_cell(times)
 
-    @cached_property
-    def _profits(self) -> FloatArray:
-        return self.by_cell(self.profit)
+    def sum_of(self, name: str) -> FloatArray:
+        """As `Crowd` says."""
+        if name == "number":
+            return np.ones(self.size)
+        if name == "back":
+            assert self.amount is not None
+            return self.amount * self.reward
+        return self.profit**2 if name == "profit_squares" else getattr(self, name)
 
-    @cached_property
-    def counts(self) -> FloatArray:
-        """How many clients of a category there are in a round, [R, K]."""
-        return self.by_cell()
+    def _seen(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Some numbers [n] of those whose outcomes are known at all."""
+        return values if self.logged is None else values[self.logged]
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """As `Crowd` says."""
+        values = self._seen(self.reward) if name == "reward" else getattr(self, name)
+        return float(values.min()), float(values.max())
+
+    def only_whole(self) -> bool:
+        """As `Crowd` says."""
+        rewards = self._seen(self.reward)
+        return bool((rewards == np.floor(rewards)).all())
+
+    def moments(self, statistic: Statistic | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As `Crowd` says."""
+        values, category, size = self._seen(self.reward), self._seen(self.category), len(self.names)
+        values = values if statistic is None else statistic.of_rewards(values)
+        counts = np.bincount(category, minlength=size).astype(np.float64)
+        some = np.maximum(counts, 1.0)
+        means = np.bincount(category, values, size) / some
+        gaps = values - means[category]
+        return counts, means, np.bincount(category, gaps * gaps, size) / some
+
+    def illegal(self, support: Support) -> tuple[int, float] | None:
+        """As `Crowd` says."""
+        bad = outside(support, self.reward)
+        if self.logged is not None:
+            bad &= self.logged
+        index = int(bad.argmax())
+        return (int(self.category[index]), float(self.reward[index])) if bad.any() else None
+
+    def draw_weights(self, generator: np.random.Generator) -> IntArray:
+        """As `Crowd` says."""
+        return generator.poisson(1.0, self.size).astype(np.int64, copy=False)
+
+    def draw_half(self, generator: np.random.Generator) -> BoolArray:
+        """As `Crowd` says."""
+        return generator.random(self.size) < 0.5
+
+    def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """As `Crowd` says."""
+        return deviations(self.profit, self.category, len(self.names))
+
+    def tell(self, agent: Agent, learned: Learned) -> None:
+        """As `Crowd` says."""
+        part, times = learned.part, learned.times
+        rewards = repeated(self.reward[part], times)
+        if not rewards.size:
+            return
+        amounts = None
+        if self.amount is not None and learned.by_money:  # else they decide nothing
+            amounts = repeated(self.amount[part], times)
+        groups = repeated(self.category[part], times)
+        if not learned.by_round:
+            told: dict[str, Any] = {}
+            for group in runs(groups):
+                name = self.names[int(groups[group.start])]
+                told[name] = (
+                    rewards[group] if amounts is None else Batch(rewards=rewards[group], amounts=amounts[group])
+                )
+            agent.observe(told)
+            return
+        asked = repeated(self.round[part], times)
+        for group in runs(groups.astype(np.int64) * (self.rounds + 1) + asked):
+            agent.observe(
+                self.names[int(groups[group.start])],
+                rewards[group],
+                amounts=None if amounts is None else amounts[group],
+                accepted_in=int(asked[group.start]),
+            )
+
+
+def repeated(values: Any, times: npt.NDArray[Any]) -> Any:
+    """Each value as often as it is there."""
+    return values[times] if times.dtype == bool else np.repeat(values, times)
+
+
+def outside(support: Support, rewards: FloatArray) -> BoolArray:
+    """Where a family cannot have a reward, [n]."""
+    bad = (rewards < support.low) | (rewards > support.high)
+    if support.open:
+        bad |= rewards == support.low
+    return bad | (rewards != np.floor(rewards)) if support.whole else bad
+
+
+def deviations(
+    values: FloatArray, category: npt.NDArray[np.integer], size: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """By category [K]: how many values there are, their mean, and the sums of (value - mean)^2 and its square."""
+    number = np.bincount(category, minlength=size).astype(np.float64)
+    mean = np.bincount(category, values, minlength=size) / np.maximum(number, 1.0)
+    squares = np.square(values - mean[category])
+    one = np.bincount(category, squares, minlength=size)
+    two = np.bincount(category, np.square(squares), minlength=size)
+    return number, mean, one.astype(np.float64), two.astype(np.float64)
 
 
 def _sort(arrays: dict[str, npt.NDArray[Any]], rounds: int) -> None:

@@ -21,8 +21,8 @@ import numpy as np
 from profitable.common.check import MOST
 from profitable.common.types import BoolArray, IntArray
 from profitable.errors import InputError
-from profitable.replay.cells import NOTHING, first_given, is_text
-from profitable.replay.clients import NEVER_KNOWN, SmallInts
+from profitable.replay.columns import NOTHING, first_given, is_text
+from profitable.replay.crowd import NEVER_KNOWN, SmallInts
 from profitable.replay.source import Piece, pyarrow
 
 MISSING = int(np.iinfo(np.int64).min)  # NumPy's own "not a time"

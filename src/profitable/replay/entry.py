@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from profitable.common.types import BoolArray, FloatArray
+from profitable.replay.clients import deviations
 from profitable.replay.off_policy import OffPolicy
 
 POLICY, RIVAL = "policy", "rival"
@@ -73,6 +74,7 @@ class Entry:
     decided: BoolArray | None = None  # by the first seed, [R, K]
     shuffled: Shuffled | None = None
     off_policy: OffPolicy | None = None
+    wider: float = 1.0  # by how much intervals are wider than the replicates, which are few folds in other mixtures
 
     @property
     def refusal(self) -> str | None:
@@ -100,7 +102,7 @@ class Entry:
         if self.resampled.shape[0] < 2:
             return math.nan
         values = self.resampled.sum(axis=1)
-        return self._share(values) * float(values.std(ddof=1))
+        return self.wider * self._share(values) * float(values.std(ddof=1))
 
     def against(self, other: "Entry") -> tuple[float, float]:
         """The interval of what it earned more than another entry, in the same bootstrap portfolios."""
@@ -123,7 +125,7 @@ class Entry:
         edge = (1.0 - LEVEL) / 2.0
         # "weibull": a further replicate lies between them with probability 95 %, however few there are.
         around = np.quantile(values - values.mean(axis=0), [edge, 1.0 - edge], axis=0, method="weibull")
-        return middle + share * around
+        return middle + self.wider * share * around
 
     def _share(self, values: FloatArray) -> float:
         """The share of the spread of replicates [B] that counts: each is the mean of two seeds, the entry of all."""
@@ -182,13 +184,15 @@ def varying(profit: FloatArray, category: npt.NDArray[np.integer], refused: Floa
     >>> round(varying(rare, np.zeros(1_000, int), np.array([1.0])), 1), varying(rare, np.zeros(1_000, int), np.zeros(1))
     (3.0, None)
     """
+    return varying_of(deviations(profit, category, refused.size), refused)
+
+
+def varying_of(found: tuple[FloatArray, FloatArray, FloatArray, FloatArray], refused: FloatArray) -> float | None:
+    """`varying` from sums by category: clients, mean profit, and sums of (profit - mean)^2 and its square, [K]."""
     if not refused.any():
         return None
-    number = np.maximum(np.bincount(category, minlength=refused.size), 1)
-    mean = np.bincount(category, profit, minlength=refused.size) / number
-    squares = np.square(profit - mean[category])
-    one = np.bincount(category, squares, minlength=refused.size)
-    two = np.bincount(category, np.square(squares), minlength=refused.size)
+    number, mean, one, two = found
+    one = one.copy()
     one[one <= NO_VARIANCE * number * mean**2] = 0.0  # all alike
     total = float((refused * two)[one > 0.0].sum())
     return float((refused * one).sum()) ** 2 / total if total > 0.0 else 0.0

@@ -20,14 +20,15 @@ import numpy.typing as npt
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.replay import dates
-from profitable.replay.cells import is_text, numbers
+from profitable.replay.clients import Clients
+from profitable.replay.columns import is_text, numbers
 from profitable.replay.dates import MISSING, Dates
 from profitable.replay.layout import Layout
 from profitable.replay.past import SAMPLE, Past
 from profitable.replay.rows import Rows
 from profitable.replay.source import Piece, Source, pyarrow
 
-FOLDS = 5
+LEARNED_PARTS = 5
 BANDS = 20  # a column of numbers is cut into so many
 FEW_VALUES = 50  # up to so many different numbers are not cut
 PULL = 5.0  # imaginary clients with the mean of everybody, so that rare values say little
@@ -119,6 +120,8 @@ def _judge(one: Measured, everyone: list[Measured], by_category: set[str], layou
 def check_categories(past: Past) -> list[str]:
     """Warnings if the categories themselves seem to know the outcome; quick, because it looks at the clients only."""
     clients = past.clients
+    if not isinstance(clients, Clients):
+        return []
     step = max(len(clients) // SAMPLE, 1)
     chosen = np.arange(0, len(clients), step)
     if clients.logged is not None:
@@ -176,10 +179,10 @@ def predicts(codes: IntArray, outcome: FloatArray) -> float:
     spread = float(((outcome - outcome.mean()) ** 2).sum()) if outcome.size else 0.0
     if not spread > 0.0:
         return 0.0
-    part = np.random.default_rng(1).permutation(outcome.size) % FOLDS
+    part = np.random.default_rng(1).permutation(outcome.size) % LEARNED_PARTS
     size = int(codes.max()) + 1
     missed = 0.0
-    for fold in range(FOLDS):
+    for fold in range(LEARNED_PARTS):
         learn, test = part != fold, part == fold
         if not learn.any() or not test.any():
             continue

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from profitable.agent.observation import reward_error
 from profitable.common.text_tables import number
 from profitable.common.types import FloatArray
 from profitable.errors import RewardError
-from profitable.replay.clients import Clients
+from profitable.kernels.view import Support
+from profitable.replay.clients import outside
+from profitable.replay.crowd import Crowd
 from profitable.replay.layout import Layout
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class LeftOut:
 class Past:
     """What was read: the clients, what was left out, and what a reader of the result must know."""
 
-    clients: Clients
+    clients: Crowd
     layout: Layout
     source: str  # where it comes from, as the user names it
     rows: int  # that were read; those left out are among them
@@ -109,36 +110,27 @@ class Past:
     warnings: list[str]
     uncut: dict[str, tuple[FloatArray, FloatArray]]  # numbers of the first rows before they were cut, and rewards
     costs: FloatArray | None  # the mean cost of a client by category [K], if costs are a column
-    rows_again: "Source" = field(repr=False)
-    rewards_again: Callable[[], Iterator[tuple["Piece", FloatArray]]] = field(repr=False)
+    rows_again: "Source | None" = field(default=None, repr=False)  # None if rows were added up elsewhere
+    rewards_again: Callable[[], Iterator[tuple["Piece", FloatArray]]] | None = field(default=None, repr=False)
 
     def check_rewards(self, family: "Family") -> None:
         """RewardError if a family cannot produce a reward; it names the file and the row if they can be found again."""
         support = family.support
 
-        def is_bad(rewards: FloatArray) -> npt.NDArray[np.bool_]:
-            bad = (rewards < support.low) | (rewards > support.high)
-            if support.open:
-                bad |= rewards == support.low
-            return bad | (rewards != np.floor(rewards)) if support.whole else bad
-
         clients = self.clients
-        bad = is_bad(clients.reward)
-        if clients.logged is not None:
-            bad &= clients.logged
-        if not bad.any():
+        bad = clients.illegal(support)
+        if bad is None:
             return
-        index = int(bad.argmax())
-        name = clients.names[int(clients.category[index])]
-        found = reward_error(name, float(clients.reward[index]), support)
+        found = reward_error(clients.names[bad[0]], bad[1], support)
         remedy = f"{found.remedy}, or choose another family than {family}"
-        raise type(found)(*self._find(found, is_bad), found.problem, remedy)
+        raise type(found)(*self._find(found, support), found.problem, remedy)
 
-    def _find(self, found: RewardError, is_bad: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> tuple[str, object]:
+    def _find(self, found: RewardError, support: Support) -> tuple[str, object]:
         """The field and the value of an error about the first bad reward of the file."""
-        if self.layout.treated is None and self.rows_again.again:
+        again = self.rows_again is not None and self.rows_again.again
+        if self.layout.treated is None and again and self.rewards_again is not None:
             for piece, rewards in self.rewards_again():
-                bad = is_bad(rewards)  # NaN, which is left out, is not bad
+                bad = outside(support, rewards)  # NaN, which is left out, is not bad
                 if bad.any():
                     row = int(bad.argmax())
                     place = f"{piece.place}, row {piece.first + row}, column {self.layout.reward}"

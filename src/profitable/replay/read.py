@@ -20,7 +20,8 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.replay import dates
 from profitable.replay.bands import MISSING_NAME, Part, cross
-from profitable.replay.clients import NEVER_KNOWN, Clients, SmallInts
+from profitable.replay.clients import Clients
+from profitable.replay.crowd import NEVER_KNOWN, Crowd, SmallInts
 from profitable.replay.dates import MISSING
 from profitable.replay.layout import CALENDAR, Layout
 from profitable.replay.past import SAMPLE, LeftOut, Past, Tally
@@ -32,6 +33,10 @@ LEAST_ROUNDS = 3
 LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
 REFUSED = "refused by the past"
 NO_TIME, NO_AMOUNT, NO_COST, NO_OUTCOME = "no time", "no amount", "no cost", "no outcome yet"
+PAST_REFUSED = (
+    "the past refused clients whose outcomes nobody knows: categories that it mostly refused cannot be judged, and "
+    "others are judged by the clients it chose; give propensity if it chose at random"
+)
 LATEST = np.iinfo(np.int32).max
 
 
@@ -194,10 +199,7 @@ class Reader(Rows):
         left_out = self._left_out()
         warnings: list[str] = []
         if REFUSED in self.left:
-            warnings.append(
-                "the past refused clients whose outcomes nobody knows: categories that it mostly refused cannot be "
-                "judged, and others are judged by the clients it chose; give propensity if it chose at random"
-            )
+            warnings.append(PAST_REFUSED)
         columns = {name: self._take(name) for name in ("amount", "promised", "score", "logged") if name in self.arrays}
         if "treated" not in self.arrays and "propensity" in self.arrays:
             columns["propensity"] = self._take("propensity")
@@ -205,7 +207,7 @@ class Reader(Rows):
         del round, known, category
         costs = self._costs(given["category"], len(names))
         clients = self._clients(given, columns, notes)
-        self._note(clients, notes)
+        notes += note(clients)
         return Past(
             clients,
             self.layout,
@@ -243,19 +245,10 @@ class Reader(Rows):
                 np.subtract(known, np.int32(first - 1), out=known, where=known != LATEST)
             start = (self.base or 0) + first
             names = partial(_period_label, start, round)
-        self._check_rounds(total, categories, names)
+        check_rounds(self.source.name, total, categories, names)
         if self.layout.known is None and self.layout.matures is not None:
             known = asked + np.int32(self.layout.matures)
         return asked, known, [names(place) for place in range(total)]
-
-    def _check_rounds(self, total: int, categories: int, names: Callable[[int], str]) -> None:
-        field, span = f"{self.source.name}: rounds", f"{names(0)} to {names(total - 1)}"
-        if total < LEAST_ROUNDS:
-            remedy = "give shorter rounds, such as day, or fewer rows in each"
-            raise InputError(field, span, f"are {total}, too few to learn from", remedy)
-        if total * categories > LARGEST_TABLE:
-            remedy = "give longer rounds, check the first and the last date, or choose fewer categories"
-            raise InputError(field, span, f"are {total}, too many for {categories} categories", remedy)
 
     def _left_out(self) -> list[LeftOut]:
         raw = (NO_AMOUNT, NO_COST)
@@ -308,19 +301,35 @@ class Reader(Rows):
         sizes = len(given["labels"]), len(given["names"])
         return added(outcome, treated, share, (given["round"], given["known"], given["category"]), sizes)
 
-    def _note(self, clients: Clients, notes: list[str]) -> None:
-        """Add what a reader must know about the clients."""
-        never = int((clients.known == NEVER_KNOWN).sum())
-        if never:
-            notes.append(
-                f"{number(never)} outcomes have no known date: they count in profits, and no policy learns from them"
-            )
-        empty = clients.rounds - np.unique(clients.round).size
-        if empty:
-            notes.append(f"{number(empty)} of {number(clients.rounds)} rounds have no client")
-        for code, name in enumerate(clients.names):
-            if MISSING_NAME in name.split(", "):
-                notes.append(f"{number(int((clients.category == code).sum()))} clients are in the category {name}")
+
+def note(clients: Crowd) -> list[str]:
+    """What a reader must know about the clients."""
+    notes: list[str] = []
+    people = clients.sum_of("number")
+    never = round(float(people[clients.known == NEVER_KNOWN].sum()))
+    if never:
+        notes.append(
+            f"{number(never)} outcomes have no known date: they count in profits, and no policy learns from them"
+        )
+    empty = clients.rounds - np.unique(clients.round).size
+    if empty:
+        notes.append(f"{number(empty)} of {number(clients.rounds)} rounds have no client")
+    for code, name in enumerate(clients.names):
+        if MISSING_NAME in name.split(", "):
+            there = round(float(people[clients.category == code].sum()))
+            notes.append(f"{number(there)} clients are in the category {name}")
+    return notes
+
+
+def check_rounds(source: str, total: int, categories: int, names: Callable[[int], str]) -> None:
+    """InputError if there are too few rounds, or too many."""
+    field, span = f"{source}: rounds", f"{names(0)} to {names(total - 1)}"
+    if total < LEAST_ROUNDS:
+        remedy = "give shorter rounds, such as day, or fewer rows in each"
+        raise InputError(field, span, f"are {total}, too few to learn from", remedy)
+    if total * categories > LARGEST_TABLE:
+        remedy = "give longer rounds, check the first and the last date, or choose fewer categories"
+        raise InputError(field, span, f"are {total}, too many for {categories} categories", remedy)
 
 
 def _joined(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:

@@ -15,20 +15,19 @@ Example: a category whose first client is lost, in round 1, and whose outcome is
 [True, True, False, False]
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from profitable.agent.agent import Agent
 from profitable.agent.decision import Decision
-from profitable.agent.observation import Batch
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
 from profitable.replay.clients import Clients
+from profitable.replay.crowd import Crowd, Learned
 from profitable.replay.limits import Limits
 
 
@@ -54,15 +53,16 @@ class Replay:
     evidence: FloatArray | None = None
     patience: FloatArray | None = None
 
-    def by_cell(self, clients: Clients, values: FloatArray | None = None) -> FloatArray:
+    def by_cell(self, clients: Crowd, values: FloatArray | None = None) -> FloatArray:
         """The sum of some numbers of the accepted clients (how many there are without any) by cell, [R, K]."""
         if self.taken is None:
-            return np.where(self.accepted, clients.by_cell(values), 0.0)
+            table = clients.counts if values is None else clients.by_cell(values)
+            return np.where(self.accepted, table, 0.0)
         return clients.by_cell(self.taken if values is None else self.taken * values)
 
 
 def replay(
-    clients: Clients,
+    clients: Crowd,
     categories: Sequence[Category],
     policy: Policy,
     *,
@@ -72,7 +72,7 @@ def replay(
     weights: IntArray | None = None,
     trace: bool = False,
 ) -> Replay:
-    """Replay a policy.  `weights` [n] say how often each client is there; once, unless given.
+    """Replay a policy.  `weights` [n] say how often each row of the clients is there; once, unless given.
 
     With `trace`, evidence and patience are kept.
     """
@@ -84,7 +84,7 @@ class _Run:
 
     def __init__(
         self,
-        clients: Clients,
+        clients: Crowd,
         categories: Sequence[Category],
         policy: Policy,
         seed: int,
@@ -93,19 +93,22 @@ class _Run:
         weights: IntArray | None,
     ) -> None:
         self.clients, self.late, self.weights = clients, late, weights
-        self.amount = clients.amount if categories[0].by_money else None  # else they decide nothing
+        self.by_money = categories[0].by_money
         self.agent = Agent(categories, policy=policy.within(clients.rounds), seed=seed)
         if clients.logged is not None:  # the outcomes of clients whom the past refused are known to nobody
             logged = clients.logged.astype(np.int64)
             self.weights = logged if weights is None else logged * weights
         self.accepted = np.zeros((clients.rounds, len(clients.names)), dtype=bool)
-        self.demand = clients.counts if self.weights is None else clients.by_cell(self.weights)
+        self.demand = clients.counts if self.weights is None else clients.clients_by_cell(self.weights)
         self.waits = late is not None or not clients.is_immediate
-        self.share_out = None if limits is None else limits.over(clients, weights, seed)
+        self.share_out = None
+        if limits is not None:
+            assert isinstance(clients, Clients)  # what is added up cannot be drawn by lot
+            self.share_out = limits.over(clients, weights, seed)
         if late is not None and late.by_age and clients.promised is not None:
             asked = clients.promised if self.weights is None else clients.promised * self.weights
             self.promised = clients.by_cell(asked) / np.maximum(self.demand, 1.0)
-            self.least, self.most = clients.promised.min(), clients.promised.max()  # a rounded mean may lie beyond
+            self.least, self.most = clients.range_of("promised")  # a rounded mean may lie beyond
 
     def play(self, trace: bool) -> Replay:
         size = self.accepted.shape
@@ -167,36 +170,4 @@ class _Run:
             times = times if self.weights is None else times * self.weights[part]
         else:
             times = self.share_out.taken[part]
-        rewards = _repeat(clients.reward[part], times)
-        if not rewards.size:
-            return
-        amounts = None if self.amount is None else _repeat(self.amount[part], times)
-        groups = _repeat(categories, times)
-        if self.late is None:
-            told: dict[str, Any] = {}
-            for group in _runs(groups):
-                name = clients.names[int(groups[group.start])]
-                told[name] = (
-                    rewards[group] if amounts is None else Batch(rewards=rewards[group], amounts=amounts[group])
-                )
-            self.agent.observe(told)
-            return
-        asked = _repeat(rounds, times)
-        for group in _runs(groups.astype(np.int64) * (clients.rounds + 1) + asked):
-            self.agent.observe(
-                clients.names[int(groups[group.start])],
-                rewards[group],
-                amounts=None if amounts is None else amounts[group],
-                accepted_in=int(asked[group.start]),
-            )
-
-
-def _repeat(values: Any, times: BoolArray | IntArray) -> Any:
-    return values[times] if times.dtype == bool else np.repeat(values, times)
-
-
-def _runs(keys: Any) -> Iterator[slice]:
-    """The slices of equal keys in a sorted array."""
-    cuts = [0, *(np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist(), keys.size]
-    for start, stop in pairwise(cuts):
-        yield slice(start, stop)
+        clients.tell(self.agent, Learned(part, times, self.by_money, self.late is not None))

@@ -185,7 +185,7 @@ class Backtest:
         judged = [entry.sentence() for entry in self.policies]
         notes = [f"note: {text}" for text in self.past.notes]
         doubts = [f"warning: {text}" for text in self.warnings()]
-        head = [self.first_line, *summary.headline(self.past, self.terms)]
+        head = [self.first_line, *summary.headline(self.past, self.terms), *summary.added_up(self.past)]
         estimates = self.off_policy_table()
         log = [ESTIMATED, "", estimates, ""] if estimates else []
         return "\n".join([*head, "", self.table(), "", *log, *judged, "", self.verdict(), self.luck(), *notes, *doubts])
@@ -219,6 +219,7 @@ class Backtest:
                         for each in self.terms.fit
                     ],
                 },
+                "intervals": summary.intervals(self.past),
                 "left_out": [each.to_dict() for each in self.past.left_out],
                 "notes": self.past.notes,
                 "warnings": self.warnings(),

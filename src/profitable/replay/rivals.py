@@ -28,6 +28,7 @@ import numpy as np
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.replay.clients import Clients
+from profitable.replay.crowd import Crowd
 from profitable.replay.limits import Limits, draw_lots, fill
 from profitable.replay.off_policy import Log
 
@@ -44,7 +45,7 @@ class Earned:
     table: FloatArray
     accepted: BoolArray | None = None  # cells, [R, K]
     taken: IntArray | None = None  # how often each client was accepted, where a round has a limit, [n]
-    asked: Clients | None = None
+    asked: Crowd | None = None
 
     def clients(self) -> float:
         """How many clients it accepted; NaN if that is not known."""
@@ -62,7 +63,7 @@ Rival = Callable[["Scene"], Earned]
 class Scene:
     """The clients, how often each of them is there, and what a round has."""
 
-    clients: Clients
+    clients: Crowd
     weights: IntArray | None = None
     limits: Limits | None = None
     log: Log | None = None  # if only some clients were accepted, by chance
@@ -96,8 +97,9 @@ class Scene:
 
     def take(self, rank: FloatArray, eligible: BoolArray) -> IntArray:
         """How often each client is taken, [n], where a round has a limit."""
-        assert self.limits is not None
         clients = self.clients
+        assert self.limits is not None
+        assert isinstance(clients, Clients)
         times = self.times(eligible[clients.round - 1, clients.category])
         lots = draw_lots(clients, [self.seed, DRAWN_ORDER])
         order = np.lexsort((lots, -rank, clients.round))
@@ -116,23 +118,21 @@ class Scene:
         """Profit of each category per unit of what is scarce, [K], of clients who are there so many times."""
         clients = self.clients
         scarce = clients.amount if self.limits is not None and self.limits.budget is not None else None
-        used = clients.by_cell(_times(scarce, times)).sum(axis=0)
-        return table.sum(axis=0) / np.maximum(used, 1e-12)
+        used = clients.clients_by_cell(times) if scarce is None else clients.by_cell(_times(scarce, times))
+        return table.sum(axis=0) / np.maximum(used.sum(axis=0), 1e-12)
 
     def everywhere(self, chosen: BoolArray) -> BoolArray:
         """Categories [K] as cells [R, K]."""
         return np.broadcast_to(chosen, (self.clients.rounds, chosen.size))
 
 
-def _times(values: FloatArray | None, weights: IntArray | None) -> FloatArray | IntArray | None:
-    if values is None or weights is None:
-        return weights if values is None else values
-    return values * weights
+def _times(values: FloatArray, weights: IntArray | None) -> FloatArray:
+    return values if weights is None else values * weights
 
 
 def accept_all(scene: Scene) -> Earned:
     """Everybody; with a limit, in an order drawn by lot until it is used up."""
-    return scene.earned(np.zeros(len(scene.clients)), scene.everywhere(np.ones(len(scene.clients.names), dtype=bool)))
+    return scene.earned(np.zeros(scene.clients.size), scene.everywhere(np.ones(len(scene.clients.names), dtype=bool)))
 
 
 def accept_none(scene: Scene) -> Earned:
@@ -159,7 +159,7 @@ def cross_fitted(scene: Scene) -> Earned:
     """
     rng, total = np.random.default_rng([scene.seed, HALVES]), np.zeros_like(scene.profit)
     for _ in range(scene.splits):
-        first = rng.random(len(scene.clients)) < 0.5
+        first = scene.clients.draw_half(rng)
         one = scene.table(scene.times(first))
         other = scene.profit - one
         if scene.limits is None:
@@ -175,7 +175,7 @@ def learn_then_commit(share: float) -> Rival:
 
     def commit(scene: Scene) -> Earned:
         clients = scene.clients
-        last, anybody = max(1, round(share * clients.rounds)), np.zeros(len(clients))
+        last, anybody = max(1, round(share * clients.rounds)), np.zeros(clients.size)
         eligible = np.ones((clients.rounds, len(clients.names)), dtype=bool)
         known = clients.known <= last
         learned = scene.times(known) if scene.limits is None else scene.take(anybody, eligible) * known
@@ -199,7 +199,7 @@ def by_promise(scene: Scene) -> Earned:
     return scene.earned(promised, scene.everywhere(np.ones(len(scene.clients.names), dtype=bool)))
 
 
-def rivals(clients: Clients, limits: Limits | None, commit: float | None) -> dict[str, Rival]:
+def rivals(clients: Crowd, limits: Limits | None, commit: float | None) -> dict[str, Rival]:
     """The rivals that make sense here, by name."""
     found: dict[str, Rival] = {ALL: accept_all, ACCEPT_NONE: accept_none}
     if commit is not None:
@@ -208,4 +208,6 @@ def rivals(clients: Clients, limits: Limits | None, commit: float | None) -> dic
         found[BY_SCORE] = by_score
     if limits is not None and clients.promised is not None:
         found["by promised reward"] = by_promise
-    return found | {CROSS_FITTED: cross_fitted, HINDSIGHT: hindsight}
+    if clients.folds != 1:  # one fold has no halves
+        found[CROSS_FITTED] = cross_fitted
+    return found | {HINDSIGHT: hindsight}

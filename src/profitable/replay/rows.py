@@ -9,7 +9,7 @@ import numpy.typing as npt
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import InputError
 from profitable.replay.bands import Cut
-from profitable.replay.cells import complete, equals, flags, numbers
+from profitable.replay.columns import complete, equals, flags, numbers
 from profitable.replay.dates import Dates
 from profitable.replay.layout import Layout
 from profitable.replay.source import Piece, Source

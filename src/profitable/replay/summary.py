@@ -9,7 +9,7 @@ import numpy as np
 
 from profitable.common.text_tables import number
 from profitable.common.types import FloatArray
-from profitable.replay.clients import NEVER_KNOWN, Clients
+from profitable.replay.crowd import NEVER_KNOWN, Crowd
 from profitable.replay.entry import Entry, in_short
 from profitable.replay.layout import CALENDAR
 from profitable.replay.options import Options
@@ -27,17 +27,30 @@ def first_line(past: Past) -> str:
     if layout.known is None and layout.matures is None:
         known = "no column says when they were known, so every policy learns sooner than it could have"
         return f"{IMMEDIATE}: {known}."
-    delay = float(
-        np.median(np.where(clients.known == NEVER_KNOWN, np.inf, clients.known - clients.round.astype(np.float64)))
-    )
-    seen = clients.known <= clients.rounds
+    people = clients.sum_of("number")
+    late = np.where(clients.known == NEVER_KNOWN, np.inf, clients.known - clients.round.astype(np.float64))
+    delay = _median(late, people)
+    seen = float(people @ (clients.known <= clients.rounds)) / float(people.sum())
     later = f"{number(math.ceil(delay))} {'round' if 0.0 < delay <= 1.0 else 'rounds'}" if delay < math.inf else ""
     typical = f"half of them {later} or more after the client asked" if later else "half of them or more never"
     if layout.known is None:
         when = f"Outcomes assumed to be known {layout.matures} rounds after the client asked"
     else:
         when = f"Outcomes known on {layout.known}: {typical}"
-    return f"{when}; {seen.mean():.0%} before the last round ended."
+    return f"{when}; {seen:.0%} before the last round ended."
+
+
+def _median(values: FloatArray, weights: FloatArray) -> float:
+    """The median of values that are there so many times; the mean of the middle two.
+
+    >>> _median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0]))
+    1.5
+    """
+    order = np.argsort(values, kind="stable")
+    until = np.cumsum(weights[order])
+    half = 0.5 * until[-1]
+    low, high = (values[order[np.searchsorted(until, half, side=side)]] for side in ("left", "right"))
+    return float(low) if low == high else float(0.5 * (low + high))
 
 
 def headline(past: Past, terms: Terms) -> list[str]:
@@ -55,21 +68,37 @@ def headline(past: Past, terms: Terms) -> list[str]:
     ]
 
 
+def intervals(past: Past) -> str:
+    """Where intervals come from."""
+    folds = past.clients.folds
+    return "bootstrap" if folds is None else "none" if folds == 1 else f"from {folds} folds"
+
+
+def added_up(past: Past) -> list[str]:
+    """What a reader must know of clients who were added up before."""
+    folds = past.clients.folds
+    if folds is None:
+        return []
+    if folds == 1:
+        return ["Clients were added up before, without folds: there are no intervals and no cross-fitting."]
+    return [f"Clients were added up before: intervals and cross-fitting are from {folds} folds. Time is not shuffled."]
+
+
 def categories(past: Past, terms: Terms) -> list[dict[str, Any]]:
     """A row for each category: clients, amounts, means, profit and its error."""
     clients, size = past.clients, len(past.clients.names)
-    seen = np.ones(len(clients), dtype=bool) if clients.logged is None else clients.logged
+    seen = np.ones(clients.size, dtype=bool) if clients.logged is None else clients.logged
     category = clients.category[seen]
 
-    def summed(values: FloatArray | None) -> FloatArray:
-        return np.bincount(category, values, minlength=size).astype(np.float64)
+    def summed(name: str) -> FloatArray:
+        return np.bincount(category, clients.sum_of(name)[seen], minlength=size).astype(np.float64)
 
-    count = summed(None)
+    count = summed("number")
     some = np.maximum(count, 1.0)
-    profit, reward = summed(clients.profit[seen]), summed(clients.reward[seen])
-    spread = np.sqrt(np.maximum(summed(clients.profit[seen] ** 2) - profit**2 / some, 0.0))
-    amount = None if clients.amount is None else summed(clients.amount[seen])
-    back = None if clients.amount is None else summed(clients.amount[seen] * clients.reward[seen])
+    profit, reward = summed("profit"), summed("reward")
+    spread = np.sqrt(np.maximum(summed("profit_squares") - profit**2 / some, 0.0))
+    amount = None if clients.amount is None else summed("amount")
+    back = None if clients.amount is None else summed("back")
     rows: list[dict[str, Any]] = []
     for k, name in enumerate(clients.names):
         rows.append(
@@ -87,16 +116,17 @@ def categories(past: Past, terms: Terms) -> list[dict[str, Any]]:
     return rows
 
 
-def known_over_time(clients: Clients) -> dict[str, Any]:
+def known_over_time(clients: Crowd) -> dict[str, Any]:
     """After each round: the share of outcomes known of clients who asked by then, their mean, and the final mean."""
     size = clients.rounds + 1
-    seen = np.ones(len(clients), dtype=bool) if clients.logged is None else clients.logged
-    rounds, known, reward = clients.round[seen], np.minimum(clients.known[seen], size), clients.reward[seen]
+    seen = np.ones(clients.size, dtype=bool) if clients.logged is None else clients.logged
+    rounds, known = clients.round[seen], np.minimum(clients.known[seen], size)
+    people, reward = clients.sum_of("number")[seen], clients.sum_of("reward")[seen]
 
-    def until(when: Any, values: FloatArray | None = None) -> FloatArray:
+    def until(when: Any, values: FloatArray) -> FloatArray:
         return np.cumsum(np.bincount(when, values, minlength=size + 1))[1:size].astype(np.float64)
 
-    asked, told = until(rounds), until(known)
+    asked, told = until(rounds, people), until(known, people)
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
             "round": list(clients.labels),
@@ -182,7 +212,7 @@ def assumptions(past: Past, terms: Terms, options: Options) -> list[str]:
         said.append(f"An open client counts more and more over {layout.matures} rounds, at what was promised.")
     elif layout.matures is not None:
         said.append(f"Outcomes count when their round's clients are {layout.matures} rounds old, not before.")
-    never = int((clients.known == NEVER_KNOWN).sum())
+    never = round(float(clients.sum_of("number")[clients.known == NEVER_KNOWN].sum()))
     if never:
         said.append(f"{number(never)} outcomes were never known: their profit counts, and no policy learns from them.")
     if layout.amount is not None:
@@ -193,7 +223,7 @@ def assumptions(past: Past, terms: Terms, options: Options) -> list[str]:
         said.append(f"Each client costs what {layout.cost} says, and a reward of 1 is worth {layout.revenue:g}.")
     else:
         said.append(f"Each client costs {layout.cost:g}, and a reward of 1 is worth {layout.revenue:g}.")
-        if clients.reward.min() == 0.0 and clients.reward.max() == 1.0:
+        if clients.range_of("reward") == (0.0, 1.0):
             said.append("A reward of 0 loses the whole cost. If something comes back, give amounts instead.")
     if layout.treated is not None:
         said.append("Rewards are what the treatment adds, against the control group of the same category.")
@@ -201,6 +231,7 @@ def assumptions(past: Past, terms: Terms, options: Options) -> list[str]:
         said.append("Rewards are all that clients brought. What they would have brought anyway is not subtracted.")
     if options.limits is not None:
         said.append("Where a category is granted a part, its clients are drawn by lot.")
+    said += added_up(past)
     said.append(
         "Intervals are about new portfolios of the same law. They do not know of changes that are not in the file."
     )

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from profitable.common.text_tables import number
-from profitable.common.types import FloatArray
 from profitable.errors import InputError, ProfitableError
 from profitable.kernels.law import GAUSSIAN, NORMAL, deviance
 from profitable.model.category import Category, said_before
 from profitable.model.families import Bernoulli, Bounded, Exponential, NegativeBinomial, Normal, Poisson
 from profitable.model.family import Family
-from profitable.replay.clients import Clients
+from profitable.replay.crowd import Crowd
 from profitable.replay.layout import Layout
 from profitable.replay.past import Past
 
@@ -126,17 +125,16 @@ def _category(name: str, family: Family, layout: Layout, bound: float | None) ->
 # ------------------------------------------------------------------------------------------ suggesting
 
 
-def _suggest(clients: Clients, layout: Layout) -> tuple[Family, str]:
-    rewards = clients.reward if clients.logged is None else clients.reward[clients.logged]
-    low, high = float(rewards.min()), float(rewards.max())
+def _suggest(clients: Crowd, layout: Layout) -> tuple[Family, str]:
+    low, high = clients.range_of("reward")
     if layout.amount is not None and low >= 0.0:
         most = _round_high(max(high, 1.0 + (layout.required or 0.0)))
         seen = f"money back per unit lent was {number(low)} to {number(high)}, whatever its law"
         return Bounded(low=0.0, high=most), seen
-    whole = bool((rewards == np.floor(rewards)).all()) and low >= 0.0
+    whole = clients.only_whole() and low >= 0.0
     if whole and high <= 1.0:
         return Bernoulli(), "all rewards are 0 or 1"
-    mean, variance = _within(clients, rewards)
+    mean, variance = _within(clients)
     if whole:
         ratio = variance / mean
         seen = f"rewards are whole numbers, and their variance is {ratio:.2f} times their mean"
@@ -157,30 +155,18 @@ def _round_high(most: float) -> float:
     return next(high * power for high in (*ROUND_HIGHS, 10.0) if high * power >= max(most, 2.0))
 
 
-def _within(clients: Clients, rewards: FloatArray) -> tuple[float, float]:
+def _within(clients: Crowd) -> tuple[float, float]:
     """The mean, and the mean variance within categories."""
-    category = clients.category if clients.logged is None else clients.category[clients.logged]
-    counts, _, variances = _moments(category, rewards, len(clients.names))
-    return float(rewards.mean()), float((counts * variances).sum() / counts.sum())
+    counts, means, variances = clients.moments()
+    return float(counts @ means / counts.sum()), float(counts @ variances / counts.sum())
 
 
-def _moments(category: object, values: FloatArray, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts, means and variances by category, [K]."""
-    counts = np.bincount(category, minlength=size).astype(np.float64)  # type: ignore[arg-type]
-    some = np.maximum(counts, 1.0)
-    means = np.bincount(category, values, size) / some  # type: ignore[arg-type]
-    gaps = values - means[category]  # type: ignore[index]
-    return counts, means, np.bincount(category, gaps * gaps, size) / some  # type: ignore[arg-type]
-
-
-def _fits(clients: Clients, family: Family) -> tuple[Fit, ...]:
+def _fits(clients: Crowd, family: Family) -> tuple[Fit, ...]:
     """Observed variance against the family's; where the family has one for each mean."""
     view = family.view()
     if isinstance(family, Bounded | Bernoulli) or view.law.code == NORMAL:
         return ()
-    rewards = clients.reward if clients.logged is None else clients.reward[clients.logged]
-    category = clients.category if clients.logged is None else clients.category[clients.logged]
-    counts, means, variances = _moments(category, view.statistic.of_rewards(rewards), len(clients.names))
+    counts, means, variances = clients.moments(view.statistic)
     found: list[Fit] = []
     for k in np.flatnonzero(counts >= FEWEST_REWARDS).tolist():
         mean, clients_seen = float(means[k]), float(counts[k])
