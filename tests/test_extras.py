@@ -25,6 +25,20 @@ ROOT = Path(__file__).parent.parent
 SERVER = "postgresql+psycopg://nobody@localhost/none"
 PAGES = ("altair", "jinja2", "vl_convert")  # what makes pages
 SIMULATE = ["simulate", "world.toml", "--policy", "ts", "--horizon", "50", "--runs", "5"]
+ADD_UP = [
+    "backtest",
+    "past.csv",
+    "--category",
+    "a",
+    "--time",
+    "b",
+    "--reward",
+    "c",
+    "--cost",
+    "1",
+    "--cells",
+    "c.parquet",
+]
 DEMO = ["backtest", "--demo", "--policy", "ts", "--seeds", "1"]
 
 
@@ -49,6 +63,7 @@ ENTRIES = [
     Entry(["paper", "--quick", "--cluster", "tcp://127.0.0.1:1", "--out", "cluster"], {"distributed": "dask"}),
     Entry(["study", "forget", "--runs", "100", "--out", "study"], dict.fromkeys((*PAGES, "pyarrow"), "paper")),
     Entry(["backtest", "--demo", "--describe"], {"pyarrow": "backtest"}),
+    Entry(ADD_UP, {"duckdb": "cells"}),
     Entry(DEMO, {"pyarrow": "backtest"}),
     Entry([*DEMO, "--out", "backtest"], dict.fromkeys((*PAGES, "pyarrow"), "backtest")),
     Entry(["log", "lending.db", "--format", "csv", "--out", "log.csv"], {}),

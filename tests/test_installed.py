@@ -178,6 +178,13 @@ def reaches_a_server(here: Installed) -> None:
     assert "is not installed" not in refused.stderr
 
 
+def adds_up(here: Installed) -> None:
+    (here.work / "past.csv").write_text("who,week,job,bought\n" + "1,1,clerk,1\n2,1,clerk,0\n3,2,clerk,1\n")
+    columns = ["--category", "job", "--time", "week", "--reward", "bought", "--cost", "0.5", "--id", "who"]
+    here.run("profitable", "backtest", "past.csv", *columns, "--cells", "cells.parquet")
+    assert (here.work / "cells.parquet").read_bytes().startswith(b"PAR1")
+
+
 def has_a_cluster(here: Installed) -> None:
     """Two workers that are threads give the numbers of this process."""
     code = (
@@ -201,6 +208,7 @@ USES: dict[str, Callable[[Installed], None]] = {
     "backtest": backtests,
     "postgres": reaches_a_server,
     "dask": has_a_cluster,
+    "cells": adds_up,
 }
 
 

@@ -1,8 +1,8 @@
 """Files as a relation of DuckDB, which adds them up without reading them into memory."""
 
-from importlib import import_module
 from typing import Any
 
+from profitable.common.extras import extra
 from profitable.errors import InputError
 from profitable.replay.columns import NOTHING
 from profitable.replay.source import PARQUET_ENDINGS, Files, open_source
@@ -10,15 +10,12 @@ from profitable.replay.source import PARQUET_ENDINGS, Files, open_source
 
 def relation(data: Any) -> Any:
     """The relation of files of CSV or Parquet; InputError if DuckDB is not installed or cannot read them."""
-    try:
-        duckdb: Any = import_module("duckdb")
-    except ModuleNotFoundError:
-        remedy = "run: pip install duckdb"
-        raise InputError("module", "duckdb", "is not installed, and adds up files", remedy) from None
+    with extra("cells", "files are added up with it"):
+        import duckdb
     source = open_source(data)
     assert isinstance(source, Files)
     paths = [str(path) for path in source.paths]
-    connection = duckdb.connect()
+    connection: Any = duckdb.connect()
     try:
         if all(path.endswith(PARQUET_ENDINGS) for path in paths):
             return connection.read_parquet(paths)
