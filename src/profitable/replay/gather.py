@@ -285,8 +285,6 @@ class _Gathering:
         ):
             sums[new] = sums.pop(old)
         has_folds = self.rows.id is not None or self.rows.fold is not None
-        if not has_folds:
-            self.notes.append("neither id nor fold was given: there are no folds, so no intervals and no cross-fitting")
         return Grouped.of(**keys, folds=FOLDS if has_folds else 1, sums=sums, statistic=self.rows.statistic)
 
     # ------------------------------------------------------------------------------------------ histograms
