@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,8 @@ from profitable.paper import credit
 from profitable.paper.command import reproduce
 from profitable.paper.experiment import NAMES, PAPER
 from profitable.policy.policies import Policy
-from profitable.simulation import runner
+from profitable.simulation import worker
+from profitable.simulation.settings import Settings
 from profitable.version import VERSION
 from tests.cli.test_app import Way, call, run
 from tests.waiting import LIMIT, at
@@ -38,13 +40,13 @@ def numbers(folder: Path, instead_of: Path | None = None) -> dict[str, bytes]:
 def played(monkeypatch: pytest.MonkeyPatch) -> "Counter[str]":
     """How many blocks of runs are played in each scenario."""
     counted: Counter[str] = Counter()
-    play = runner.play_block
+    play = worker.play_block
 
-    def count(settings: runner.Settings, *rest: object) -> object:
+    def count(settings: Settings, *rest: Any) -> object:
         counted[settings.scenario.name] += 1
         return play(settings, *rest)
 
-    monkeypatch.setattr(runner, "play_block", count)
+    monkeypatch.setattr(worker, "play_block", count)
     return counted
 
 

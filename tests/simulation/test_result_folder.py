@@ -17,7 +17,7 @@ import pytest
 import profitable as pb
 from profitable.common import files
 from profitable.common.folder_lock import LOCK, occupied
-from profitable.simulation import result_folder, runner
+from profitable.simulation import engine, keeper, result_folder, runner, worker
 from tests.simulation.worlds import single
 from tests.waiting import LIMIT
 
@@ -149,8 +149,8 @@ def test_a_finished_result_is_taken_over(
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     fresh = simulate(None)
     played: list[int] = []
-    play = runner.play_block
-    monkeypatch.setattr(runner, "play_block", lambda *given: played.append(given[2]) or play(*given))
+    play = worker.play_block
+    monkeypatch.setattr(worker, "play_block", lambda *given: played.append(given[2]) or play(*given))
     with caplog.at_level(logging.INFO):
         assert simulate(folder).table() == fresh.table()
     assert not played
@@ -162,7 +162,7 @@ def test_a_finished_result_is_taken_over(
     assert sorted(played) == [0, 0, 1, 1, 2, 2, 2, 2]
 
 
-def test_results_of_the_first_format_are_read_and_continued(tmp_path: Path) -> None:
+def test_results_of_the_first_format_are_read_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shutil.copytree(OLD, tmp_path / "old")
     settings = json.loads((folder / "result.json").read_text())
     assert settings["format"] == 1
@@ -175,6 +175,10 @@ def test_results_of_the_first_format_are_read_and_continued(tmp_path: Path) -> N
     assert found["kl-ucb:c=3"].unlucky.c == 3.0
     assert_lost_is_unknown(found)
     options = {"horizon": 1000, "checkpoints": [10, 1000], "policies": ["ts", "kl-ucb:c=3"]}
+    with pytest.raises(pb.errors.OtherResultError, match=r"its version is '0\.1\.0'"):
+        simulate(folder, scenario=found.scenario, runs=300, **options)
+    described = keeper.manifest
+    monkeypatch.setattr(keeper, "manifest", lambda result: described(result) | {"version": settings["version"]})
     more = simulate(folder, scenario=found.scenario, runs=300, **options)
     new = simulate(None, scenario=found.scenario, runs=300, **options)
     for policy in new.policies:
@@ -301,14 +305,14 @@ def test_ctrl_c_in_the_last_block_is_not_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: signal.Signals
 ) -> None:
     """All runs are finished, but whoever called wants to stop."""
-    merge = runner._merge
+    merge = engine._merge
 
-    def merged(result: pb.Result, staged: Any) -> None:
-        merge(result, staged)
+    def merged(result: pb.Result, *rest: Any) -> None:
+        merge(result, *rest)
         if result.finished == 200:
             signal.raise_signal(deed)
 
-    monkeypatch.setattr(runner, "_merge", merged)
+    monkeypatch.setattr(engine, "_merge", merged)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line does
     try:
         with pytest.raises(pb.errors.Interrupted) as caught:

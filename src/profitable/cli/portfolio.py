@@ -91,7 +91,7 @@ def import_(
     with interruptible(MADE), Portfolio.create(where, agent=agent, **options) as book:
         typer.echo(_made(book))
         if agent.round:
-            note("the file has no ids: outcomes that it knows would count again if they were sent again")
+            typer.echo("The file has no ids: outcomes that it knows would count again if they were sent again.")
 
 
 def export(

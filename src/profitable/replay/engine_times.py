@@ -15,7 +15,7 @@ from profitable.replay.columns import NOTHING
 from profitable.replay.layout import CALENDAR
 
 DAY = r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|[12]\d))"
-TEXTS = {
+TIME_PATTERNS = {
     dates.MONTH: r"^\d{4}-(?:0[1-9]|1[0-2])$",
     dates.DATE: rf"^\d{{4}}-{DAY}$",
     dates.TIMESTAMP: rf"^\d{{4}}-{DAY}[ T]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?$",
@@ -159,7 +159,7 @@ def _kind_of_texts(frame: Any, column: str) -> str:
     remedy = "write dates as 2026-01-31, or cast the column to a date in your engine"
     if not first:
         raise InputError("time", column, "has no time at all", "choose another column")
-    for kind, pattern in TEXTS.items():
+    for kind, pattern in TIME_PATTERNS.items():
         others = given.filter(~nw.col("text").str.contains(pattern)).head(1).collect().to_arrow().column("text")
         texts = others.to_pylist()
         if not texts:

@@ -21,7 +21,7 @@ from profitable.simulation.scenario import MOST_CHANGES, Scenario
 from profitable.simulation.scenario_file import read_table
 from profitable.studies.expression import Value, evaluate, fill, names_in, places_in, shown
 
-TEXTS = ("name", "family", "law", "kind")  # fields that hold a text, which may have {names} of axes
+TEXT_FIELDS = ("name", "family", "law", "kind")  # fields that hold a text, which may have {names} of axes
 ALTERNATES = "alternates"
 
 
@@ -48,7 +48,7 @@ class Template:
 
 def _names(value: Any, where: str, key: str = "") -> set[str]:
     if isinstance(value, str):
-        return places_in(value) if key in TEXTS else names_in(value, _inside(where, key))
+        return places_in(value) if key in TEXT_FIELDS else names_in(value, _inside(where, key))
     if is_table(value):
         return {name for field, each in value.items() for name in _names(each, where, field)}
     return {name for each in value for name in _names(each, where, key)} if is_list(value) else set()
@@ -58,7 +58,7 @@ def _filled(value: Any, values: Mapping[str, Value], where: str, key: str) -> An
     """A value of the table with numbers in place of expressions."""
     if isinstance(value, str):
         place = _inside(where, key)
-        return fill(value, values, place) if key in TEXTS else evaluate(value, values, place)
+        return fill(value, values, place) if key in TEXT_FIELDS else evaluate(value, values, place)
     if is_table(value):
         if ALTERNATES in value:
             return _alternating(value, values, _inside(where, key))
