@@ -182,7 +182,7 @@ class History:
     def change_policy(self, policy: str) -> None:
         """To another one, if what was kept is enough for it."""
         try:
-            self.model.agent.set_policy(policy)
+            self.model.set_policy(policy)
             is_possible = True
         except pb.errors.SumNotEnoughError:
             is_possible = False
