@@ -403,10 +403,15 @@ def draw(path: Path, means: dict[str, float], costs: dict[str, tuple[float, floa
     figure = new_figure(8.0, 4.6)
     axes = figure.subplots()
     sizes = np.geomspace(1, 100, 200)
-    for (name, mean), colour in zip(means.items(), ("#0072B2", "#009E73", "#D55E00", "#CC79A7"), strict=True):
+    colours = dict(zip(means, ("#0072B2", "#009E73", "#D55E00", "#CC79A7"), strict=True))
+    lowest = 0.0  # of the next label, so that none touches another
+    for name, mean in sorted(means.items(), key=lambda each: each[1]):
+        colour = colours[name]
         most = [min(limit(mean, size, each) for each in costs.values()) for size in sizes]
         axes.plot(sizes, most, color=colour, linewidth=1.8)
-        axes.text(sizes[-1] * 1.05, most[-1], f"{name}, {1e3 * mean:.0f} ms", color=colour, va="center")
+        place = max(most[-1], lowest)
+        axes.text(sizes[-1] * 1.05, place, f"{name}, {1e3 * mean:.0f} ms", color=colour, va="center")
+        lowest = 1.25 * place
         chosen = in_a_task(mean, block_bytes)
         axes.plot([chosen], [min(limit(mean, chosen, each) for each in costs.values())], "o", color=colour)
     axes.axhline(CORES, color="#777777", linewidth=1.0, linestyle="--")
