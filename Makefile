@@ -54,7 +54,7 @@ dist: $(READY)
 # part of it left out; the demo's loans against their source; intervals of backtests (half an hour); portfolios whose writers and
 # servers are killed again and again, and whose files are damaged byte by byte (an hour); the wheel installed from the registry, with
 # each extra and on every Python that the machine has (a quarter of an hour).
-soak: $(READY)
+soak: $(BENCH_READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
 	  tests/theory tests/replay tests/studies tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
 	  tests/test_installed.py
