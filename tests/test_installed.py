@@ -179,7 +179,8 @@ def reaches_a_server(here: Installed) -> None:
 
 
 def adds_up(here: Installed) -> None:
-    (here.work / "past.csv").write_text("who,week,job,bought\n" + "1,1,clerk,1\n2,1,clerk,0\n3,2,clerk,1\n")
+    rows = [f"{i},{i // 5},clerk,{i % 2}" for i in range(100)]
+    (here.work / "past.csv").write_text("\n".join(["who,week,job,bought", *rows]))
     columns = ["--category", "job", "--time", "week", "--reward", "bought", "--cost", "0.5", "--id", "who"]
     here.run("profitable", "backtest", "past.csv", *columns, "--cells", "cells.parquet")
     assert (here.work / "cells.parquet").read_bytes().startswith(b"PAR1")
