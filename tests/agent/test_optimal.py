@@ -121,7 +121,7 @@ def test_it_stops_for_good_unless_it_is_anytime() -> None:
         agent.observe("a", [0] * 30)
         verdict = agent.decide()["a"]
         assert (verdict.accepted, verdict.next_round) == (False, None)
-        assert verdict.reason.endswith("it will not be accepted again at this threshold")
+        assert verdict.reason.endswith("at this threshold unless further outcomes speak for it")
     agent = agent_of("optimal")
     agent.decide()
     agent.observe("a", [0, 0, 0, 1])

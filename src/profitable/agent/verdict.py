@@ -207,9 +207,9 @@ def losses_first(clients: int, waiting: int, mean: float | None, threshold: floa
 
 
 def for_good(waiting: int) -> str:
-    """That no later round accepts a category, unless some of its clients are still `waiting` for their outcome."""
-    unless = " unless the outcomes still to come speak for it" if waiting else ""
-    return f"it will not be accepted again at this threshold{unless}"
+    """Say that time alone does not bring a category back: outcomes can, those of the `waiting` clients or others."""
+    which = "the outcomes still to come" if waiting else "further outcomes"
+    return f"it will not be accepted again at this threshold unless {which} speak for it"
 
 
 def prospect(policy: Policy, t: int, evidence: float, patience: float, per_round: float) -> str:
