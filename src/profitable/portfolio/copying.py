@@ -33,8 +33,9 @@ def copy_portfolio(source: object, target: object, *, wait: float = WAIT, progre
                     append(connection, page)
                     if progress is not None:
                         progress(end.line)
-                rows = [part._asdict() for part in state.parts(original)]
-            connection.execute(sa.insert(state.state), rows)
+                parts = state.parts(original)
+            state.check_end(parts, end.line)
+            connection.execute(sa.insert(state.state), [part._asdict() for part in parts])
 
         fill_store(target, fill, wait)
     finally:

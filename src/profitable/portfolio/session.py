@@ -155,9 +155,9 @@ class Session:
             self._agent, self._shadow = None, _who(connection, self._store)[1]
             self._accepted.clear()
         if self._agent is None:
-            self._agent = state.load(connection)
+            self._agent = state.load(connection, end.line)
         elif end != self._head:
-            self._agent = state.refreshed(connection, self._agent, self._head.line)
+            self._agent = state.refreshed(connection, self._agent, self._head.line, end.line)
         if end != self._head:
             self._shadow += _shadow_changes(connection, after=self._shadow[-1][0])
         self._head = end

@@ -34,6 +34,7 @@ def upgrade(where: object, *, wait: float = WAIT) -> str:
 def rebuild(connection: sa.Connection) -> None:
     """Compute the state anew from the journal."""
     agent, last = recomputed(connection)
+    state.check_end(state.rows(connection), last)  # or what was cut off would look right afterwards
     connection.execute(sa.delete(state.state))
     state.save_all(connection, agent, last, settings=True)
 

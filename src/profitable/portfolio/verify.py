@@ -220,17 +220,19 @@ class Verifier:
 
     def _check_state(self, connection: sa.Connection, *, follows: bool) -> None:
         """Whether every part is whole and, if all lines were read, what the journal says."""
-        for each in state.rows(connection):
+        found = list(state.rows(connection))
+        for each in found:
             if not each.is_whole:
                 name = each.part if each.part in WHOLE_PARTS else f"{each.part} of category {each.place}"
                 self._findings.append(f"the state was altered: the checksum of its part {name!r} does not fit")
                 follows = False
             elif follows and not self._belongs(each):
                 self._findings.append(f"the state was altered: a part {each.part!r} {each.place} belongs to nothing")
-            elif each.line > self._seen.line and follows:
-                self._findings.append(f"the state was altered: its part {each.part!r} is of line {each.line}")
         if follows and self._follower.agent is not None:
-            self._findings += list(_differences(self._follower.agent, state.load(connection)))
+            if problem := state.other_end(found, self._seen.line):
+                self._findings.append(f"line {self._seen.line} {problem}")
+            else:
+                self._findings += list(_differences(self._follower.agent, state.load(connection, self._seen.line)))
 
     def _belongs(self, part: state.Part) -> bool:
         """Whether a state has such a part."""
