@@ -25,7 +25,7 @@ from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Answer, Client, Outcome, Receipt, text
 from profitable.portfolio.policy_text import category_record, policy_record
 from profitable.portfolio.recorded import RecordedDecision, as_text
-from profitable.portfolio.session import Session, Writing, now, user
+from profitable.portfolio.session import Session, Writing, actor_of, now
 from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
 from profitable.portfolio.tables import journal
@@ -91,7 +91,7 @@ class Portfolio(Session):
             raise ParameterError(given, policy or seed, "is given beside an agent, which has its own", "leave it out")
         for each in agent.names:
             text("category", each)
-        actor = user() if actor is None else text("actor", actor)
+        actor = actor_of(actor)
         content = {"name": "" if name is None else text("name", name), "shadow": bool(shadow)}
         content["agent"] = text_of(record_of(agent))
         first = Line(1, now(), actor, VERSION, CREATE, round=agent.round, body=as_text(content))
