@@ -39,14 +39,14 @@ def engine(url: sa.URL, wait: float) -> sa.Engine:
     with extra("postgres", "PostgreSQL is reached with it"):
         import psycopg  # noqa: F401  # type: ignore[unused-ignore]
     try:
-        made = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+        made = sa.create_engine(url, isolation_level="AUTOCOMMIT", connect_args={"client_encoding": "UTF8"})
     except ArgumentError as error:
         raise meaning(error, url, name_of(url), wait) from None
 
     def prepare(connection: Any, _: object) -> None:
         # All digits of doubles are wanted, and at least 1 ms to wait, because 0 would be for ever.
-        settings = ("synchronous_commit = on", "extra_float_digits = 3", "client_encoding = 'UTF8'")
-        for setting in (*settings, f"lock_timeout = {max(1, int(1000 * wait))}"):
+        lock = f"lock_timeout = {max(1, int(1000 * wait))}"
+        for setting in ("synchronous_commit = on", "extra_float_digits = 3", lock):
             connection.cursor().execute(f"SET {setting}")
         connection.commit()
 

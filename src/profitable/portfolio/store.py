@@ -68,6 +68,7 @@ class Store:
             self._engine = postgres.engine(self.place, self.wait)
         try:
             self._connection = self._engine.connect()
+            self.codec = None if isinstance(self.place, Path) else postgres.codec_of(self._driver)
         except BaseException as error:
             self._engine.dispose()
             raise self._ours(error) from None
