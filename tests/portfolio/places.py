@@ -21,7 +21,8 @@ class Place:
         self._books: list[pb.Portfolio] = []
         found = place_of(where)
         url = sa.URL.create("sqlite", database=str(found)) if isinstance(found, Path) else found
-        self._engine = sa.create_engine(url, poolclass=NullPool)
+        encoding = {} if isinstance(found, Path) else {"client_encoding": "UTF8"}
+        self._engine = sa.create_engine(url, poolclass=NullPool, connect_args=encoding)
 
     @property
     def is_file(self) -> bool:

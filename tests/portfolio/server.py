@@ -35,6 +35,7 @@ class Server:
         self.log = self.folder / "log"
         self._data = self.folder / "data"
         self._as: dict[str, Any] = {"cwd": self.folder}
+        self._settings = SETTINGS_PART
         self._server: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
         try:
@@ -71,7 +72,7 @@ class Server:
 
     def start(self) -> None:
         """Start the server, and wait until it has recovered what it must, and answers."""
-        options = [part for name, value in SETTINGS_PART.items() for part in ("-c", f"{name}={value}")]
+        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self._programs / "postgres"), "-D", str(self._data), "-k", str(self.folder), *options]
         begin = time.monotonic()
         while True:
@@ -94,6 +95,12 @@ class Server:
             assert is_early, f"the server did not start:\n{self.log.read_text()}"
             assert time.monotonic() - begin < LIMIT, f"the server did not start:\n{self.log.read_text()}"
             time.sleep(0.01)
+
+    def restart(self, **settings: str) -> None:
+        """End the server in order, and start it again, with other settings."""
+        self._end(signal.SIGINT)
+        self._settings = SETTINGS_PART | settings
+        self.start()
 
     def url(self, schema: str | None = None) -> str:
         """The address of the server, in which the tables of one schema are seen."""

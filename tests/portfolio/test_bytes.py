@@ -159,7 +159,7 @@ def test_a_part_of_a_line_to_come(place: Place) -> None:
     place.change(
         "UPDATE profitable_state SET line = 1000, checksum = :checksum WHERE part = 'table'", checksum=checksum
     )
-    assert any("its part 'table' is of line 1000" in each for each in place.open().verify().findings)
+    assert any("but the state is that of line 1000" in each for each in place.open().verify().findings)
 
 
 ODD = {"a text that is none": "actor = x'00ff'", "no number": "reward = 'abc'", "too large": "reward = 9e999"}

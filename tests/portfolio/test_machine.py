@@ -24,7 +24,9 @@ from hypothesis.stateful import (
 )
 
 import profitable as pb
+from profitable.portfolio.copying import copy_portfolio
 from profitable.portfolio.history import Asked, decide
+from profitable.portfolio.upgrade import upgrade
 from tests.portfolio.conftest import new_place
 from tests.portfolio.model import Model, assert_same, assert_same_decision
 from tests.portfolio.places import BACKENDS, Place
@@ -202,6 +204,21 @@ class Machine(RuleBasedStateMachine):
             writing.add(writing.new("decide", id="never", body=decide(writing.agent, Asked())))
             writing.passed = True
             self.book._store._driver.close()
+
+    @rule()
+    def upgrade(self) -> None:
+        """The state is computed anew under two who have it open."""
+        upgrade(self.place.where, actor="ann")
+        self.lines += 1
+
+    @rule()
+    def restore(self) -> None:
+        """It goes on elsewhere, from a backup."""
+        before, self.place = self.place, self.new_place()
+        copy_portfolio(before.where, self.place.where, restored_by="ann")
+        before.close()
+        self.book, self.other = self.place.open(), self.place.open()
+        self.lines += 1
 
     @rule()
     def look(self) -> None:

@@ -12,19 +12,33 @@ EXAMPLE = "profitable copy lending.db postgresql+psycopg://user@host/lending"
 def copy(
     where: Where,
     target: Annotated[str, typer.Argument(help="Where the copy is to be, as a new file or in an empty database.")],
+    restore: Annotated[
+        bool,
+        typer.Option("--restore", help="The copy takes the place of a portfolio that is lost. Its journal says so."),
+    ] = False,
+    actor: Annotated[
+        str | None, typer.Option(help="With --restore: who does this. By default, the name of the user.")
+    ] = None,
     wait: Wait = WAIT_SECONDS,
 ) -> None:
     """Copy a portfolio to another file or database, or back.  It may be in use meanwhile.
 
-    Every line is checked on its way. The copy is whole or not there.
+    Every line is checked on its way. The copy is whole or not there. It has the lines of the original; with --restore,
+    one more says who restored it, when, and from what.
     """
     from profitable.common.progress import Progress
     from profitable.common.text_tables import number
     from profitable.portfolio.copying import copy_portfolio
     from profitable.portfolio.journal import head
     from profitable.portfolio.place import name_of, place_of
+    from profitable.portfolio.session import actor_of
     from profitable.portfolio.store import Store
 
+    if actor is not None and not restore:
+        from profitable.errors import ParameterError
+
+        raise ParameterError("actor", actor, "is for --restore: a plain copy adds no line", "leave it out")
+    restored_by = actor_of(actor) if restore else None
     source = Store(where, wait=wait)
     try:
         source.check_schema()
@@ -35,5 +49,5 @@ def copy(
     with interruptible("the copy is whole or not there."):
         with Progress(total=max(1, lines), title="copying") as bar:
             show: Any = bar.update
-            end = copy_portfolio(where, target, wait=wait, progress=show)
+            end = copy_portfolio(where, target, restored_by=restored_by, wait=wait, progress=show)
         typer.echo(f"Copied {number(end.line)} lines to {name_of(place_of(target))}.\nhead: {end.hash}")

@@ -25,7 +25,8 @@ def log(
     until: Annotated[str | None, typer.Option(help="Up to this day or moment (UTC).")] = None,
     category: Annotated[str | None, typer.Option(help="Lines about this category.")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="Lines of this kind: create, decide, open, outcome, correct, change.")
+        str | None,
+        typer.Option(help="Lines of this kind: create, decide, open, outcome, correct, change, upgrade, restore."),
     ] = None,
     id: Annotated[str | None, typer.Option(help="All about this client, or about this key.")] = None,
     limit: Annotated[

@@ -110,12 +110,15 @@ def export(
         typer.echo(f"{file} has what is known after {several(agent.round, 'round')}.")
 
 
-def upgrade(where: Where, wait: Wait = WAIT_SECONDS) -> None:
-    """Bring a portfolio of an earlier version of this package to this one, and compute its state anew."""
+def upgrade(where: Where, actor: Actor = None, wait: Wait = WAIT_SECONDS) -> None:
+    """Bring a portfolio of an earlier version of this package to this one, and compute its state anew.
+
+    A line of the journal keeps who did it, when, and from which schema version to which.
+    """
     from profitable.portfolio.upgrade import upgrade as upgrade_of
 
     with interruptible("the portfolio is the old one or the new one, and nothing between. Run the same command again."):
-        typer.echo(upgrade_of(where, wait=wait))
+        typer.echo(upgrade_of(where, actor=actor, wait=wait))
 
 
 def change(

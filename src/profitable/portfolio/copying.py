@@ -8,17 +8,28 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from profitable.portfolio import state
-from profitable.portfolio.journal import START, Head, append, checked_pages
+from profitable.portfolio.journal import RESTORE, START, Head, append, checked_pages
 from profitable.portfolio.new_store import fill_store
+from profitable.portfolio.outcome import text
+from profitable.portfolio.recorded import as_text
+from profitable.portfolio.session import Writing
 from profitable.portfolio.store import WAIT, Store
 
 Progress = Callable[[int], object]
 
 
-def copy_portfolio(source: object, target: object, *, wait: float = WAIT, progress: Progress | None = None) -> Head:
-    """Copy all lines and the state; returns the end of the journal.  The target must not exist.
+def copy_portfolio(
+    source: object,
+    target: object,
+    *,
+    restored_by: str | None = None,
+    wait: float = WAIT,
+    progress: Progress | None = None,
+) -> Head:
+    """Copy all lines and the state; returns the end of the copy's journal.  The target must not exist.
 
-    The source may be in use: the copy is what it was at one moment.
+    The source may be in use: the copy is what it was at one moment.  A copy has the lines of its source, and no other.
+    If it takes the place of a portfolio that is lost, say who does that: one more line keeps it, `restored_by`.
     """
     store = Store(source, wait=wait)
     try:
@@ -33,10 +44,21 @@ def copy_portfolio(source: object, target: object, *, wait: float = WAIT, progre
                     append(connection, page)
                     if progress is not None:
                         progress(end.line)
-                rows = [part._asdict() for part in state.parts(original)]
-            connection.execute(sa.insert(state.state), rows)
+                parts = state.parts(original)
+            state.check_end(parts, end.line)
+            connection.execute(sa.insert(state.state), [part._asdict() for part in parts])
+            if restored_by is not None:
+                end = _restored(connection, end, text("actor", restored_by), store.name)
 
         fill_store(target, fill, wait)
     finally:
         store.close()
     return end
+
+
+def _restored(connection: sa.Connection, end: Head, actor: str, source: str) -> Head:
+    """Say in the journal that it goes on from a backup; returns its new end."""
+    writing = Writing(connection, state.load(connection, end.line), end, actor)
+    writing.add(writing.new(RESTORE, body=as_text({"from": source})))
+    writing.passed = True  # so that the state is that of the new line
+    return writing.store()

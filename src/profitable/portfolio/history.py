@@ -22,7 +22,7 @@ from profitable.errors import InputError, ParameterError
 from profitable.kernels.agent_table import Row
 from profitable.kernels.batch import digest_row
 from profitable.model.category import Category, said_before
-from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, OPEN, OUTCOME, Line
+from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, OPEN, OUTCOME, RESTORE, UPGRADE, Line
 from profitable.portfolio.outcome import Outcome
 from profitable.portfolio.policy_text import category_of, policy_of
 from profitable.portfolio.recorded import LIMIT_ROWS, body_of
@@ -180,7 +180,7 @@ class Follower:
             raise InputError("line", line.line, "comes before any beginning", "restore the portfolio from a backup")
         elif line.kind == DECIDE:
             return decide(self.agent, Asked.of(line))
-        else:
+        elif line.kind not in (UPGRADE, RESTORE):
             apply(self.agent, line)
         return None
 

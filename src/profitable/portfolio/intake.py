@@ -201,6 +201,20 @@ class Intake:
         return self._accepted[decision]
 
 
+def unstorable(rows: Sequence[Outcome | Client], codec: str | None) -> dict[int, Answer]:
+    """By place, rows with letters that a database of this encoding does not have; None has all of them."""
+    found: dict[int, Answer] = {}
+    for place, row in enumerate(rows if codec is not None else ()):
+        for field, value in (("id", row.id), ("key", row.key)):
+            try:
+                (value or "").encode(codec or "utf-8")
+            except UnicodeEncodeError as error:
+                letter = error.object[error.start]
+                why = f"{field} = {value!r} has the letter {letter!r}, which a database of encoding {codec} cannot store"
+                found[place] = Answer(row.id, "refused", f"{why}; leave it out, or use one whose encoding is UTF8")
+    return found
+
+
 def accepted_of(line: Line) -> frozenset[str]:
     """The categories that a stored decision accepts."""
     columns = line.content["columns"]

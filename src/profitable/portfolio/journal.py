@@ -24,7 +24,8 @@ from profitable.portfolio.prepared import Prepared
 from profitable.portfolio.tables import journal
 
 CREATE, DECIDE, OPEN, OUTCOME, CORRECT, CHANGE = "create", "decide", "open", "outcome", "correct", "change"
-LINE_KINDS = (CREATE, DECIDE, OPEN, OUTCOME, CORRECT, CHANGE)
+UPGRADE, RESTORE = "upgrade", "restore"  # what happened to the database; the agent stays as it is
+LINE_KINDS = (CREATE, DECIDE, OPEN, OUTCOME, CORRECT, CHANGE, UPGRADE, RESTORE)
 START = "0" * 64  # stands for the line before the first
 PAGE_LINES = 5_000  # lines read at a time
 BEFORE_ALL = -(2**63)  # no number is smaller; somebody may have put lines before the first
@@ -42,6 +43,8 @@ FIELDS_OF = {  # what a body has at least
     DECIDE: {"asked", "policy", "columns"},
     CORRECT: {"was", "now", "counted_in"},
     CHANGE: {"setting", "from", "to"},
+    UPGRADE: {"from", "to"},
+    RESTORE: {"from"},
 }
 
 

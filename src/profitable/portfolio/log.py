@@ -9,7 +9,19 @@ import sqlalchemy as sa
 from profitable.common import check
 from profitable.common.text_tables import number, text_table
 from profitable.errors import ParameterError
-from profitable.portfolio.journal import CORRECT, CREATE, DECIDE, LINE_KINDS, OPEN, OUTCOME, Line, altered, one
+from profitable.portfolio.journal import (
+    CORRECT,
+    CREATE,
+    DECIDE,
+    LINE_KINDS,
+    OPEN,
+    OUTCOME,
+    RESTORE,
+    UPGRADE,
+    Line,
+    altered,
+    one,
+)
 from profitable.portfolio.tables import journal
 
 LOG_HEADERS = ("line", "time", "actor", "kind", "what")
@@ -74,6 +86,10 @@ def _told(line: Line) -> str:
         after = "taken back" if line.reward is None else _money(line)
         reason = f" ({content['reason']})" if content.get("reason") else ""
         return f"line {line.refers}: reward {content['was']['reward']:.12g} was wrong, {after}{reason}"
+    if line.kind == UPGRADE:
+        return f"schema version {content['from']} becomes {content['to']}; the state was computed anew"
+    if line.kind == RESTORE:
+        return f"restored from {content['from']}, which ends with line {number(line.line - 1)}"
     whose = "" if line.category is None else f" of {line.category}"
     if content["setting"] == "category":
         return f"new category {line.category}"

@@ -13,8 +13,9 @@ from profitable.errors import InputError, NotStoredError, PortfolioError
 from profitable.portfolio import state
 from profitable.portfolio.history import begin
 from profitable.portfolio.journal import START, Line, append, chained
-from profitable.portfolio.place import place_of
-from profitable.portfolio.store import Store, is_there, new_file
+from profitable.portfolio.place import name_of, place_of
+from profitable.portfolio.store import Store, new_file
+from profitable.portfolio.store_errors import is_there
 
 
 def make_store(where: object, first: Line, wait: float) -> None:
@@ -34,12 +35,18 @@ def fill_store(where: object, fill: Callable[[sa.Connection], None], wait: float
     A file gets its name when it is complete.  In PostgreSQL all of it is one transaction.
     """
     place = place_of(where)
+
+    def fill_new(connection: sa.Connection, before: str | None) -> None:
+        if before is not None:
+            raise is_there(name_of(place))
+        fill(connection)
+
     if not isinstance(place, Path):
         store = Store(place, wait=wait)
         try:
             if store.exists():
                 raise is_there(store.name)
-            store.upgrade(then=fill)
+            store.upgrade(then=fill_new)
         finally:
             store.close()
         return
@@ -54,7 +61,7 @@ def fill_store(where: object, fill: Callable[[sa.Connection], None], wait: float
         new_file(temporary)
         store = Store(temporary, wait=wait)
         try:
-            store.upgrade(then=fill)
+            store.upgrade(then=fill_new)
         finally:
             store.close()
         _name(temporary, place)

@@ -18,14 +18,14 @@ from profitable.model.category import Category
 from profitable.policy.policies import Policy
 from profitable.portfolio.explain import explanation
 from profitable.portfolio.history import Asked, apply, decide
-from profitable.portfolio.intake import Intake
+from profitable.portfolio.intake import Intake, unstorable
 from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, intact, one
 from profitable.portfolio.log import Log, conditions, newest, story
 from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Answer, Client, Outcome, Receipt, text
 from profitable.portfolio.policy_text import category_record, policy_record
 from profitable.portfolio.recorded import RecordedDecision, as_text
-from profitable.portfolio.session import Session, Writing, now, user
+from profitable.portfolio.session import Session, Writing, actor_of, now
 from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
 from profitable.portfolio.tables import journal
@@ -91,7 +91,7 @@ class Portfolio(Session):
             raise ParameterError(given, policy or seed, "is given beside an agent, which has its own", "leave it out")
         for each in agent.names:
             text("category", each)
-        actor = user() if actor is None else text("actor", actor)
+        actor = actor_of(actor)
         content = {"name": "" if name is None else text("name", name), "shadow": bool(shadow)}
         content["agent"] = text_of(record_of(agent))
         first = Line(1, now(), actor, VERSION, CREATE, round=agent.round, body=as_text(content))
@@ -264,9 +264,13 @@ class Portfolio(Session):
     def _take_some(self, rows: Sequence[Outcome | Client], all_or_nothing: bool, dry_run: bool) -> list[Answer]:
         answers: list[Answer] = []
         refused = False
+        unfit = unstorable(rows, self._store.codec)
+        sent = [row for place, row in enumerate(rows) if place not in unfit]
         try:
-            with self._writing(rows) as writing:
-                answers = Intake(writing, was_shadow=self._was_shadow, accepted=self._accepted).take(rows)
+            with self._writing(sent) as writing:
+                answers = Intake(writing, was_shadow=self._was_shadow, accepted=self._accepted).take(sent)
+                for place, answer in sorted(unfit.items()):
+                    answers.insert(place, answer)
                 refused = any(answer.status == "refused" for answer in answers)
                 if dry_run or (all_or_nothing and refused):
                     raise Undone

@@ -88,7 +88,7 @@ class Session:
         `where` is a file, or an address as postgresql+psycopg://user@host/database.  `actor` is written beside all that
         is done, the user's name unless given.  `wait` is for how many seconds one waits while others write.
         """
-        self.actor = user() if actor is None else text("actor", actor)
+        self.actor = actor_of(actor)
         self._lock = threading.RLock()
         self._agent: Agent | None = None
         self._head = Head(0, "")
@@ -96,7 +96,6 @@ class Session:
         self._shadow: list[tuple[int, bool]] = []  # since which lines it is a shadow, or is none
         self._store = Store(where, wait=wait)
         try:
-            self._store.check_schema()
             with self._store.read() as connection:
                 self.name, self._shadow = _who(connection, self._store)
         except BaseException:
@@ -155,9 +154,9 @@ class Session:
             self._agent, self._shadow = None, _who(connection, self._store)[1]
             self._accepted.clear()
         if self._agent is None:
-            self._agent = state.load(connection)
+            self._agent = state.load(connection, end.line)
         elif end != self._head:
-            self._agent = state.refreshed(connection, self._agent, self._head.line)
+            self._agent = state.refreshed(connection, self._agent, self._head.line, end.line)
         if end != self._head:
             self._shadow += _shadow_changes(connection, after=self._shadow[-1][0])
         self._head = end
@@ -193,6 +192,11 @@ class Session:
 def now() -> str:
     """The time in UTC, as the journal has it."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def actor_of(given: str | None) -> str:
+    """Who acts, for the journal: the user unless given."""
+    return user() if given is None else text("actor", given)
 
 
 def user() -> str:

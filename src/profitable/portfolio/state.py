@@ -69,13 +69,33 @@ def parts(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> lis
     return found
 
 
-def load(connection: sa.Connection) -> Agent:
-    """The agent as it is after the last line of the journal."""
+def check_end(found: Iterable[Part], end: int) -> None:
+    """BrokenPortfolioError unless the newest of some parts is that of the journal's last line.
+
+    Every transaction writes a part for its last line.  So a journal that was cut off is shorter than its state, and one
+    to which something else has added lines is longer.
+    """
+    if problem := other_end(found, end):
+        raise BrokenPortfolioError("journal", end, problem, REBUILD)
+
+
+def other_end(found: Iterable[Part], end: int) -> str:
+    """What is wrong if a state is not that of the journal's last line; empty if it is."""
+    newest = max((each.line for each in found), default=0)
+    if newest == end:
+        return ""
+    how = "lines were cut off" if newest > end else "lines were put in by other means"
+    return f"is its last line, but the state is that of line {newest}: {how}, or the state was altered"
+
+
+def load(connection: sa.Connection, end: int) -> Agent:
+    """The agent as it is after the last line of the journal, whose number is `end`."""
     found = parts(connection)
     whole = {each.part: each for each in found if each.part in WHOLE_PARTS}
     missing = [part for part in WHOLE_PARTS if part not in whole]
     if missing:
         raise BrokenPortfolioError("state", missing[0], "is missing", REBUILD)
+    check_end(found, end)
     since = whole[TABLE_PART].line
     columns = {each.place: each.body for each in found if each.part == COLUMN_PART and each.line > since}
     try:
@@ -84,11 +104,11 @@ def load(connection: sa.Connection) -> Agent:
         raise BrokenPortfolioError("state", "parts", f"do not fit together ({error})", REBUILD) from None
 
 
-def refreshed(connection: sa.Connection, agent: Agent, line: int) -> Agent:
-    """An agent that was right after `line`, brought up to date."""
+def refreshed(connection: sa.Connection, agent: Agent, line: int, end: int) -> Agent:
+    """An agent that was right after `line`, brought up to date with the last line of the journal, `end`."""
     changed = parts(connection, state.c.line > line)
-    if any(each.part != COLUMN_PART for each in changed):
-        return load(connection)
+    if any(each.part != COLUMN_PART for each in changed) or other_end(changed, end):
+        return load(connection, end)
     for each in changed:
         put_column(agent, each.place, each.body)
     return agent

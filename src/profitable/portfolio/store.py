@@ -1,4 +1,4 @@
-"""Store: the database of a portfolio.  What differs between SQLite and PostgreSQL is in this file alone.
+"""Store: the database of a portfolio.  What differs between SQLite and PostgreSQL is here and in `postgres.py`.
 
 A *write* holds the one lock of the portfolio from its beginning to its commit, so writers come one after the other.
 A *read* sees one moment, and waits for nobody.
@@ -23,25 +23,25 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
+from profitable.agent.parts import CLOCK_PART
 from profitable.common import check
-from profitable.common.extras import extra
 from profitable.errors import (
     BrokenPortfolioError,
     BusyPortfolioError,
-    InputError,
     NewerPortfolioError,
     NotStoredError,
     OlderPortfolioError,
     PortfolioError,
 )
+from profitable.portfolio import postgres
 from profitable.portfolio.place import name_of, place_of
 from profitable.portfolio.prepared import Prepared
+from profitable.portfolio.store_errors import NO_TABLES, SEND_AGAIN, damaged, no_portfolio
 from profitable.portfolio.tables import VERSION_TABLE, state
 
 SCHEMA = "1"  # the version of the tables, as the last of the migrations makes them
 WAIT = 60.0  # seconds to wait for another writer, unless the caller says otherwise
 LONGEST_WAIT = 1e6  # seconds; both databases count them in milliseconds, as integers of 32 bits
-SEND_AGAIN = "try again: what was stored is counted once, however often it is sent"
 
 
 Question = tuple[Prepared, Sequence[object]]  # a statement, and its parameters
@@ -65,9 +65,10 @@ class Store:
             self._frozen = _Frozen(self.place) if "immutable" in options else None
             self._engine = _sqlite(self.place, self.wait, options)
         else:
-            self._engine = _postgres(self.place, self.wait)
+            self._engine = postgres.engine(self.place, self.wait)
         try:
             self._connection = self._engine.connect()
+            self.codec = None if isinstance(self.place, Path) else postgres.codec_of(self._driver)
         except BaseException as error:
             self._engine.dispose()
             raise self._ours(error) from None
@@ -96,14 +97,20 @@ class Store:
     @contextmanager
     def read(self) -> Generator[sa.Connection]:
         """A transaction that sees one moment."""
+        with self._moment() as version:
+            self._check_version(version)
+            yield self._connection
+
+    @contextmanager
+    def _moment(self) -> Generator[str | None]:
+        """A transaction that reads tables of whatever version; returns which that is."""
         begin = "BEGIN" if self.is_file else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
         self._check_open()
         if self._frozen is not None and self._frozen.has_changed():
             self.close()
             self._connect()  # which reads the file as it is now
         try:
-            self._run(begin)
-            yield self._connection
+            yield _only(*self._begin(begin, (VERSION_ROW, ())))
             self._commit()
         except BaseException as error:
             found = self._undone(error)
@@ -128,21 +135,27 @@ class Store:
         Returns the rows that answer each question, asked as soon as nobody else can write.
         """
         self._check_open()
+        # In PostgreSQL whatever the server's default is, so that each question sees what is stored when its turn comes.
+        begin = "BEGIN IMMEDIATE" if self.is_file else "BEGIN ISOLATION LEVEL READ COMMITTED"
         try:
-            yield self._begin_write(questions)
+            lock, version, *answers = self._begin(begin, (LOCK_ROW, (CLOCK_PART,)), (VERSION_ROW, ()), *questions)
+            self._check_version(_only(version))
+            if not lock:  # so nobody is alone
+                raise BrokenPortfolioError("state", CLOCK_PART, "is missing", "restore the portfolio from a backup")
+            yield answers
             self._commit()
         except BaseException as error:
             raise self._undone(error) from None
         if self._watched is not None:
             self._watched.check()
 
-    def _begin_write(self, questions: Sequence[Question]) -> list[list[Any]]:
+    def _begin(self, begin: str, *questions: Question) -> list[list[Any]]:
+        """Begin a transaction; returns the rows that answer each question.  It is one way to a server and back."""
         if self.is_file:
-            self._run("BEGIN IMMEDIATE")
+            self._run(begin)
             return [statement.rows(self._connection, parameters) for statement, parameters in questions]
-        with self._driver.pipeline():  # one way to the server and back; each sees what was stored when its turn comes
-            self._run("BEGIN ISOLATION LEVEL READ COMMITTED")  # whatever the server's default is
-            self._run(LOCK_ROW)
+        with self._driver.pipeline():
+            self._run(begin)
             cursors = [statement.start(self._connection, parameters) for statement, parameters in questions]
             return [list(cursor.fetchall()) for cursor in cursors]
 
@@ -188,12 +201,10 @@ class Store:
         """An error of the database as one of ours, in one sentence; any other stays what it is."""
         if isinstance(error, DBAPIError):
             return self._error(error.orig or error)
-        if isinstance(error, self._failures):
+        if isinstance(error, (self._failures, SQLAlchemyError)):
             return self._error(error)
         if isinstance(error, UnicodeDecodeError):  # in a text of the database, or in what SQLite wanted to say of it
-            return _damaged(self.name, "a text in it is none")
-        if isinstance(error, SQLAlchemyError):
-            return NotStoredError("portfolio", self.name, f"cannot be used ({error})", SEND_AGAIN)
+            return damaged(self.name, "a text in it is none")
         return error
 
     @property
@@ -201,32 +212,23 @@ class Store:
         """The errors of the driver."""
         return self._engine.dialect.loaded_dbapi.Error
 
-    def _error(self, error: BaseException) -> BaseException:
+    def _error(self, error: Any) -> BaseException:
         """What an error of the driver means; a mistake of ours stays what it is."""
+        if isinstance(self.place, sa.URL):
+            return postgres.meaning(error, self.place, self.name, self.wait)
         if isinstance(error, sqlite3.ProgrammingError):
             return error
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is not None:
-            return _sqlite_error(self.name, code & 0xFF, reason)
-        sqlstate = getattr(error, "sqlstate", None)
-        if sqlstate == "55P03":
-            return BusyPortfolioError("portfolio", self.name, _busy(self.wait), SEND_AGAIN)
-        if sqlstate == "42P01":
-            return _no_portfolio(self.name)
-        if sqlstate in ("42P07", "23505"):  # two made it at once: ids are looked up before they are stored
-            return is_there(self.name)
-        if sqlstate == "3F000":
-            return PortfolioError("portfolio", self.name, "has no such schema", "make it first: CREATE SCHEMA ...")
-        if sqlstate in ("28P01", "28000", "3D000", "42501"):
-            return PortfolioError("portfolio", self.name, f"cannot be used ({reason})", "correct the address or ask")
-        return NotStoredError("portfolio", self.name, f"cannot be reached ({reason})", SEND_AGAIN)
+        return _sqlite_error(self.name, getattr(error, "sqlite_errorcode", 0) & 0xFF, reason)
 
     def check_schema(self) -> None:
-        """PortfolioError unless the tables are those of this version."""
-        found = self.schema()
+        """PortfolioError unless the tables are those of this version, as each transaction asks."""
+        with self.read():
+            pass
+
+    def _check_version(self, found: str | None) -> None:
         if found is None:
-            raise _no_portfolio(self.name)
+            raise no_portfolio(self.name)
         if found == SCHEMA:
             return
         if not found.isdigit() or int(found) > int(SCHEMA):
@@ -238,29 +240,36 @@ class Store:
     def schema(self) -> str | None:
         """The version of the tables; None if there are none."""
         try:
-            with self.read() as connection:
-                rows = connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).fetchall()
+            with self._moment() as version:
+                return version
         except PortfolioError as error:
             if type(error) is BrokenPortfolioError and error.remedy == NO_TABLES:
                 return None
             raise
-        return str(rows[0][0]) if len(rows) == 1 else None
 
     def exists(self) -> bool:
         """Whether there is a portfolio already."""
         return self.schema() is not None
 
-    def upgrade(self, then: Callable[[sa.Connection], object]) -> None:
-        """Make the tables, or change them into those of this version, and do what comes `then`, in one transaction."""
+    def upgrade(self, then: Callable[[sa.Connection, str | None], object]) -> None:
+        """Make the tables, or change them into those of this version, and do what comes `then`, in one transaction.
+
+        `then` is told which version they had, None if there were none.  Writers wait meanwhile.
+        """
         from alembic.util.exc import CommandError
 
         from profitable.portfolio.migrations import upgrade
 
         try:
-            self._run("BEGIN IMMEDIATE" if self.is_file else "BEGIN")
+            self._run("BEGIN IMMEDIATE" if self.is_file else "BEGIN ISOLATION LEVEL READ COMMITTED")
             self._connection.begin()  # so that Alembic leaves the end of the transaction to us
+            before: str | None = None
+            if sa.inspect(self._connection).has_table(VERSION_TABLE):
+                if not self.is_file:
+                    self._run(LOCK_TABLE)
+                before = version_of(self._connection)
             upgrade(self._connection, "head")
-            then(self._connection)
+            then(self._connection, before)
             self._commit()
         except CommandError as error:
             self._undone(error)
@@ -278,8 +287,20 @@ class Store:
         return [] if found == ["ok"] else found
 
 
-LOCK_ROW = f"SELECT line FROM {state.name} WHERE part = 'clock' FOR UPDATE"
-NO_TABLES = "give a portfolio that Portfolio.create or `profitable portfolio create` made"
+# Whoever writes locks this row, so it is never deleted: those who wait for a row that has gone would no longer wait.
+LOCK_ROW = Prepared(sa.select(state.c.line).where(state.c.part == sa.bindparam("part")).with_for_update())
+LOCK_TABLE = f"LOCK TABLE {state.name} IN EXCLUSIVE MODE"  # behind those who wait for the row; readers need not wait
+VERSION_ROW = Prepared(sa.select(sa.column("version_num", sa.Text)).select_from(sa.table(VERSION_TABLE)))
+
+
+def _only(rows: list[Any]) -> str | None:
+    """The version that a table of versions has."""
+    return str(rows[0][0]) if len(rows) == 1 else None
+
+
+def version_of(connection: sa.Connection) -> str | None:
+    """The version of the tables, inside of a transaction."""
+    return _only(VERSION_ROW.rows(connection))
 
 
 def _interruption(error: BaseException) -> BaseException:
@@ -288,23 +309,6 @@ def _interruption(error: BaseException) -> BaseException:
     while behind is not None and isinstance(behind, Exception):
         behind = behind.__context__
     return error if behind is None else behind
-
-
-def _no_portfolio(name: str) -> BrokenPortfolioError:
-    return BrokenPortfolioError("portfolio", name, "is no portfolio", NO_TABLES)
-
-
-def is_there(name: str) -> InputError:
-    """The error for a new portfolio where there is one already."""
-    return InputError("portfolio", name, "exists already", "give another place, or open it")
-
-
-def _damaged(name: str, reason: str) -> BrokenPortfolioError:
-    return BrokenPortfolioError("portfolio", name, f"is damaged ({reason})", "restore it from a backup")
-
-
-def _busy(wait: float) -> str:
-    return f"was locked by another process for {wait:g} seconds"
 
 
 # ---------------------------------------------------------------------------------------------- SQLite
@@ -421,28 +425,9 @@ def _sqlite_error(name: str, code: int, reason: str) -> PortfolioError:
     if code == sqlite3.SQLITE_NOTADB:
         return BrokenPortfolioError("portfolio", name, "is no portfolio (the file is not a database)", NO_TABLES)
     if code == sqlite3.SQLITE_CORRUPT:
-        return _damaged(name, reason)
+        return damaged(name, reason)
     if code == sqlite3.SQLITE_ERROR and "no such table" in reason:
-        return _no_portfolio(name)
+        return no_portfolio(name)
     if code == sqlite3.SQLITE_ERROR:
-        return _damaged(name, reason)
+        return damaged(name, reason)
     return NotStoredError("portfolio", name, f"cannot be written ({reason})", SEND_AGAIN)
-
-
-# ---------------------------------------------------------------------------------------------- PostgreSQL
-
-
-def _postgres(url: sa.URL, wait: float) -> sa.Engine:
-    with extra("postgres", "PostgreSQL is reached with it"):
-        import psycopg  # noqa: F401  # type: ignore[unused-ignore]
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-
-    def prepare(connection: Any, _: object) -> None:
-        # All digits of doubles are wanted, and at least 1 ms to wait, because 0 would be for ever.
-        settings = ("synchronous_commit = on", "extra_float_digits = 3", "client_encoding = 'UTF8'")
-        for setting in (*settings, f"lock_timeout = {max(1, int(1000 * wait))}"):
-            connection.cursor().execute(f"SET {setting}")
-        connection.commit()
-
-    event.listen(engine, "connect", prepare)
-    return engine

@@ -12,6 +12,8 @@ anew from the journal.
 | `outcome` | id: the client; reward, amount, cost, known: what came; refers: the line that opened the client       |
 | `correct` | the right reward, amount and cost (no reward: taken back); refers: the line that was wrong            |
 | `change`  | body: which setting, from what, to what                                                               |
+| `upgrade` | body: from which version of these tables, to which                                                    |
+| `restore` | body: from which backup; the line before it is the backup's last                                      |
 """
 
 import sqlalchemy as sa

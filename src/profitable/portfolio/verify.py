@@ -1,6 +1,7 @@
 """Verify: is the journal what it was, and does everything follow from it?
 
-1. The engine's own check of the file, and whether the tables have the indexes they should have.
+1. The engine's own check of the file, whether the tables are those that were made, with their keys and indexes and
+   nothing else, and whether the server stores what it acknowledges.
 2. Every line: its number follows, and its hash fits its content and the line before it.
 3. Every decision is computed anew from what was known at that moment, by the same functions that made it.
 4. The state is what the journal says.
@@ -28,11 +29,11 @@ from profitable.agent.parts import (
 )
 from profitable.common.text_tables import number, several
 from profitable.errors import InputError, ProfitableError
-from profitable.portfolio import state
+from profitable.portfolio import state, structure
 from profitable.portfolio.history import Follower
 from profitable.portfolio.journal import CREATE, DECIDE, OUTCOME, START, Head, Line, hash_of, head, pages
 from profitable.portfolio.store import Store
-from profitable.portfolio.tables import journal, metadata
+from profitable.portfolio.tables import journal
 from profitable.version import VERSION
 
 ROUNDING = 1e-9  # numbers that differ by this share may come from another machine
@@ -202,15 +203,11 @@ class Verifier:
     # ------------------------------------------------------------------------------------------ tables
 
     def _check_tables(self, connection: sa.Connection) -> None:
-        """Whether the indexes that keep ids unique are there, and no trigger is."""
-        inspector = sa.inspect(connection)
-        for table in metadata.tables.values():
-            found = {index["name"]: bool(index["unique"]) for index in inspector.get_indexes(table.name)}
-            for index in table.indexes:
-                if found.get(index.name) is not bool(index.unique):
-                    self._findings.append(f"the index {index.name} of the table {table.name} is not there")
-        for name in connection.scalars(sa.text(TRIGGERS[connection.dialect.name])):
-            self._findings.append(f"the database has a trigger, {name!r}, which no portfolio has")
+        """Whether the tables and the server are as they should be."""
+        self._findings += structure.changes(connection)
+        found, notes = structure.unsafe_settings(connection)
+        self._findings += found
+        self._notes += notes
 
     def _check_ids(self, connection: sa.Connection) -> None:
         for columns in ((journal.c.id, journal.c.kind), (journal.c.refers,)):
@@ -220,17 +217,19 @@ class Verifier:
 
     def _check_state(self, connection: sa.Connection, *, follows: bool) -> None:
         """Whether every part is whole and, if all lines were read, what the journal says."""
-        for each in state.rows(connection):
+        found = list(state.rows(connection))
+        for each in found:
             if not each.is_whole:
                 name = each.part if each.part in WHOLE_PARTS else f"{each.part} of category {each.place}"
                 self._findings.append(f"the state was altered: the checksum of its part {name!r} does not fit")
                 follows = False
             elif follows and not self._belongs(each):
                 self._findings.append(f"the state was altered: a part {each.part!r} {each.place} belongs to nothing")
-            elif each.line > self._seen.line and follows:
-                self._findings.append(f"the state was altered: its part {each.part!r} is of line {each.line}")
         if follows and self._follower.agent is not None:
-            self._findings += list(_differences(self._follower.agent, state.load(connection)))
+            if problem := state.other_end(found, self._seen.line):
+                self._findings.append(f"line {self._seen.line} {problem}")
+            else:
+                self._findings += list(_differences(self._follower.agent, state.load(connection, self._seen.line)))
 
     def _belongs(self, part: state.Part) -> bool:
         """Whether a state has such a part."""
@@ -289,11 +288,3 @@ def _hash(given: object) -> str:
     if len(plain) != len(START) or not set(plain) <= set("0123456789abcdef"):
         raise InputError("head", given, "is no hash of a line", "give the 64 letters that `verify` printed")
     return plain
-
-
-TRIGGERS = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
-    "postgresql": "SELECT tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
-    "WHERE NOT tgisinternal AND c.relname IN ('profitable_journal', 'profitable_state') "
-    "AND c.relnamespace = current_schema()::regnamespace",
-}
