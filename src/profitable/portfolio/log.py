@@ -10,6 +10,7 @@ from profitable.common import check
 from profitable.common.text_tables import number, text_table
 from profitable.errors import ParameterError
 from profitable.portfolio.journal import CORRECT, CREATE, DECIDE, LINE_KINDS, OPEN, OUTCOME, Line, altered, one
+from profitable.portfolio.recorded import REINSTATED, decided_at
 from profitable.portfolio.tables import journal
 
 LOG_HEADERS = ("line", "time", "actor", "kind", "what")
@@ -61,9 +62,9 @@ def _told(line: Line) -> str:
     if line.kind == DECIDE:
         columns = content["columns"]
         accepted = sum(map(bool, columns.get("granted", columns["accepted"])))
-        return (
-            f"round {number(line.round)}, key {line.id}: {number(accepted)} of {number(len(columns['name']))} accepted"
-        )
+        again = f" ({REINSTATED}, decided {decided_at(line)[:19].replace('T', ' ')})" if REINSTATED in content else ""
+        chosen = f"{number(accepted)} of {number(len(columns['name']))} accepted"
+        return f"round {number(line.round)}, key {line.id}: {chosen}{again}"
     if line.kind == OPEN:
         later = "" if line.matures is None else f", matures {number(line.matures)} rounds later"
         return f"{line.id} of {line.category}, accepted in round {line.decision}{later}"

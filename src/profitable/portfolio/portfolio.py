@@ -17,7 +17,7 @@ from profitable.kernels.agent_table import Row
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
 from profitable.portfolio.explain import explanation
-from profitable.portfolio.history import Asked, apply, decide
+from profitable.portfolio.history import Asked, apply, decide, reinstate
 from profitable.portfolio.intake import Intake
 from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, intact, one
 from profitable.portfolio.log import Log, conditions, newest, story
@@ -25,6 +25,7 @@ from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Answer, Client, Outcome, Receipt, text
 from profitable.portfolio.policy_text import category_record, policy_record
 from profitable.portfolio.recorded import RecordedDecision, as_text
+from profitable.portfolio.reinstated import Told
 from profitable.portfolio.session import Session, Writing, now, user
 from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
@@ -206,7 +207,29 @@ class Portfolio(Session):
                 raise ConflictError("key", line.id, problem, f"ask for the same, or give another key, not {name}")
 
     def _recorded(self, line: Line, agent: Agent) -> RecordedDecision:
-        return RecordedDecision(line, agent._ledger.categories, is_shadow=self._was_shadow(line.line))
+        is_shadow = self._was_shadow(line.line)
+        return RecordedDecision(line, agent._ledger.categories, is_shadow=is_shadow, origin=self.origin)
+
+    @alone
+    def reinstate(self, decision: str | bytes) -> RecordedDecision:
+        """Put back a decision that was acted on and is missing here, because an earlier backup was restored.
+
+        `decision` is its JSON, as `RecordedDecision.to_json` and `profitable decide --json` have written it.  It must
+        be the next round, and the settings must be as they were.  One that is here already is acknowledged again.
+        """
+        told = Told.read(decision)
+        told.check_origin(self.origin)
+        with self._writing() as writing:
+            found = one(writing.connection, journal.c.kind == DECIDE, journal.c.id == told.key)
+            if found is None:
+                found = writing.new(DECIDE, id=told.key, round=told.head["round"], body=told.body())
+                told.check_fits(writing.agent, self._recorded(found, writing.agent))
+                reinstate(writing.agent, found)
+                writing.add(found)
+                writing.passed = True
+            else:
+                told.check_same(intact(writing.connection, found))
+            return self._recorded(found, writing.agent)
 
     @alone
     def decision(self, round: int | None = None, *, key: str | None = None) -> RecordedDecision:
