@@ -134,6 +134,8 @@ def _correct(agent: Agent, line: Line, content: Mapping[str, Any]) -> None:
     """Take back what was counted, and count what is right, if anything is."""
     assert line.category is not None
     was, ledger = content["was"], agent._ledger
+    if line.id is not None and was == content["now"]:  # it was so already, and the line is there for its key
+        return
     right: Mapping[str, float | None] = content["now"] or {}
     k = ledger.categories.position(line.category)
     in_cohort = line.matures is not None and ledger.cohorts.get(k, line.decision or 0) is not None
@@ -167,6 +169,8 @@ def _listed(value: float | None) -> list[float] | None:
 
 def _change(agent: Agent, line: Line, content: Mapping[str, Any]) -> None:
     setting, name = content["setting"], line.category
+    if content["from"] == content["to"]:  # it was so already, and the line is there for its key
+        return
     if setting == "policy":
         agent.set_policy(policy_of(content["to"]))
     elif setting == "category":

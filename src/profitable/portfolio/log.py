@@ -55,7 +55,7 @@ def told(line: Line) -> str:
 
 
 def _told(line: Line) -> str:
-    content = line.content
+    content, key = line.content, "" if line.id is None else f", key {line.id}"
     if line.kind == CREATE:
         name = f"{content['name']}, " if content["name"] else ""
         return f"{name}begun{' as a shadow' if content['shadow'] else ''}"
@@ -74,11 +74,13 @@ def _told(line: Line) -> str:
     if line.kind == CORRECT:
         after = "taken back" if line.reward is None else _money(line)
         reason = f" ({content['reason']})" if content.get("reason") else ""
-        return f"line {line.refers}: reward {content['was']['reward']:.12g} was wrong, {after}{reason}"
+        before = f"reward {content['was']['reward']:.12g} was wrong"
+        return f"line {line.refers}: {f'{before}, ' if content['was'] != content['now'] else ''}{after}{reason}{key}"
     whose = "" if line.category is None else f" of {line.category}"
     if content["setting"] == "category":
         return f"new category {line.category}"
-    return f"{content['setting']}{whose}: {_shown(content['from'])} becomes {_shown(content['to'])}"
+    before, after = _shown(content["from"]), _shown(content["to"])
+    return f"{content['setting']}{whose}: {f'{before} becomes ' if before != after else ''}{after}{key}"
 
 
 def _money(line: Line) -> str:

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from profitable.agent.agent import Agent
 from profitable.errors import ConflictError, InputError
 from profitable.kernels.agent_table import Row
-from profitable.portfolio.journal import FIELDS_OF, DECIDE, Line
+from profitable.portfolio.journal import DECIDE, FIELDS_OF, Line
 from profitable.portfolio.outcome import text
 from profitable.portfolio.recorded import REINSTATED, RecordedDecision, as_text, record_checksum
 
@@ -74,7 +74,7 @@ class Told(NamedTuple):
             raise ConflictError("key", self.key, problem, remedy)
 
     def check_fits(self, agent: Agent, decision: RecordedDecision) -> None:
-        """InputError unless it is the next round, under the settings of the portfolio, and says what its record says."""
+        """InputError unless it is the next round, under the settings of now, and says what its record says."""
         if decision.round != agent.round + 1:
             problem = f"is of round {decision.round}, and the next one here is {agent.round + 1}"
             raise _refused(self.key, problem, "reinstate the rounds in their order, and decide no other before")
