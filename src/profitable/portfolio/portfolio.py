@@ -17,6 +17,7 @@ from profitable.kernels.agent_table import Row
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
 from profitable.portfolio.explain import explanation
+from profitable.portfolio.heads import HeadsFile
 from profitable.portfolio.history import Asked, apply, decide, reinstate
 from profitable.portfolio.intake import Intake
 from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, intact, one
@@ -162,13 +163,25 @@ class Portfolio(Session):
             return Log(story(connection, id))
 
     @alone
-    def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
+    def verify(
+        self,
+        *,
+        head: str | None = None,
+        heads: str | Path | None = None,
+        sign: str | Path | None = None,
+        public_key: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> Verification:
         """Recompute everything from the journal, and look for lines that were changed, removed or put in between.
 
         `head` is the hash of a line that was kept elsewhere: it also shows whether lines were cut off at the end, or
-        all of them rewritten since.  `progress` is called with the number of lines done.
+        all of them rewritten since.  `heads` is a file of them: all are compared and, if nothing is found, the head
+        of now is added.  `sign` is a private key (Ed25519, PEM) to sign it with.  With `public_key`, signatures are
+        checked, and nothing is added.  `progress` is called with the number of lines done.
         """
-        return Verifier(self._store, head, progress).run()
+        kept = None if heads is None else HeadsFile(heads, sign=sign, public_key=public_key)
+        found = Verifier(self._store, head, progress).run()
+        return found if kept is None else kept.keep(found, self._store)
 
     # ------------------------------------------------------------------------------------------ deciding
 
