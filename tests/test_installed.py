@@ -202,6 +202,20 @@ def has_a_cluster(here: Installed) -> None:
     assert here.python(code) == "True\n"
 
 
+def signs_heads(here: Installed) -> None:
+    code = (
+        "import profitable as pb\n"
+        "from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey\n"
+        "from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat\n"
+        "key = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())\n"
+        "open('key.pem', 'wb').write(key)\n"
+        "book = pb.Portfolio.create('a.db', [pb.Category('a', pb.Bernoulli(), threshold=0.5)], policy='ts')\n"
+        "print(book.verify(heads='heads.txt', sign='key.pem').is_clean)"
+    )
+    assert here.python(code) == "True\n"
+    assert " signature " in (here.work / "heads.txt").read_text()
+
+
 USES: dict[str, Callable[[Installed], None]] = {
     "plot": plots,
     "results": keeps_results,
@@ -210,6 +224,7 @@ USES: dict[str, Callable[[Installed], None]] = {
     "postgres": reaches_a_server,
     "dask": has_a_cluster,
     "cells": adds_up,
+    "sign": signs_heads,
 }
 
 

@@ -13,6 +13,8 @@ from profitable.agent.parts import CLOCK_PART, EXTRAS_PART, SETTINGS_PART, part_
 from profitable.kernels.agent_table import Row
 from profitable.model.category import said_before
 
+Numbers = dict[str, float | None]
+
 
 @dataclass(frozen=True)
 class Reported:
@@ -25,6 +27,16 @@ class Reported:
     reported_in: int
     terms: pb.Category  # as they were then
     opened: pb.Client | None
+
+    @property
+    def numbers(self) -> Numbers:
+        """What can be corrected."""
+        return {"reward": self.reward, "amount": self.amount, "cost": self.cost}
+
+    @staticmethod
+    def after(before: Numbers, take_back: bool, right: dict[str, float]) -> Numbers:
+        """What a correction leaves."""
+        return dict.fromkeys(before) if take_back else {**before, **right}
 
     @property
     def counted_in(self) -> int:
@@ -46,6 +58,10 @@ class Model:
         self.clients: dict[str, pb.Client] = {}
         self.outcomes: dict[str, Reported] = {}
         self.policies: list[tuple[int, pb.Policy]] = []  # those before, and until which round
+        self.corrections: dict[str, list[Numbers]] = {}  # what each of them left, by id
+        self.keys: dict[str, tuple[str, Numbers, Numbers]] = {}  # of corrections: the id, and what was before and after
+        self.settings: set[tuple[Any, ...]] = set()  # what was set, and in which round
+        self.setting_keys: dict[str, tuple[Any, ...]] = {}
 
     def decide(self, key: str, **asked: Any) -> pb.Decision:
         """The decision of a key; ConflictError if the same key was asked for something else."""
@@ -131,8 +147,27 @@ class Model:
             known.said, reward=known.reward, amount=known.amount, cost=known.cost, known=outcome.known
         )
 
-    def correct(self, id: str, *, take_back: bool = False, **right: float) -> str:
+    def sets(self, *what: object, is_so: bool, key: str | None = None) -> str:
+        """Note that something is set; returns the status of the answer, or raises a ConflictError."""
+        if key is not None:
+            if key in self.setting_keys and self.setting_keys[key] != what:
+                raise pb.errors.ConflictError("key", key, "was used", "give another")
+            known, self.setting_keys[key] = key in self.setting_keys, what
+        else:
+            known = is_so
+            if not is_so and (self.agent.round, *what) in self.settings:
+                raise pb.errors.ConflictError("setting", what, "was set so before", "give a key")
+        if not known:
+            self.settings.add((self.agent.round, *what))
+        return "known" if known else "counted"
+
+    def correct(self, id: str, *, take_back: bool = False, key: str | None = None, **right: float) -> str:
         """Correct an outcome; returns the status of the answer, or raises an InputError."""
+        if key in self.keys:
+            first, before, after = self.keys[key]
+            if (id, Reported.after(before, take_back, right)) != (first, after):
+                raise pb.errors.ConflictError("key", key, "was used", "give another")
+            return "known"
         if id not in self.outcomes:
             raise pb.errors.CorrectionError("id", id, "is unknown", "report it")
         known = self.outcomes[id]
@@ -140,9 +175,20 @@ class Model:
             if take_back:
                 return "known"
             raise pb.errors.CorrectionError("id", id, "was taken back", "report it again")
-        after = replace(known, reward=None, amount=None, cost=None) if take_back else replace(known, **right)
-        if after == known:
+        numbers = Reported.after(known.numbers, take_back, right)
+        after, earlier = replace(known, **numbers), self.corrections.setdefault(id, [])
+        if key is None and after == known:
             return "known"
+        if key is None and any(right.items() <= each.items() for each in earlier[:-1]) and not take_back:
+            raise pb.errors.ConflictError("id", id, "was corrected so before", "give a key")
+        status = self._replace(id, known, after) if after != known else "counted"
+        earlier.append(numbers)
+        if key is not None:
+            self.keys[key] = id, known.numbers, numbers
+        return status
+
+    def _replace(self, id: str, known: Reported, after: Reported) -> str:
+        take_back = after.reward is None
         was = self._money(known, known)
         now = {} if take_back else self._money(after, known)
         numbers = {"was": was["rewards"], "was_costs": was["costs"], "was_amounts": was["amounts"]}

@@ -6,7 +6,9 @@ transaction, and the portfolio is opened again.  Some steps are done by a second
 
 import os
 import sqlite3
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,7 @@ LEGAL = {
     ),
 }
 SOME_ID = st.integers(0, 14).map("client {}".format)
+OWN_KEY = st.sampled_from([None, None, None, "key 1", "key 2"])  # of a correction or a setting
 SOME_KEY = st.integers(0, 30).map("day {}".format)
 ILLEGAL = st.sampled_from([{"reward": -1.0}, {"reward": 0.5}, {"reward": 1.0, "amount": 2.0, "cost": 1.0}])
 
@@ -143,12 +146,13 @@ class Machine(RuleBasedStateMachine):
         assert set(statuses(self.writer.open(self.model.clients.values()))) <= {"known"}
 
     @precondition(lambda self: self.model.outcomes)
-    @rule(data=st.data(), take_back=st.booleans())
-    def correct(self, data: st.DataObject, take_back: bool) -> None:
+    @rule(data=st.data(), take_back=st.sampled_from([False, False, True]), key=OWN_KEY)
+    def correct(self, data: st.DataObject, take_back: bool, key: str | None) -> None:
         id = data.draw(st.sampled_from(sorted(self.model.outcomes)))
         right: dict[str, Any] = {"take_back": True}
         if not take_back:
             right = data.draw(LEGAL[self.model.outcomes[id].said.category])
+        right = right if key is None else {**right, "key": key}
         try:
             expected = self.model.correct(id, **right)
         except pb.errors.InputError as error:
@@ -158,38 +162,54 @@ class Machine(RuleBasedStateMachine):
         assert self.writer.correct(id, **right).status == expected
         self.lines += expected == "counted"
 
-    @rule(name=st.sampled_from(NAMES), paused=st.booleans())
-    def pause(self, name: str, paused: bool) -> None:
-        self.lines += copy(self.model.agent)[name].paused != paused  # a copy, because looking renews evidence
-        for each in (self.model.agent, self.writer):
-            (each.pause if paused else each.resume)(name)
-
-    @rule(which=st.sampled_from([("students", 0.3), ("students", 0.6), ("shops", 3.5), ("cars", 0.95), ("cards", 0.9)]))
-    def change_threshold(self, which: tuple[str, float]) -> None:
-        if self.model.agent.category(which[0]).threshold != which[1]:
-            self.model.agent.set_threshold(*which)
-            self.lines += 1
-        self.writer.set_threshold(*which)
-
-    @rule(policy=st.sampled_from(POLICIES))
-    def change_policy(self, policy: str) -> None:
-        if str(self.model.agent.policy) == policy:
-            self.writer.set_policy(policy)
-            return
+    def change(self, set_it: Callable[..., Any], *what: object, is_so: bool, key: str | None) -> bool:
+        """Change a setting of the portfolio; returns whether the model is to be changed."""
+        options = {} if key is None else {"key": key}
         try:
-            self.model.set_policy(policy)
-        except pb.errors.SumNotEnoughError:
-            with pytest.raises(pb.errors.SumNotEnoughError):
-                self.writer.set_policy(policy)
-            return
-        self.writer.set_policy(policy)
-        self.lines += 1
+            expected = self.model.sets(*what, is_so=is_so, key=key)
+        except pb.errors.ConflictError:
+            with pytest.raises(pb.errors.ConflictError):
+                set_it(**options)
+            return False
+        assert set_it(**options).status == expected
+        self.lines += expected == "counted"
+        return expected == "counted" and not is_so
 
-    @rule()
-    def change_shadow(self) -> None:
-        self.model.is_shadow = not self.model.is_shadow
-        self.writer.set_shadow(self.model.is_shadow)
-        self.lines += 1
+    @rule(name=st.sampled_from(NAMES), paused=st.booleans(), key=OWN_KEY)
+    def pause(self, name: str, paused: bool, key: str | None) -> None:
+        is_so = copy(self.model.agent)[name].paused == paused  # a copy, because looking renews evidence
+        writer = self.writer
+        set_it = partial(writer.pause if paused else writer.resume, name)
+        if self.change(set_it, "paused", name, paused, is_so=is_so, key=key):
+            (self.model.agent.pause if paused else self.model.agent.resume)(name)
+
+    @rule(
+        which=st.sampled_from([("students", 0.3), ("students", 0.6), ("shops", 3.5), ("cars", 0.95), ("cards", 0.9)]),
+        key=OWN_KEY,
+    )
+    def change_threshold(self, which: tuple[str, float], key: str | None) -> None:
+        is_so = self.model.agent.category(which[0]).threshold == which[1]
+        if self.change(partial(self.writer.set_threshold, *which), "threshold", *which, is_so=is_so, key=key):
+            self.model.agent.set_threshold(*which)
+
+    @rule(policy=st.sampled_from(POLICIES), key=OWN_KEY)
+    def change_policy(self, policy: str, key: str | None) -> None:
+        try:
+            if key not in self.model.setting_keys:
+                copy(self.model.agent).set_policy(policy)
+        except pb.errors.SumNotEnoughError:
+            with pytest.raises((pb.errors.SumNotEnoughError, pb.errors.ConflictError)):
+                self.writer.set_policy(policy, key=key)
+            return
+        is_so = str(self.model.agent.policy) == policy
+        if self.change(partial(self.writer.set_policy, policy), "policy", policy, is_so=is_so, key=key):
+            self.model.set_policy(policy)
+
+    @rule(shadow=st.booleans(), key=OWN_KEY)
+    def change_shadow(self, shadow: bool, key: str | None) -> None:
+        is_so = self.model.is_shadow == shadow
+        if self.change(partial(self.writer.set_shadow, shadow), "shadow", shadow, is_so=is_so, key=key):
+            self.model.is_shadow = shadow
 
     @rule()
     def crash(self) -> None:

@@ -241,8 +241,11 @@ def test_an_added_category_is_what_was_given(place: Place, row: str) -> None:
     book = small(place)
     book.add_category(added)
     assert book.agent.category("new") == place.open().agent.category("new") == added
+    before = place.dump()
+    book.add_category(added)  # sent again
     with pytest.raises(pb.errors.DuplicateNameError):
-        book.add_category(added)
+        book.add_category(pb.Category("new", pb.Bernoulli(), threshold=0.35))
+    assert place.dump() == before
     assert_clean(book)
 
 

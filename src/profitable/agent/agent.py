@@ -32,8 +32,6 @@ from profitable.policy.policies import Plus, Policy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NO_DRAWS: FloatArray = np.empty(0)
-
 
 class Agent:
     """The agent of the paper's Algorithm 1, for daily use.
@@ -101,8 +99,7 @@ class Agent:
     @alone
     def waiting(self) -> dict[str, int]:
         """Accepted clients whose outcome is still to come, for the categories that have some."""
-        ledger = self._ledger
-        row = ledger.table[Row.WAITING]
+        ledger, row = self._ledger, self._ledger.table[Row.WAITING]
         return {ledger.categories.names[k]: int(row[k]) for k in np.flatnonzero(row).tolist()}
 
     @property
@@ -163,24 +160,27 @@ class Agent:
         {'a': 2, 'b': 6}
         """
         with self._lock:
-            ledger, decided = self._ledger, self._ledger.round
+            ledger = self._ledger
             positions = None if available is None else ledger.categories.select(available)
-            limit = None
-            if not (budget is None and places is None and demand is None and explore is None):
-                limit = read_limit(ledger.categories, positions, budget, places, demand, explore)
-            if decided >= LAST_ROUND:
-                raise InputError("round", decided, "is the last that can be counted", "start a new agent")
-            policy, size = ledger.categories.policy, len(ledger) if positions is None else positions.size
-            times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
-            draws = self._stream.take(times * size) if times else NO_DRAWS
-            decision = self._decision(ledger.decide(draws, positions), positions)
+            is_free = budget is None and places is None and demand is None and explore is None
+            limit = None if is_free else read_limit(ledger.categories, positions, budget, places, demand, explore)
+            decision = self._drawn(positions)
             if limit is not None:
                 ledger.revoke(decision.share_out(limit, ledger.table[[Row.WORTH, Row.PRICE, Row.ROUNDS]]))
             ledger.advance()
-            if not self._told and isinstance(policy, Plus) and (crowded := decision.crowded()):
+            if not self._told and isinstance(self.policy, Plus) and (crowded := decision.crowded()):
                 self._told = True
                 warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
+
+    def _drawn(self, positions: IntArray | None) -> Decision:
+        """The policy's decision about the next round, with its draws; the round has not passed yet."""
+        ledger, policy, decided = self._ledger, self.policy, self._ledger.round
+        if decided >= LAST_ROUND:
+            raise InputError("round", decided, "is the last that can be counted", "start a new agent")
+        times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
+        draws = self._stream.take(times * (len(ledger) if positions is None else positions.size))
+        return self._decision(ledger.decide(draws, positions), positions)
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
         ledger, values = self._ledger, None

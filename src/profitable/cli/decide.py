@@ -27,8 +27,8 @@ SAME_KEY = "run the same command again: the same key gives the same decision, an
 def decide(
     where: Where,
     key: Annotated[
-        str, typer.Option(help="Your name for this decision, such as the day. The same key gives it again.")
-    ],
+        str | None, typer.Option(help="Your name for this decision, such as the day. The same key gives it again.")
+    ] = None,
     available: Annotated[
         list[str] | None, typer.Option(help="Decide about these categories only: a,b. Can be repeated.")
     ] = None,
@@ -41,31 +41,60 @@ def decide(
     explore: Annotated[
         float | None, typer.Option(help="The share of the budget or the places that is for learning.")
     ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--as",
+            help="Decide nothing: put back a decision that was acted on, from the JSON that --json printed, after an "
+            "earlier backup was restored.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     actor: Actor = None,
     wait: Wait = WAIT_SECONDS,
 ) -> None:
     """Decide the next round: which categories to accept. It is stored before it is printed."""
+    from profitable.errors import ParameterError
     from profitable.portfolio.portfolio import Portfolio
 
     at_most_one(json=as_json, csv=as_csv)
+    asked = {"key": key, "available": available, "budget": budget, "places": places, "demand": demand}
+    for name, value in {**asked, "explore": explore}.items():
+        if file is not None and value is not None:
+            raise ParameterError(name, value, "is given beside --as", "leave it out: the file says what was decided")
+    if key is None and file is None:
+        raise ParameterError("key", None, "is missing", "give --key, or --as with the file of a decision")
     with interruptible(SAME_KEY), Portfolio(where, actor=actor, wait=wait) as book:
         known = set(book.names)
-        decision = book.decide(
-            key=key,
-            available=_names(available, known) if available else None,
-            budget=budget,
-            places=places,
-            demand=_demand(demand, known) if demand else None,
-            explore=explore,
-        )
+        if file is not None:
+            decision = book.reinstate(_read(file))
+        else:
+            decision = book.decide(
+                key=str(key),
+                available=_names(available, known) if available else None,
+                budget=budget,
+                places=places,
+                demand=_demand(demand, known) if demand else None,
+                explore=explore,
+            )
         if as_json:
             typer.echo(decision.to_json())
         elif as_csv:
             print_csv(decision.to_columns()["columns"])
         else:
             typer.echo(str(decision))
+
+
+def _read(file: Path) -> bytes:
+    from profitable.common.files import as_path
+    from profitable.errors import InputError
+
+    try:
+        return as_path("as", file).read_bytes()
+    except OSError as error:
+        problem = f"cannot be read ({(error.strerror or str(error)).lower()})"
+        raise InputError("as", str(file), problem, "give a file that `profitable decide --json` printed") from None
 
 
 def _names(given: Sequence[str], known: set[str]) -> list[str]:

@@ -12,6 +12,7 @@ from profitable.cli.shared import (
     SEED_HELP,
     WAIT_SECONDS,
     Actor,
+    OwnKey,
     Wait,
     Where,
     at_most_one,
@@ -22,13 +23,14 @@ from profitable.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    from profitable.portfolio.outcome import Answer
     from profitable.portfolio.portfolio import Portfolio
     from profitable.portfolio.settings_file import PortfolioSettings
 
 EXAMPLE = "profitable portfolio create lending.db --from lending.toml"
 HELP = "Make a portfolio of categories, change its settings, bring it in and out, upgrade it."
 MADE = "a portfolio is made whole or not at all. If it is there, it is complete."
-CHANGED = "run the same command again: what is changed already stays so."
+CHANGED = "run the same command again: what is changed already is not changed twice."
 
 Name = Annotated[str | None, typer.Option(help="A name for people to read.")]
 Shadow = Annotated[
@@ -133,6 +135,7 @@ def change(
     shadow: Annotated[
         bool | None, typer.Option("--shadow/--acted-on", help="Whether nobody acts on its decisions.")
     ] = None,
+    key: OwnKey = None,
     actor: Actor = None,
     wait: Wait = WAIT_SECONDS,
 ) -> None:
@@ -145,7 +148,9 @@ def change(
     if all(value is None for value in (*given.values(), shadow)):
         options = "--threshold, --pause, --resume, --policy, --add, --shadow or --acted-on"
         raise ParameterError("change", None, "is missing", f"give one of {options}")
-    act = _act(threshold, pause, resume, policy, add, shadow)
+    if add is not None and key is not None:
+        raise ParameterError("key", key, "is given beside --add", "leave it out: a category is added once")
+    act = _act(threshold, pause, resume, policy, add, shadow, key)
     with interruptible(CHANGED), Portfolio(where, actor=actor, wait=wait) as book:
         typer.echo(act(book))
 
@@ -157,27 +162,33 @@ def _act(
     policy: str | None,
     add: Path | None,
     shadow: bool | None,
+    key: str | None,
 ) -> Callable[["Portfolio"], str]:
     """What to do with a portfolio; it returns what to tell the user.  Mistakes are found before it is opened."""
     if threshold is not None:
         name, value = _threshold(threshold)
-        return lambda book: _done(book.set_threshold(name, value), f"The threshold of {name} is {value:g}.")
+        told = f"The threshold of {name} is {value:g}."
+        return lambda book: _done(book.set_threshold(name, value, key=key), told)
     if pause is not None:
-        return lambda book: _done(book.pause(pause), f"{pause} is paused: no round accepts it until it is resumed.")
+        told = f"{pause} is paused: no round accepts it until it is resumed."
+        return lambda book: _done(book.pause(pause, key=key), told)
     if resume is not None:
-        return lambda book: _done(book.resume(resume), f"{resume} is not paused: rounds may accept it.")
+        return lambda book: _done(book.resume(resume, key=key), f"{resume} is not paused: rounds may accept it.")
     if policy is not None:
-        return lambda book: _done(book.set_policy(policy), f"The policy is {policy}.")
+        return lambda book: _done(book.set_policy(policy, key=key), f"The policy is {policy}.")
     if add is not None:
         categories = _new_categories(add)
         names = ", ".join(category.name for category in categories)
         return lambda book: _done(book.add_category(*categories), f"Added: {names}.")
     told = "This is a shadow: nobody acts on its decisions." if shadow else "The decisions are acted on."
-    return lambda book: _done(book.set_shadow(bool(shadow)), told)
+    return lambda book: _done(book.set_shadow(bool(shadow), key=key), told)
 
 
-def _done(_: None, told: str) -> str:
-    return told
+def _done(answer: "Answer | None", told: str) -> str:
+    """What to tell the user; a change that was made before may have been changed since."""
+    if answer is None or answer.line is None or answer.status == "counted":
+        return told
+    return f"This was done in line {answer.line} already; nothing was stored."
 
 
 def _threshold(text: str) -> tuple[str, float]:

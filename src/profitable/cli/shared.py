@@ -26,6 +26,9 @@ WAIT_SECONDS = 60.0  # seconds to wait for other writers
 Where = Annotated[str, typer.Argument(help="The portfolio: a file, or postgresql+psycopg://user@host/database.")]
 Actor = Annotated[str | None, typer.Option(help="Who does this, for the journal. By default, the name of the user.")]
 Wait = Annotated[float, typer.Option(help="For how many seconds to wait while others write.")]
+OwnKey = Annotated[
+    str | None, typer.Option("--key", help="Your name for this command. Sent again with the same key, it is done once.")
+]
 Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
 InProcesses = Annotated[bool, typer.Option("--processes", help=PROCESSES_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]

@@ -26,6 +26,7 @@ from profitable.portfolio.journal import (
     pages,
 )
 from profitable.portfolio.policy_text import category_of
+from profitable.portfolio.recorded import decided_at
 from profitable.portfolio.tables import journal
 
 
@@ -65,7 +66,7 @@ def settled(connection: sa.Connection, *, by_id: bool = False) -> Iterator[Settl
     # Of a shadow's decisions nobody knows the chance: another portfolio chose the clients.
     decisions = {
         line.round: _Decided(
-            line.id, line.time, {} if terms.is_shadow(line.line) else _propensities(intact(connection, line))
+            line.id, decided_at(line), {} if terms.is_shadow(line.line) else _propensities(intact(connection, line))
         )
         for page in pages(connection, journal.c.kind == DECIDE)
         for line in page

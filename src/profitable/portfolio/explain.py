@@ -9,6 +9,7 @@ from profitable.portfolio.recorded import RecordedDecision
 from profitable.portfolio.tables import journal
 
 SHOWN = 10  # outcomes and settings that are listed
+REINSTATED_NOTE = "It was put back from its file: outcomes that it knew may be missing below, or come later."
 
 
 def explanation(connection: sa.Connection, decision: RecordedDecision, category: str) -> str:
@@ -24,6 +25,7 @@ def explanation(connection: sa.Connection, decision: RecordedDecision, category:
     lines = [
         f"{category} was {said} in round {number(decision.round)} (key {decision.key}).",
         f"Decided {when} by {decision.actor} with profitable {decision.version}, in line {line}.{shadow}",
+        *([REINSTATED_NOTE] if decision.reinstated else []),
         f"Policy {decision.policy}: {verdict.reason}.",
         f"Evidence {number(verdict.evidence)}, patience {number(verdict.patience)} nats; its chance was {chance}.",
         f"Threshold {number(verdict.threshold)}. Known: {number(verdict.clients)} outcomes{counted}{mean}{waiting}.",

@@ -25,7 +25,7 @@ from profitable.model.category import Category, said_before
 from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, OPEN, OUTCOME, RESTORE, UPGRADE, Line
 from profitable.portfolio.outcome import Outcome
 from profitable.portfolio.policy_text import category_of, policy_of
-from profitable.portfolio.recorded import LIMIT_ROWS, body_of
+from profitable.portfolio.recorded import LIMIT_ROWS, REINSTATED, RecordedDecision, body_of
 
 
 class Asked(NamedTuple):
@@ -50,9 +50,9 @@ class Asked(NamedTuple):
         return cls(names, _plain(budget), _plain(places), numbers, _plain(explore))
 
     @classmethod
-    def of(cls, line: Line) -> Self:
-        """What was asked of a stored decision."""
-        return cls(**{name: value for name, value in line.content["asked"].items() if name in cls._fields})
+    def of(cls, content: Mapping[str, Any]) -> Self:
+        """What was asked of a stored decision, as the content of its line says."""
+        return cls(**{name: value for name, value in content["asked"].items() if name in cls._fields})
 
     def to_dict(self) -> dict[str, Any]:
         """What is asked; empty for a decision about all categories without a limit."""
@@ -78,6 +78,26 @@ def decide(agent: Agent, asked: Asked) -> str:
     )
     terms[LIMIT_ROWS.index(Row.ROUNDS), decision._places()] += decision._table[Row.ACCEPTED]
     return body_of(agent, decision, asked.to_dict(), terms)
+
+
+def reinstate(agent: Agent, line: Line) -> None:
+    """Let the round of a decision pass that was made before: what it accepts is what was acted on.
+
+    The policy draws as if it decided, so that the draws of later rounds are those that they would have been.
+    """
+    ledger, asked = agent._ledger, Asked.of(line.content)
+    acted_on = RecordedDecision(line, ledger.categories, is_shadow=False)
+    now = agent._drawn(None if asked.available is None else ledger.categories.select(asked.available))
+    if now.names != acted_on.names:
+        raise InputError("categories", acted_on.names, "are not those to decide about", f"give {now.names}")
+    table, places = ledger.table, now._places()
+    ledger.revoke(places[now.accepted_mask & ~acted_on.accepted_mask])
+    missed = places[acted_on.accepted_mask & ~now.accepted_mask]
+    first = missed[table[Row.ROUNDS, missed] == 0.0]
+    table[Row.EARLIER, first] = table[Row.KNOWN, first] + table[Row.WAITING, first]
+    table[Row.ROUNDS, missed] += 1.0
+    table[Row.ACCEPTED, missed] = 1.0
+    ledger.advance()
 
 
 def apply(agent: Agent, line: Line) -> set[int]:
@@ -114,6 +134,8 @@ def _correct(agent: Agent, line: Line, content: Mapping[str, Any]) -> None:
     """Take back what was counted, and count what is right, if anything is."""
     assert line.category is not None
     was, ledger = content["was"], agent._ledger
+    if line.id is not None and was == content["now"]:  # it was so already, and the line is there for its key
+        return
     right: Mapping[str, float | None] = content["now"] or {}
     k = ledger.categories.position(line.category)
     in_cohort = line.matures is not None and ledger.cohorts.get(k, line.decision or 0) is not None
@@ -147,6 +169,8 @@ def _listed(value: float | None) -> list[float] | None:
 
 def _change(agent: Agent, line: Line, content: Mapping[str, Any]) -> None:
     setting, name = content["setting"], line.category
+    if content["from"] == content["to"]:  # it was so already, and the line is there for its key
+        return
     if setting == "policy":
         agent.set_policy(policy_of(content["to"]))
     elif setting == "category":
@@ -166,10 +190,11 @@ class Follower:
 
     def __init__(self) -> None:
         self.agent: Agent | None = None
+        self.reinstated = 0  # decisions that were put back, and are not computed anew
         self._waiting: list[Line] = []  # outcomes, which are counted together
 
     def take(self, line: Line) -> str | None:
-        """Do what a line says; of a decision, returns its body as it is computed now."""
+        """Do what a line says; of a decision that was made here, returns its body as it is computed now."""
         if line.kind == OUTCOME and self.agent is not None:
             self._waiting.append(line)
             return None
@@ -179,7 +204,11 @@ class Follower:
         elif self.agent is None:
             raise InputError("line", line.line, "comes before any beginning", "restore the portfolio from a backup")
         elif line.kind == DECIDE:
-            return decide(self.agent, Asked.of(line))
+            content = line.content
+            if REINSTATED not in content:
+                return decide(self.agent, Asked.of(content))
+            reinstate(self.agent, line)
+            self.reinstated += 1
         elif line.kind not in (UPGRADE, RESTORE):
             apply(self.agent, line)
         return None

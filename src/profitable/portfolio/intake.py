@@ -1,6 +1,6 @@
 """Intake: rows that callers report, checked one by one; those that are right become lines of the journal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -130,7 +130,7 @@ class Intake:
         wrong = _differs(stored, given, "was reported before with")
         if not wrong:
             return Answer(row.id, "known", f"counted in line {stored.line}", stored.line)
-        latest = last_of(self._writing.connection, stored)
+        *_, latest = chain_of(self._writing.connection, stored)
         is_right = all(getattr(row, name) == getattr(latest, name) for name in OUTCOME_FIELDS[:-1])
         if latest is not stored and is_right and row.decision in (None, stored.decision):
             return Answer(row.id, "known", f"corrected in line {latest.line}", latest.line)
@@ -222,11 +222,11 @@ def accepted_of(line: Line) -> frozenset[str]:
     return frozenset(name for name, each in zip(columns["name"], chosen, strict=True) if each)
 
 
-def last_of(connection: sa.Connection, line: Line) -> Line:
-    """The last correction of an outcome, or the outcome itself."""
+def chain_of(connection: sa.Connection, line: Line) -> Iterator[Line]:
+    """An outcome, and its corrections in their order."""
+    yield line
     while (later := one(connection, journal.c.refers == line.line)) is not None:
-        line = later
-    return line
+        yield (line := later)
 
 
 def _plain(value: object) -> object:

@@ -152,6 +152,11 @@ def head_of(rows: list[Any]) -> Head:
     return Head(*rows[0]) if rows else Head(0, START)
 
 
+def origin(connection: sa.Connection) -> str:
+    """The hash of the first line: it tells portfolios apart, and their copies have the same."""
+    return str(connection.scalar(sa.select(journal.c.hash).where(journal.c.line == 1)))
+
+
 def append(connection: sa.Connection, lines: list[Line]) -> None:
     """Store lines that are chained already."""
     INSERT.each(connection, lines)

@@ -22,6 +22,7 @@ from profitable.portfolio.journal import (
     altered,
     one,
 )
+from profitable.portfolio.recorded import REINSTATED, decided_at
 from profitable.portfolio.tables import journal
 
 LOG_HEADERS = ("line", "time", "actor", "kind", "what")
@@ -66,16 +67,16 @@ def told(line: Line) -> str:
 
 
 def _told(line: Line) -> str:
-    content = line.content
+    content, key = line.content, "" if line.id is None else f", key {line.id}"
     if line.kind == CREATE:
         name = f"{content['name']}, " if content["name"] else ""
         return f"{name}begun{' as a shadow' if content['shadow'] else ''}"
     if line.kind == DECIDE:
         columns = content["columns"]
         accepted = sum(map(bool, columns.get("granted", columns["accepted"])))
-        return (
-            f"round {number(line.round)}, key {line.id}: {number(accepted)} of {number(len(columns['name']))} accepted"
-        )
+        again = f" ({REINSTATED}, decided {decided_at(line)[:19].replace('T', ' ')})" if REINSTATED in content else ""
+        chosen = f"{number(accepted)} of {number(len(columns['name']))} accepted"
+        return f"round {number(line.round)}, key {line.id}: {chosen}{again}"
     if line.kind == OPEN:
         later = "" if line.matures is None else f", matures {number(line.matures)} rounds later"
         return f"{line.id} of {line.category}, accepted in round {line.decision}{later}"
@@ -85,7 +86,8 @@ def _told(line: Line) -> str:
     if line.kind == CORRECT:
         after = "taken back" if line.reward is None else _money(line)
         reason = f" ({content['reason']})" if content.get("reason") else ""
-        return f"line {line.refers}: reward {content['was']['reward']:.12g} was wrong, {after}{reason}"
+        before = f"reward {content['was']['reward']:.12g} was wrong"
+        return f"line {line.refers}: {f'{before}, ' if content['was'] != content['now'] else ''}{after}{reason}{key}"
     if line.kind == UPGRADE:
         return f"schema version {content['from']} becomes {content['to']}; the state was computed anew"
     if line.kind == RESTORE:
@@ -93,7 +95,8 @@ def _told(line: Line) -> str:
     whose = "" if line.category is None else f" of {line.category}"
     if content["setting"] == "category":
         return f"new category {line.category}"
-    return f"{content['setting']}{whose}: {_shown(content['from'])} becomes {_shown(content['to'])}"
+    before, after = _shown(content["from"]), _shown(content["to"])
+    return f"{content['setting']}{whose}: {f'{before} becomes ' if before != after else ''}{after}{key}"
 
 
 def _money(line: Line) -> str:

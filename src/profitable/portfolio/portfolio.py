@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import sqlalchemy as sa
 
@@ -17,7 +17,8 @@ from profitable.kernels.agent_table import Row
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
 from profitable.portfolio.explain import explanation
-from profitable.portfolio.history import Asked, apply, decide
+from profitable.portfolio.heads import HeadsFile
+from profitable.portfolio.history import Asked, apply, decide, reinstate
 from profitable.portfolio.intake import Intake, unstorable
 from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, intact, one
 from profitable.portfolio.log import Log, conditions, newest, story
@@ -25,7 +26,9 @@ from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Answer, Client, Outcome, Receipt, text
 from profitable.portfolio.policy_text import category_record, policy_record
 from profitable.portfolio.recorded import RecordedDecision, as_text
+from profitable.portfolio.reinstated import Told
 from profitable.portfolio.session import Session, Writing, actor_of, now
+from profitable.portfolio.setting import Setting
 from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
 from profitable.portfolio.tables import journal
@@ -160,13 +163,25 @@ class Portfolio(Session):
             return Log(story(connection, id))
 
     @alone
-    def verify(self, *, head: str | None = None, progress: Progress | None = None) -> Verification:
+    def verify(
+        self,
+        *,
+        head: str | None = None,
+        heads: str | Path | None = None,
+        sign: str | Path | None = None,
+        public_key: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> Verification:
         """Recompute everything from the journal, and look for lines that were changed, removed or put in between.
 
         `head` is the hash of a line that was kept elsewhere: it also shows whether lines were cut off at the end, or
-        all of them rewritten since.  `progress` is called with the number of lines done.
+        all of them rewritten since.  `heads` is a file of them: all are compared and, if nothing is found, the head
+        of now is added.  `sign` is a private key (Ed25519, PEM) to sign it with.  With `public_key`, signatures are
+        checked, and nothing is added.  `progress` is called with the number of lines done.
         """
-        return Verifier(self._store, head, progress).run()
+        kept = None if heads is None else HeadsFile(heads, sign=sign, public_key=public_key)
+        found = Verifier(self._store, head, progress).run()
+        return found if kept is None else kept.keep(found, self._store)
 
     # ------------------------------------------------------------------------------------------ deciding
 
@@ -206,7 +221,29 @@ class Portfolio(Session):
                 raise ConflictError("key", line.id, problem, f"ask for the same, or give another key, not {name}")
 
     def _recorded(self, line: Line, agent: Agent) -> RecordedDecision:
-        return RecordedDecision(line, agent._ledger.categories, is_shadow=self._was_shadow(line.line))
+        is_shadow = self._was_shadow(line.line)
+        return RecordedDecision(line, agent._ledger.categories, is_shadow=is_shadow, origin=self.origin)
+
+    @alone
+    def reinstate(self, decision: str | bytes) -> RecordedDecision:
+        """Put back a decision that was acted on and is missing here, because an earlier backup was restored.
+
+        `decision` is its JSON, as `RecordedDecision.to_json` and `profitable decide --json` have written it.  It must
+        be the next round, and the settings must be as they were.  One that is here already is acknowledged again.
+        """
+        told = Told.read(decision)
+        told.check_origin(self.origin)
+        with self._writing() as writing:
+            found = one(writing.connection, journal.c.kind == DECIDE, journal.c.id == told.key)
+            if found is None:
+                found = writing.new(DECIDE, id=told.key, round=told.head["round"], body=told.body())
+                told.check_fits(writing.agent, self._recorded(found, writing.agent))
+                reinstate(writing.agent, found)
+                writing.add(found)
+                writing.passed = True
+            else:
+                told.check_same(intact(writing.connection, found))
+            return self._recorded(found, writing.agent)
 
     @alone
     def decision(self, round: int | None = None, *, key: str | None = None) -> RecordedDecision:
@@ -291,82 +328,95 @@ class Portfolio(Session):
         cost: float | None = None,
         take_back: bool = False,
         reason: str | None = None,
+        key: str | None = None,
     ) -> Answer:
         """Replace an outcome that was reported wrongly, or take it back; what was said before stays in the journal.
 
-        What is not given stays as it was.  A correction that changes nothing is acknowledged and not stored.
+        What is not given stays as it was.  The same key and content are acknowledged again, whatever was corrected
+        since.  Without a key, a correction that changes nothing is acknowledged and not stored, and one that the same
+        actor made before and that was corrected since is refused: it may be the old one, sent again.
         """
-        from profitable.portfolio.correction import correction
+        from profitable.portfolio.correction import Wanted, correction
 
-        wanted = {"reward": reward, "amount": amount, "cost": cost}
+        wanted = Wanted.read(id, {"reward": reward, "amount": amount, "cost": cost}, take_back, reason, key)
         with self._writing() as writing:
-            fields = correction(writing.connection, writing.agent, text("id", id), wanted, take_back, reason)
-            if fields is None:
-                return Answer(id, "known", "it is so already")
+            fields = correction(writing.connection, writing.agent, wanted, self.actor)
+            if isinstance(fields, Answer):
+                return fields
             line = writing.new(CORRECT, **fields)
             writing.touched |= apply(writing.agent, line)
             return Answer(id, "counted", line=writing.add(line).line)
 
     # ------------------------------------------------------------------------------------------ changing
 
+    # The same key, for the same change, is acknowledged again, whatever was changed since.  Without a key, what is so
+    # already is acknowledged and not stored, and what the same actor set in the same round before is refused if it was
+    # changed since: it may be the old one, sent again.
+
     @alone
-    def set_threshold(self, name: str, threshold: float) -> None:
+    def set_threshold(self, name: str, threshold: float, *, key: str | None = None) -> Answer:
         """Change a threshold because costs changed; past outcomes keep counting, against the new threshold."""
         with self._writing() as writing:
             category = writing.agent.category(name)
             changed = category.with_threshold(threshold)
-            self._change(writing, "threshold", category.threshold, changed.threshold, name)
+            return self._change(writing, Setting("threshold", category.threshold, changed.threshold, name), key)
 
     @alone
-    def pause(self, name: str) -> None:
+    def pause(self, name: str, *, key: str | None = None) -> Answer:
         """Do not accept a category until it is resumed; outcomes still count."""
-        self._set_paused(name, True)
+        return self._set_paused(name, True, key)
 
     @alone
-    def resume(self, name: str) -> None:
+    def resume(self, name: str, *, key: str | None = None) -> Answer:
         """Let a paused category be accepted again."""
-        self._set_paused(name, False)
+        return self._set_paused(name, False, key)
 
-    def _set_paused(self, name: str, paused: bool) -> None:
+    def _set_paused(self, name: str, paused: bool, key: str | None) -> Answer:
         with self._writing() as writing:
             ledger = writing.agent._ledger
             is_paused = bool(ledger.table[Row.PAUSED, ledger.categories.position(name)])
-            self._change(writing, "paused", is_paused, paused, name)
+            return self._change(writing, Setting("paused", is_paused, paused, name), key)
 
     @alone
-    def set_policy(self, policy: Policy | str) -> None:
+    def set_policy(self, policy: Policy | str, *, key: str | None = None) -> Answer:
         """Let another policy decide from the next round on; past outcomes and rounds keep counting."""
         with self._writing() as writing:
             before, after = policy_record(writing.agent.policy), policy_record(Policy.of(policy))
-            self._change(writing, "policy", before, after)
+            return self._change(writing, Setting("policy", before, after), key)
 
     @alone
     def add_category(self, *categories: Category) -> None:
-        """Add categories: they are accepted until an outcome (or an informative prior) speaks against them."""
+        """Add categories: they are accepted until an outcome (or an informative prior) speaks against them.
+
+        One that was added before with the same terms is left as it is.
+        """
         with self._writing() as writing:
             for category in categories:
                 if not isinstance(category, Category):
                     raise ParameterError("category", category, "is not a category", "give profitable.Category(...)")
                 text("category", category.name)
-                self._change(writing, "category", None, category_record(category), category.name)
+                new = Setting("category", None, category_record(category), category.name)
+                if not (category.name in writing.agent and new.was_added(writing.connection)):
+                    self._change(writing, new, None)
 
     @alone
-    def set_shadow(self, shadow: bool) -> None:
+    def set_shadow(self, shadow: bool, *, key: str | None = None) -> Answer:
         """Say whether this portfolio is a shadow, whose decisions nobody acts on."""
         with self._writing() as writing:
-            self._change(writing, "shadow", self._shadow[-1][1], bool(shadow))
+            answer = self._change(writing, Setting("shadow", self._shadow[-1][1], bool(shadow)), key)
             changed = [(line.line, bool(shadow)) for line in writing.lines]
         self._shadow += changed
+        return answer
 
-    def _change(self, writing: Writing, setting: str, before: Any, after: Any, category: str | None = None) -> None:
-        """Change a setting, unless it is so already."""
-        if before == after:
-            return
-        body = as_text({"setting": setting, "from": before, "to": after})
-        line = writing.new(CHANGE, category=category, body=body)
+    def _change(self, writing: Writing, wanted: Setting, key: str | None) -> Answer:
+        key = None if key is None else text("key", key)
+        answer = wanted.answer(writing.connection, key=key, actor=self.actor, round=writing.agent.round)
+        if answer is not None:
+            return answer
+        line = writing.new(CHANGE, id=key, category=wanted.category, body=wanted.body)
         apply(writing.agent, line)
-        writing.add(line)
         writing.changed = True
+        return Answer(wanted.title, "counted", line=writing.add(line).line)
 
     def __repr__(self) -> str:
         shadow = ", a shadow" if self.is_shadow else ""

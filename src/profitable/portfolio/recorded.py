@@ -3,6 +3,9 @@
 The line keeps the numbers that decided: evidence, patience, propensity and what is behind them, one list for each.
 Indices and reasons follow from them, and are worked out when somebody asks.  So a decision can be read years later, and
 reads as it did on the day.
+
+The JSON of a decision has the same record, so that a decision can be put back where a restored backup has lost it
+(`reinstated.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +19,7 @@ from profitable.agent.categories import Categories
 from profitable.agent.cohorts import Tally
 from profitable.agent.decision import Decision
 from profitable.agent.limit import Limit
+from profitable.common.files import checksum_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.agent_table import SNAPSHOT, Row
 from profitable.policy.policies import Policy
@@ -26,18 +30,23 @@ KEPT_ROWS = [row for row in Row if row < SNAPSHOT]
 WHOLE_ROWS = (Row.WAITING, Row.PAUSED, Row.KNOWN, Row.ROUGH, Row.ACCEPTED)
 LIMIT_ROWS = (Row.WORTH, Row.PRICE, Row.ROUNDS)  # by which a limit is shared out
 TALLY = Tally._fields
+REINSTATED = "reinstated"  # marks the body of a decision that was put back
 
 
 class RecordedDecision(Decision):
     """A decision that is stored.
 
     It has all that `Decision` has, and what the journal knows: `key`, `time` (UTC), `actor`, `version`, the number of
-    its `line`, and whether the portfolio `is_shadow`, whose decisions nobody acts on.
+    its `line`, and whether the portfolio `is_shadow`, whose decisions nobody acts on.  `reinstated` is when it was put
+    back from its JSON, or None.  `origin` is that of the portfolio.
     """
 
-    __slots__ = ("_index", "_next_round", "actor", "is_shadow", "key", "line", "time", "version")
+    __slots__ = (
+        *("_index", "_next_round", "_origin", "_record"),
+        *("actor", "is_shadow", "key", "line", "reinstated", "time", "version"),
+    )
 
-    def __init__(self, line: Line, categories: Categories, *, is_shadow: bool) -> None:
+    def __init__(self, line: Line, categories: Categories, *, is_shadow: bool, origin: str = "") -> None:
         content = line.content
         columns: dict[str, list[Any]] = content["columns"]
         names, policy = columns["name"], policy_of(content["policy"])
@@ -51,14 +60,12 @@ class RecordedDecision(Decision):
         )
         self._index = columns.get("index")
         self._next_round = columns.get("next_round")
-        self.key, self.time, self.actor, self.version, self.line = (
-            line.id,
-            line.time,
-            line.actor,
-            line.version,
-            line.line,
-        )
-        self.is_shadow = is_shadow
+        self.key, self.line, self.is_shadow, self.reinstated = line.id, line.line, is_shadow, None
+        self.time, self.actor, self.version = line.time, line.actor, line.version
+        self._origin, self._record = origin, line.body
+        if (first := content.pop(REINSTATED, None)) is not None:
+            self.reinstated, self._record = line.time, as_text(content)
+            self.time, self.actor, self.version = (first[name] for name in ("time", "actor", "version"))
         if (limit := content["asked"].get("limit")) is not None:
             demand = np.array(limit["demand"], dtype=np.int64)
             terms = np.zeros((len(LIMIT_ROWS), len(categories)))
@@ -80,11 +87,15 @@ class RecordedDecision(Decision):
 
     def _caption(self) -> str:
         shadow = ", a shadow that nobody acts on" if self.is_shadow else ""
-        return f"{super()._caption()} (key {self.key}{shadow})"
+        again = f", {REINSTATED}" if self.reinstated else ""
+        return f"{super()._caption()} (key {self.key}{shadow}{again})"
 
     def _head(self) -> dict[str, Any]:
         known = {"key": self.key, "time": self.time, "actor": self.actor, "version": self.version, "line": self.line}
-        return {**super()._head(), **known, "shadow": self.is_shadow}
+        again = {REINSTATED: self.reinstated} if self.reinstated else {}
+        head = {**super()._head(), **known, "shadow": self.is_shadow, **again}
+        record = {"journal": self._origin, "body": self._record}
+        return {**head, "record": {**record, "checksum": record_checksum(head, record)}}
 
 
 class _Tallies:
@@ -136,9 +147,20 @@ def body_of(agent: Agent, decision: Decision, asked: Mapping[str, Any], terms: F
     return as_text({"asked": said, "policy": policy_record(decision.policy), "columns": columns})
 
 
+def record_checksum(head: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+    """The checksum of what is needed to put a decision back."""
+    told = [head.get(name) for name in ("round", "key", "time", "actor", "version", "shadow")]
+    return checksum_of(as_text([*told, record.get("journal"), record.get("body")]))
+
+
 def as_text(value: object) -> str:
     """JSON in which infinite numbers and NaN are constants."""
     return to_json(value, inf_nan_mode="constants").decode()
+
+
+def decided_at(line: Line) -> str:
+    """When a stored decision was made, which is before its line was written if it was put back."""
+    return line.content.get(REINSTATED, {}).get("time", line.time)
 
 
 def policy_at(line: Line) -> Policy:

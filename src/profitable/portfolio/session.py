@@ -32,6 +32,7 @@ from profitable.portfolio.journal import (
     head_of,
     intact,
     one,
+    origin,
 )
 from profitable.portfolio.outcome import Client, Outcome, text
 from profitable.portfolio.store import WAIT, Question, Store
@@ -98,6 +99,7 @@ class Session:
         try:
             with self._store.read() as connection:
                 self.name, self._shadow = _who(connection, self._store)
+                self.origin = origin(connection)  # which copies share
         except BaseException:
             self._store.close()
             raise

@@ -10,8 +10,8 @@ anew from the journal.
 | `decide`  | id: the key; round: the round that it opens; body: what was asked, and the numbers of every category  |
 | `open`    | id: the client; decision, matures: when accepted, and after how many rounds all is known; body: terms |
 | `outcome` | id: the client; reward, amount, cost, known: what came; refers: the line that opened the client       |
-| `correct` | the right reward, amount and cost (no reward: taken back); refers: the line that was wrong            |
-| `change`  | body: which setting, from what, to what                                                               |
+| `correct` | id: its key, if any; the right reward, amount, cost (no reward: taken back); refers: the line before  |
+| `change`  | id: its key, if any; body: which setting, from what, to what                                          |
 | `upgrade` | body: from which version of these tables, to which                                                    |
 | `restore` | body: from which backup; the line before it is the backup's last                                      |
 """
