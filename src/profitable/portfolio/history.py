@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from profitable.agent.agent import Agent
+from profitable.agent.limit import floor_served
 from profitable.agent.observation import Batch, read
 from profitable.agent.state_file import loaded
 from profitable.common import check
@@ -179,7 +180,8 @@ class Follower:
         elif self.agent is None:
             raise InputError("line", line.line, "comes before any beginning", "restore the portfolio from a backup")
         elif line.kind == DECIDE:
-            return decide(self.agent, Asked.of(line))
+            with floor_served(first=line.content["asked"].get("limit", {}).get("floor_first", False)):
+                return decide(self.agent, Asked.of(line))
         else:
             apply(self.agent, line)
         return None

@@ -63,7 +63,8 @@ class RecordedDecision(Decision):
             demand = np.array(limit["demand"], dtype=np.int64)
             terms = np.zeros((len(LIMIT_ROWS), len(categories)))
             terms[:, self._places()] = [columns[row.name.lower()] for row in LIMIT_ROWS]
-            self.share_out(Limit(limit["size"], limit["is_money"], limit["explore"], demand), terms)
+            first = limit.get("floor_first", False)
+            self.share_out(Limit(limit["size"], limit["is_money"], limit["explore"], demand, first), terms)
 
     def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:
         if self._index is None:
@@ -132,7 +133,8 @@ def body_of(agent: Agent, decision: Decision, asked: Mapping[str, Any], terms: F
         columns |= {row.name.lower(): terms[i, positions].tolist() for i, row in enumerate(LIMIT_ROWS)}
         columns["granted"] = decision._grant.clients.tolist()
         size = {"size": limit.size, "is_money": limit.is_money, "explore": limit.explore}
-        said["limit"] = {**size, "demand": limit.demand.tolist()}
+        first = {"floor_first": True} if limit.floor_first and decision.policy.floor > 0.0 else {}
+        said["limit"] = {**size, **first, "demand": limit.demand.tolist()}
     return as_text({"asked": said, "policy": policy_record(decision.policy), "columns": columns})
 
 
