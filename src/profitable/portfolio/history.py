@@ -37,6 +37,7 @@ class Asked(NamedTuple):
     places: int | None = None
     demand: dict[str, int] | None = None
     explore: float | None = None
+    floor_first: bool = True  # not asked: how the deciding version shares out a limit
 
     @classmethod
     def read(cls, available: object, budget: object, places: object, demand: object, explore: object) -> Self:
@@ -53,11 +54,13 @@ class Asked(NamedTuple):
     @classmethod
     def of(cls, line: Line) -> Self:
         """What was asked of a stored decision."""
-        return cls(**{name: value for name, value in line.content["asked"].items() if name in cls._fields})
+        stored = line.content["asked"]
+        asked = {name: value for name, value in stored.items() if name in cls._fields}
+        return cls(**asked, floor_first=stored.get("limit", {}).get("floor_first", False))
 
     def to_dict(self) -> dict[str, Any]:
         """What is asked; empty for a decision about all categories without a limit."""
-        return {key: value for key, value in self._asdict().items() if value is not None}
+        return {key: value for key, value in self._asdict().items() if value is not None and key != "floor_first"}
 
 
 def _plain(value: object) -> Any:
@@ -74,9 +77,10 @@ def begin(line: Line) -> Agent:
 def decide(agent: Agent, asked: Asked) -> str:
     """Let an agent decide the next round; returns the body of the line."""
     terms: FloatArray = agent._ledger.table[list(LIMIT_ROWS)]  # a copy: before the round
-    decision = agent.decide(
-        asked.available, budget=asked.budget, places=asked.places, demand=asked.demand, explore=asked.explore
-    )
+    with floor_served(first=asked.floor_first):
+        decision = agent.decide(
+            asked.available, budget=asked.budget, places=asked.places, demand=asked.demand, explore=asked.explore
+        )
     terms[LIMIT_ROWS.index(Row.ROUNDS), decision._places()] += decision._table[Row.ACCEPTED]
     return body_of(agent, decision, asked.to_dict(), terms)
 
@@ -180,8 +184,7 @@ class Follower:
         elif self.agent is None:
             raise InputError("line", line.line, "comes before any beginning", "restore the portfolio from a backup")
         elif line.kind == DECIDE:
-            with floor_served(first=line.content["asked"].get("limit", {}).get("floor_first", False)):
-                return decide(self.agent, Asked.of(line))
+            return decide(self.agent, Asked.of(line))
         else:
             apply(self.agent, line)
         return None

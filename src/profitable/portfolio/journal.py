@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from pydantic_core import from_json
 
 from profitable.errors import BrokenPortfolioError
+from profitable.portfolio.columns import unpacked
 from profitable.portfolio.prepared import Prepared
 from profitable.portfolio.tables import journal
 
@@ -87,7 +88,9 @@ class Line(NamedTuple):
         self.sound()
         try:
             content: Any = {} if self.body is None else from_json(self.body)
-        except ValueError:
+            if self.kind == DECIDE:
+                content["columns"] = unpacked(content["columns"])
+        except (ValueError, TypeError, KeyError, AttributeError):
             content = None
         if not isinstance(content, dict) or not FIELDS_OF.get(self.kind, set()) <= content.keys():
             raise altered(self.line)

@@ -1,6 +1,6 @@
 """RecordedDecision: a decision as a line of the journal has it.
 
-The line keeps the numbers that decided: evidence, patience, propensity and what is behind them, one list for each.
+The line keeps the numbers that decided: evidence, patience, propensity and what is behind them, a column for each.
 Indices and reasons follow from them, and are worked out when somebody asks.  So a decision can be read years later, and
 reads as it did on the day.
 """
@@ -19,6 +19,7 @@ from profitable.agent.limit import Limit
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.agent_table import SNAPSHOT, Row
 from profitable.policy.policies import Policy
+from profitable.portfolio.columns import packed
 from profitable.portfolio.journal import Line
 from profitable.portfolio.policy_text import policy_of, policy_record
 
@@ -116,12 +117,12 @@ def body_of(agent: Agent, decision: Decision, asked: Mapping[str, Any], terms: F
     columns: dict[str, Any] = {"name": decision.names}
     for row in KEPT_ROWS:
         numbers = evidence if row == Row.EVIDENCE else decision._table[row]
-        columns[row.name.lower()] = (numbers.astype(np.int64) if row in WHOLE_ROWS else numbers).tolist()
-    columns["propensity"] = decision.propensity.tolist()
+        columns[row.name.lower()] = numbers.astype(np.int64) if row in WHOLE_ROWS else numbers
+    columns["propensity"] = decision.propensity
     positions = decision._places()
     ledger = agent._ledger
     if ledger.values is not None:
-        columns["index"] = decision._indices(slice(None), positions).tolist()
+        columns["index"] = decision._indices(slice(None), positions)
     if ledger.window is not None:
         columns["next_round"] = decision._patient_again(slice(None))
     if decision._cohorts:
@@ -130,12 +131,12 @@ def body_of(agent: Agent, decision: Decision, asked: Mapping[str, Any], terms: F
     said = dict(asked)
     if decision._grant is not None:
         limit = decision._grant.limit
-        columns |= {row.name.lower(): terms[i, positions].tolist() for i, row in enumerate(LIMIT_ROWS)}
-        columns["granted"] = decision._grant.clients.tolist()
+        columns |= {row.name.lower(): terms[i, positions] for i, row in enumerate(LIMIT_ROWS)}
+        columns["granted"] = decision._grant.clients
         size = {"size": limit.size, "is_money": limit.is_money, "explore": limit.explore}
         first = {"floor_first": True} if limit.floor_first and decision.policy.floor > 0.0 else {}
         said["limit"] = {**size, **first, "demand": limit.demand.tolist()}
-    return as_text({"asked": said, "policy": policy_record(decision.policy), "columns": columns})
+    return as_text({"asked": said, "policy": policy_record(decision.policy), "columns": packed(columns)})
 
 
 def as_text(value: object) -> str:
