@@ -28,7 +28,7 @@ from pydantic_core import from_json, to_json
 from profitable.common.types import FloatArray, IntArray
 
 READABLE = 32  # entries that are written as a list
-LEVEL = 1  # of zlib: the others take four times as long and save a twentieth
+ZLIB_LEVEL = 1  # the others take four times as long and save a twentieth
 MOST_BYTES = 2**30  # of a column, unpacked
 DOUBLES, INTEGERS, JSON = "f8:", "i8:", "json:"
 
@@ -52,7 +52,7 @@ def _packed(column: FloatArray | IntArray | Sequence[Any]) -> Any:
 
 
 def _squeezed(content: bytes) -> str:
-    return binascii.b2a_base64(zlib.compress(content, LEVEL), newline=False).decode()
+    return binascii.b2a_base64(zlib.compress(content, ZLIB_LEVEL), newline=False).decode()
 
 
 def unpacked(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
