@@ -12,7 +12,7 @@ from profitable.errors import CorrectionError, ParameterError
 from profitable.model.category import Category, said_before
 from profitable.policy.policies import Policy
 from profitable.portfolio.intake import last_of
-from profitable.portfolio.journal import CHANGE, CORRECT, OUTCOME, Line, one
+from profitable.portfolio.journal import CHANGE, CORRECT, OUTCOME, Line, named, one
 from profitable.portfolio.outcome import text
 from profitable.portfolio.policy_text import policy_of
 from profitable.portfolio.recorded import as_text
@@ -25,7 +25,7 @@ def correction(
     connection: sa.Connection, agent: Agent, id: str, wanted: Wanted, take_back: bool, reason: str | None
 ) -> dict[str, Any] | None:
     """The columns of the line that corrects an outcome; None if it is as wanted already."""
-    outcome = one(connection, journal.c.kind == OUTCOME, journal.c.id == id)
+    outcome = named(connection, OUTCOME, id)
     if outcome is None:
         raise CorrectionError("id", id, "has no outcome here", "report it first, or correct the id")
     given = {name: check.finite(name, value) + 0.0 for name, value in wanted.items() if value is not None}

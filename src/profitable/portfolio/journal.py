@@ -22,6 +22,7 @@ from pydantic_core import from_json
 from profitable.errors import BrokenPortfolioError
 from profitable.portfolio.columns import unpacked
 from profitable.portfolio.prepared import Prepared
+from profitable.portfolio.spelling import forms, normal
 from profitable.portfolio.tables import journal
 
 CREATE, DECIDE, OPEN, OUTCOME, CORRECT, CHANGE = "create", "decide", "open", "outcome", "correct", "change"
@@ -185,12 +186,19 @@ def one(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Line 
     return None if row is None else Line(*row).sound()
 
 
+def named(connection: sa.Connection, kind: str, id: str) -> Line | None:
+    """The line of a kind that has an id, or a key, in whatever form it is written there."""
+    found = (one(connection, journal.c.kind == kind, journal.c.id == form) for form in forms(id))
+    return next((line for line in found if line is not None), None)
+
+
 OF_ID = Prepared(sa.select(journal).where(journal.c.id == sa.bindparam("id")))
 
 
 def of_clients(connection: sa.Connection, ids: list[str]) -> dict[tuple[str, str], Line]:
     """The lines that opened some clients, and their outcomes, by kind and id."""
     found: dict[tuple[str, str], Line] = {}
+    ids = [form for id in ids for form in forms(id)]
     for start in range(0, len(ids), PAGE_LINES):
         rows = connection.execute(sa.select(journal).where(journal.c.id.in_(ids[start : start + PAGE_LINES])))
         found |= clients_of(rows)
@@ -200,4 +208,4 @@ def of_clients(connection: sa.Connection, ids: list[str]) -> dict[tuple[str, str
 def clients_of(rows: Iterable[Any]) -> dict[tuple[str, str], Line]:
     """The lines about clients among some rows, by kind and id."""
     lines = (Line(*row).sound() for row in rows)
-    return {(line.kind, str(line.id)): line for line in lines if line.kind in (OPEN, OUTCOME)}
+    return {(line.kind, normal(str(line.id))): line for line in lines if line.kind in (OPEN, OUTCOME)}
