@@ -144,7 +144,7 @@ def test_bounds_hold_the_posterior_evidence(place: int, clients: float, shift: f
     mean = target + shift * abs(target) / math.sqrt(1.0 + clients)
     total = min(max(mean, low + 1e-9 if low > -math.inf else mean), high) * clients
     least, most = posterior_bounds(view.law, clients, total, target)
-    assert least <= posterior_evidence(view.law, clients, total, target) <= most
+    assert least <= posterior_evidence(view.law, clients, total, target, 0.0) <= most
 
 
 def test_bounds_settle_most_decisions() -> None:

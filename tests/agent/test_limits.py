@@ -427,7 +427,8 @@ def worlds(draw: st.DrawFn) -> tuple[Limit, Claims]:
     )
     accepted, tested = column(st.booleans(), bool), column(st.booleans(), bool)
     demand, rounds = column(st.integers(0, 4), int), column(st.integers(0, 2))
-    claims = Claims(accepted, tested, np.where(tested, margin, np.nan), cost, rounds, lambda places: hope[places])
+    margin, lottery = np.where(tested, margin, np.nan), np.zeros(size, dtype=bool)
+    claims = Claims(accepted, tested, margin, cost, rounds, lottery, lambda places: hope[places])
     share = draw(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]))
     return Limit(float(draw(st.integers(0, 40))), draw(st.booleans()), share, demand), claims
 

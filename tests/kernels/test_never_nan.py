@@ -45,11 +45,11 @@ def unbounded_laws(draw: st.DrawFn) -> tuple[Law, float, float, float]:
 @given(case=st.one_of(bounded_laws(), unbounded_laws()))
 def test_evidence_is_a_number(code: rule.Rule, case: tuple[Law, float, float, float]) -> None:
     numbers, clients, total, threshold = case
-    nats = rule.evidence_of_sums(code, numbers, clients, total, 5.0, threshold)
+    nats = rule.evidence_of_sums(code, numbers, clients, total, 5.0, threshold, 0.0)
     assert nats >= 0.0  # false for NaN
     higher = math.nextafter(threshold * (1.0 + 1e-9) if threshold > 0 else threshold * (1.0 - 1e-9), math.inf)
     if higher <= numbers.high:
-        more = rule.evidence_of_sums(code, numbers, clients, total, 5.0, higher)
+        more = rule.evidence_of_sums(code, numbers, clients, total, 5.0, higher, 0.0)
         assert more >= nats * (1.0 - 1e-9)
     index = rule.index(code, numbers, rule.sums(clients, total), 3.0)
     assert index == index

@@ -200,3 +200,20 @@ def test_a_file_of_another_portfolio(two_places: tuple[Place, Place]) -> None:
     with pytest.raises(pb.errors.InputError, match="is a decision of another portfolio"):
         other.reinstate(book.decision(1).to_json())  # of a key that both have
     assert two_places[1].dump() == before
+
+
+def test_a_decision_over_many_categories_is_put_back_to_the_letter(two_places: tuple[Place, Place]) -> None:
+    """Its columns are packed; what is put back keeps them as they are, and is acknowledged when sent again."""
+    book, backup = two_places
+    categories = [pb.Category(f"segment {i}", pb.Bernoulli(), threshold=0.5) for i in range(100)]
+    with pb.Portfolio.create(book.where, categories, policy="ts", seed=1) as before:
+        before.decide(key="1")
+        copy_portfolio(book.where, backup.where)
+        before.observe([pb.Outcome(f"loan-{i}", f"segment {i % 100}", reward=int(i % 3 == 0), decision=1) for i in range(300)])
+        told = before.decide(key="2").to_json()
+    with pb.Portfolio(backup.where) as restored:
+        first = restored.reinstate(told)
+        again = restored.reinstate(first.to_json())
+        assert first.line == again.line == 3
+        assert json.loads(first.to_json())["record"]["body"] == json.loads(told)["record"]["body"]
+        assert restored.verify().is_clean

@@ -153,9 +153,7 @@ def test_writers_wait_for_an_upgrade_and_for_each_other(server_place: Place, mon
     assert_clean(place.open())
 
 
-def test_a_writer_who_does_not_want_to_wait_is_told_to_try_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_who_does_not_want_to_wait_is_told_to_try_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     small(place).close()
     book = place.open(wait=0.1)
 

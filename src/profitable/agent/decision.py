@@ -68,13 +68,14 @@ class Decision:
 
         Returns the positions of the categories that the policy accepts and that get nothing.
         """
-        places = self._places()
+        places, rejected = self._places(), self._table[EVIDENCE] > self._table[PATIENCE]
         claims = read_claims(
             self._categories,
             places,
             self._table,
             terms[:, places],
             accepted=self.accepted_mask,
+            lottery=rejected & (self._table[PAUSED] == 0.0) & (self.policy.floor > 0.0),
             index=self._indices_of,
         )
         self._grant = Grant(limit, claims)
@@ -156,10 +157,10 @@ class Decision:
         """Probability with which each category is accepted in this round, [M].
 
         It is 0 or 1, except for Thompson sampling and for policies with a floor.  It is NaN where a limit makes it
-        unknown: in part granted, or what is left depends on other categories' draws.
+        unknown: in part granted, or what is left depends on the draws of other categories.
         """
         own = self._propensity(slice(None))
-        drawn = (self.policy.draws and self.round > 1) or self.policy.floor > 0.0
+        drawn = self.policy.draws and self.round > 1
         return own if self._grant is None else self._grant.propensity(own, drawn)
 
     def _propensity(self, chosen: slice) -> FloatArray:

@@ -59,11 +59,11 @@ class DistinctRewards:
 EMPTY = DistinctRewards(np.empty(0), np.empty(0))
 
 
-def seen_of(rule: Rule, view: View, numbers: Sequence[float], kept: DistinctRewards) -> Seen:
-    """What was seen of a category, from its column of the agent's table."""
+def seen_of(rule: Rule, view: View, numbers: Sequence[float], kept: DistinctRewards, carry: float = 0.0) -> Seen:
+    """What was seen of a category, from its column of the agent's table; a decision's copy has no carry."""
     clients, total = numbers[Row.CLIENTS] + view.prior_clients, numbers[Row.TOTAL] + view.prior_total
     spread = numbers[Row.SPREAD] if rule.needs_spread else math.nan
     counts = kept.counts
     if view.by_money and counts.size:
         counts = counts * (numbers[Row.CLIENTS] / counts.sum())
-    return Seen(clients, total, spread, kept.values, counts, numbers[Row.TAKEN])
+    return Seen(clients, total, spread, kept.values, counts, numbers[Row.TAKEN], carry)

@@ -11,6 +11,7 @@ from profitable.common.text_tables import money, number
 from profitable.common.types import FloatArray
 
 NOT_GRANTED = "not granted: "
+NO_CHANCE = "the limit leaves the floor no room for its clients in this round"
 
 
 class Grant:
@@ -26,6 +27,7 @@ class Grant:
         self.clients.setflags(write=False)
         self.used = sharing.used
         self.accepted = claims.accepted  # by the policy
+        self._claims, self._in_lottery = claims, sharing.in_lottery
         self._tested, self._learning = claims.tested, claims.learning
         self._cost = limit.cost(claims.price)
         self._value = claims.value(self._cost)
@@ -35,16 +37,39 @@ class Grant:
     def propensity(self, own: FloatArray, drawn: bool) -> FloatArray:
         """The probability that the round accepts each category, [M]; NaN where it is not known.
 
-        `own` is the policy's.  It is `drawn` if the policy rolls dice; who is granted something then depends on the
-        draws of all categories, unless there is enough for everybody.
+        `own` is the policy's.  It is `drawn` if patience is; who is granted something then depends on the draws of all
+        categories, unless there is enough for everybody.  The floor's lottery is held first, so its chances are known.
         """
         demand = self.limit.demand
-        if drawn:
-            asked = float((demand * self._cost)[own > 0.0].sum())
-            known = own if asked <= (1.0 + SLACK) * self.limit.size else np.where(own > 0.0, np.nan, 0.0)
+        asked = float((demand * self._cost)[own > 0.0].sum())
+        by_chance = drawn or bool(self._claims.lottery.any())
+        if by_chance and asked <= (1.0 + SLACK) * self.limit.size:
+            known = own
+        elif drawn or (by_chance and not self.limit.floor_first):
+            known = np.where(own > 0.0, np.nan, 0.0)
         else:
-            known = np.where(self.clients == demand, own, np.where(self.clients == 0, 0.0, np.nan))
+            least, most = self._extremes()
+            known = np.where(least == demand, own, np.where(most == 0, 0.0, np.nan))
+            known = np.where(self._claims.lottery, np.where(self._in_lottery, own, 0.0), known)
         return np.where(demand == 0, 0.0, known)
+
+    def _extremes(self) -> tuple[FloatArray, FloatArray]:
+        """The least and the most that each category outside the floor's lottery gets, whoever wins, [M] each.
+
+        Where all clients cost the same, the less is left the less each gets.  Otherwise what is left may go to a
+        category whose clients cost less, and nothing is known.
+        """
+        claims, by_patience = self._claims, self.accepted & ~self._claims.lottery
+        if not self._in_lottery.any():
+            return self.clients, self.clients
+        costs = self._cost[by_patience & (self.limit.demand > 0) & (self._cost > 0.0)]
+        if costs.size and costs.min() < costs.max():
+            return np.where(self._cost > 0.0, -1.0, self.limit.demand), np.where(by_patience, self.limit.demand, 0.0)
+        everybody, nobody = (
+            Sharing(self.limit, claims._replace(accepted=by_patience | winners)).clients
+            for winners in (self._in_lottery, np.zeros_like(self._in_lottery))
+        )
+        return everybody, nobody
 
     def reasons(self, chosen: slice, reasons: list[str]) -> list[str]:
         """Why some of the categories get what they get, after the policy's own reasons."""
@@ -53,7 +78,7 @@ class Grant:
 
     def _reason(self, k: int, reason: str) -> str:
         if not self.accepted[k]:
-            return reason
+            return reason if self._has_chance(k) else f"{reason}; {NO_CHANCE}"
         granted, asked = int(self.clients[k]), int(self.limit.demand[k])
         if granted == 0:
             return f"{NOT_GRANTED}{self._why_nothing(k, asked)}; otherwise {reason}"
@@ -66,7 +91,14 @@ class Grant:
             return "nobody asks"
         if self._cost[k] > (1.0 + SLACK) * self.limit.size:
             return f"one client uses {money(float(self._cost[k]))}, more than there is"
+        if not self._has_chance(k):
+            return NO_CHANCE
         return f"{self._end(k)} ended before its {number(asked)} clients"
+
+    def _has_chance(self, k: int) -> bool:
+        """False for a category that only the floor could accept, and that does not take part in its lottery."""
+        left_out = self._claims.lottery[k] and not self._in_lottery[k]
+        return not (left_out and self.limit.floor_first and self.limit.demand[k] > 0)
 
     def _end(self, k: int) -> str:
         """What ended: the share for learning, if that is all that learners got."""

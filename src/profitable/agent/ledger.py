@@ -445,5 +445,5 @@ class Ledger:
         """Compute the evidence of a rule that needs the distinct rewards."""
         assert self.values is not None
         rule, view, numbers = self.categories.rule_of(k), self.categories.view_of(k), self.column(k)
-        seen = seen_of(rule, view, numbers, self.values[k])
+        seen = seen_of(rule, view, numbers, self.values[k], numbers[Row.CARRY])
         self._table[Row.EVIDENCE, k] = evidence(rule, view.law, seen, numbers[Row.TARGET])

@@ -4,7 +4,9 @@
 of them the price of its category.  `decide(places=40, demand=...)` limits how many clients there are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,6 +19,17 @@ from profitable.errors import ParameterError
 
 SLACK = 1e-9  # of a limit, so that three clients at 0.1 fit into 0.3, although 3 * 0.1 is a double above 0.3
 EXPLORE = 0.1  # the share of a limit that is reserved for learning, unless the caller says otherwise
+_floor_first = ContextVar("floor_first", default=True)
+
+
+@contextmanager
+def floor_served(*, first: bool) -> Generator[None]:
+    """Decide again as a version did that served the floor's categories first, or not."""
+    token = _floor_first.set(first)
+    try:
+        yield
+    finally:
+        _floor_first.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +40,7 @@ class Limit:
     is_money: bool
     explore: float
     demand: IntArray
+    floor_first: bool = True  # what the floor accepts is served first; false in decisions of versions up to 0.2.0
 
     def cost(self, price: FloatArray) -> FloatArray:
         """How much of the limit one client of each category uses, [M]; one who brings money with him uses nothing."""
@@ -59,9 +73,8 @@ def read_limit(
     if not isinstance(demand, Mapping):
         problem = "is missing beside a limit" if demand is None else "is no mapping"
         raise ParameterError("demand", demand, problem, "give how many clients ask, as {name: number}")
-    return Limit(
-        size, budget is not None, float(share), _demand(categories, positions, cast(Mapping[str, object], demand))
-    )
+    asked = _demand(categories, positions, cast(Mapping[str, object], demand))
+    return Limit(size, budget is not None, float(share), asked, _floor_first.get())
 
 
 def _demand(categories: Categories, positions: IntArray | None, demand: Mapping[str, object]) -> IntArray:

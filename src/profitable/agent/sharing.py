@@ -16,6 +16,11 @@ Example: 10 000 are there to lend, a tenth of it to learn (`explore=0.1`).  Each
 2. Homeowners and craftsmen *earn*.  They come in the order of what a unit is expected to earn: three craftsmen, then
    homeowners as long as the money lasts.
 3. What one of the two groups cannot use goes to the other one.
+
+With a floor, there is a lottery before all that: each category that patience rejects wins with the floor's probability,
+and then all its clients are granted.  Those take part whose clients fit into the limit together, the least often
+accepted first.  So who takes part does not depend on the draws, and their propensity is the floor, exactly.  On average
+the lottery uses no more than the floor's share of the limit.
 """
 
 from collections.abc import Callable
@@ -38,6 +43,7 @@ class Claims(NamedTuple):
     margin: FloatArray  # what a client is expected to bring, less what he costs, in money
     price: FloatArray  # what a client costs, in money
     rounds: FloatArray  # rounds that accepted it before
+    lottery: BoolArray  # rejected by patience, so that only the floor can accept it
     hope: Callable[[IntArray], FloatArray]  # the margin if the mean were the index, of some of the categories
 
     @property
@@ -58,12 +64,13 @@ def read_claims(
     terms: FloatArray,
     *,
     accepted: BoolArray,
+    lottery: BoolArray,
     index: Callable[[IntArray], FloatArray],
 ) -> Claims:
     """The claims of a decision about the categories at some positions, [M].
 
     `table` [rows, M] is what the decision keeps, `terms` [3, M] are worth, price and accepted rounds of the categories,
-    `index` computes the index of some of them.
+    this one included, `index` computes the index of some of them.
     """
     worth, price, rounds = terms
     threshold, clients = table[Row.THRESHOLD], table[Row.CLIENTS]
@@ -77,7 +84,7 @@ def read_claims(
     def hope(places: IntArray) -> FloatArray:
         return worth[places] * (index(places) - threshold[places])
 
-    return Claims(accepted, tested, margin, price, rounds, hope)
+    return Claims(accepted, tested, margin, price, rounds - accepted, lottery, hope)
 
 
 class Sharing:
@@ -87,6 +94,7 @@ class Sharing:
         self.clients: IntArray = np.zeros(limit.demand.size, dtype=np.int64)
         self.used = 0.0
         self.reserve = 0.0  # the part that is for learning
+        self.in_lottery: BoolArray = np.zeros(limit.demand.size, dtype=np.bool_)  # of the floor
         self._limit = limit
         self._claims = claims
         self._cost = limit.cost(claims.price)
@@ -98,6 +106,9 @@ class Sharing:
         asking = claims.accepted & (limit.demand > 0)
         free = asking & (cost == 0.0)
         self.clients[free] = limit.demand[free]
+        if limit.floor_first:
+            self._hold_lottery()
+            asking &= ~claims.lottery
         asking &= (cost > 0.0) & (cost <= self._room(limit.size))
         learners = np.flatnonzero(asking & claims.learning)
         if limit.explore > 0.0 and learners.size:
@@ -110,6 +121,17 @@ class Sharing:
         value = np.where(claims.learning[everybody], -np.inf, claims.value(cost)[everybody])
         best = np.argsort(-value, kind="stable")
         self._fill(everybody[best], value[best], limit.size)
+
+    def _hold_lottery(self) -> None:
+        """Grant all their clients to those whom the floor accepts, of those who take part."""
+        limit, claims = self._limit, self._claims
+        whole = self._cost * limit.demand
+        places = np.flatnonzero(claims.lottery & (limit.demand > 0) & (whole <= self._room(limit.size)))
+        places = places[np.lexsort((claims.rounds[places], whole[places] > 0.0))]  # who uses nothing always fits
+        self.in_lottery[places[np.cumsum(whole[places]) <= self._room(limit.size)]] = True
+        winners = self.in_lottery & claims.accepted
+        self.clients[winners] = limit.demand[winners]
+        self.used += float(whole[winners].sum())
 
     def _room(self, most: float) -> float:
         """What is left of the limit, or of a part of it."""

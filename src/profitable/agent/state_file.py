@@ -40,7 +40,7 @@ from profitable.agent.state_record import (
 from profitable.agent.transfer import LENT_SUMS
 from profitable.agent.window import Window
 from profitable.common import check
-from profitable.common.files import as_path, is_sealed, replace_text, seal
+from profitable.common.files import as_path, is_sealed, read_text, replace_text, seal
 from profitable.common.types import IntArray
 from profitable.errors import BrokenStateError, NewerStateError, ParameterError, ProfitableError, StateFileError
 from profitable.kernels.agent_table import Row
@@ -183,7 +183,7 @@ def _lines(fields: Mapping[str, Any]) -> str:
 def load(path: Path) -> Agent:
     """Read a file back into an agent."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         problem = f"cannot be read ({(error.strerror or 'unknown reason').lower()})"
         raise StateFileError("path", str(path), problem, "give the file that Agent.save wrote") from None

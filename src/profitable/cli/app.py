@@ -30,6 +30,7 @@ from profitable.cli import (
     verify,
     warm_up,
 )
+from profitable.cli.output import prepare_streams
 from profitable.cli.shared import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Stopped
 from profitable.version import VERSION
 
@@ -131,8 +132,10 @@ def main() -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, notice)
+    prepare_streams()
     try:
         code = app(standalone_mode=False, prog_name="profitable")
+        sys.stdout.flush()
     except Stopped as stopped:
         _leave_interrupted(str(stopped))
     except typer.TyperException as error:

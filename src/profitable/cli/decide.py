@@ -131,7 +131,7 @@ def _pair(text: str) -> tuple[str, int]:
 
 
 def _demand_of_file(path: Path) -> list[tuple[str, int]]:
-    from profitable.cli.taking import opened
+    from profitable.cli.taking import bounded, opened
     from profitable.errors import InputError
     from profitable.portfolio.rows_in import DEMAND, Form, Sheet
 
@@ -139,7 +139,7 @@ def _demand_of_file(path: Path) -> list[tuple[str, int]]:
         sheet = Sheet(file, DEMAND, Form(), str(path))
         try:
             found: list[tuple[str, int]] = []
-            for row in sheet:
+            for row in bounded(sheet, path, "give each category once"):
                 if row.made is None:
                     raise InputError(f"{path}: line", row.number, f"is wrong ({row.why})", "mend it")
                 found.append((row.made["category"], row.made["clients"]))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 PREVIEWED = 100  # rows that a preview lists
+MOST_PIPED_ROWS = 500_000  # that are kept in memory, of a pipe or a device: nobody knows whether it ends
 
 
 @dataclass(kw_only=True)
@@ -160,7 +161,7 @@ def _answers(
 
     known = job.path is not None and is_file(job.path)
     total = Path(job.file).stat().st_size if known else 1
-    rows = iter(sheet)
+    rows = bounded(sheet, job.path, "leave out --all-or-nothing") if size == sys.maxsize else iter(sheet)
     with Progress(total=max(total, 1), title="reading", shown=None if known else False) as bar:
         while batch := list(islice(rows, size)):
             yield from _send(job, book, batch, trial=trial)
@@ -226,6 +227,18 @@ def _sheet(job: Job) -> "Generator[Sheet]":
             yield sheet
         finally:
             sheet.detach()
+
+
+def bounded(sheet: "Sheet", path: Path | None, remedy: str) -> "Iterator[Row]":
+    """The rows of a file that have to be kept all at once; InputError for a pipe with too many of them."""
+    from profitable.errors import InputError
+
+    most = sys.maxsize if path is not None and is_file(path) else MOST_PIPED_ROWS
+    for place, row in enumerate(sheet):
+        if place >= most:
+            problem = f"has more than {most} rows, which are kept in memory"
+            raise InputError("file", sheet.source, problem, f"{remedy}, or save it as a file first")
+        yield row
 
 
 @contextmanager

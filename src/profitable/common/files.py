@@ -1,10 +1,12 @@
-"""Files that are replaced as a whole: whatever happens, a reader finds the old one or the new one.  Checksums."""
+"""Files that are replaced as a whole: whatever happens, a reader finds the old one or the new one.  Files that are read
+as a whole, but not without end.  Checksums."""
 
 import errno
 import hashlib
 import json
 import os
 import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -12,6 +14,8 @@ from typing import cast
 from profitable.errors import ParameterError
 
 CHECKSUM = '"checksum": "'
+MOST_BYTES = 2**32  # of a file that is read as a whole
+MOST_PIPED = 2**26  # of a pipe or a device, of which nobody knows whether it ends
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
@@ -45,6 +49,17 @@ def replace_text(path: Path, text: str) -> Path:
 def replace_json(path: Path, value: object) -> Path:
     """`replace_file` for a value that is written as JSON."""
     return replace_text(path, json_text(value))
+
+
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    """The text of a file, with plain newlines; OSError for one that is too large, as /dev/zero, UnicodeDecodeError."""
+    with path.open("rb") as file:
+        most = MOST_BYTES if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else MOST_PIPED
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most >> 20} megabytes")
+    text = content.decode(encoding)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def json_text(value: object) -> str:

@@ -114,7 +114,8 @@ def text_table(
 
 def _terminal_width() -> int:
     """The number of columns of the terminal, 80 if it does not say; 0 if standard output is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    is_terminal = getattr(sys.stdout, "isatty", None)  # where standard output is closed, there is none
+    return shutil.get_terminal_size().columns if is_terminal is not None and is_terminal() else 0
 
 
 def _wrapped(row: Sequence[str], room: int) -> list[list[str]]:

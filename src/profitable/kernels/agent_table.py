@@ -90,10 +90,11 @@ def _renew(table: Matrix, k: int, view: CodedView) -> None:
     table[Row.ROUGH, k] = 0.0
     if view.rule.needs_values:
         return
-    clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
+    clients = table[Row.CLIENTS, k] + view.prior_clients
+    total, error = exact_sum(table[Row.TOTAL, k], view.prior_total)
     nothing = table[0, :0]
     spread = table[Row.SPREAD, k] if view.rule.needs_spread else np.nan
-    seen = Seen(clients, total, spread, nothing, nothing, table[Row.TAKEN, k])
+    seen = Seen(clients, total, spread, nothing, nothing, table[Row.TAKEN, k], table[Row.CARRY, k] + error)
     table[Row.EVIDENCE, k] = evidence(view.rule, view.law, seen, table[Row.TARGET, k])
 
 

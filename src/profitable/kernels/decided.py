@@ -26,7 +26,7 @@ def indices(table: FloatArray, which: IntArray, view_rows: FloatArray, limits: F
         view = view_of(view_rows[which[k]])
         clients, total = table[Row.CLIENTS, k] + view.prior_clients, table[Row.TOTAL, k] + view.prior_total
         spread = table[Row.SPREAD, k] if view.rule.needs_spread else np.nan
-        seen = Seen(clients, total, spread, nothing, nothing, table[Row.TAKEN, k])
+        seen = Seen(clients, total, spread, nothing, nothing, table[Row.TAKEN, k], 0.0)
         out[k] = index(view.rule, view.law, seen, limits[k])
 
 
@@ -37,7 +37,7 @@ def evidences(table: FloatArray, which: IntArray, view_rows: FloatArray, out: Fl
     for i in range(out.size):
         view = view_of(view_rows[which[i]])
         clients, total = table[Row.CLIENTS, i] + view.prior_clients, table[Row.TOTAL, i] + view.prior_total
-        seen = Seen(clients, total, table[Row.SPREAD, i], nothing, nothing, table[Row.TAKEN, i])
+        seen = Seen(clients, total, table[Row.SPREAD, i], nothing, nothing, table[Row.TAKEN, i], 0.0)
         out[i] = evidence(view.rule, view.law, seen, table[SNAPSHOT, i])
 
 
@@ -88,5 +88,5 @@ def _is_back(table: FloatArray, i: int, view: CodedView, patience: Patience, now
         return faded(view.rule, table[Row.EVIDENCE, i], table[Row.CLIENTS, i], table[Row.TAKEN, i], weight) <= limit
     nothing = table[0, :0]
     clients, total, rounds = clients + view.prior_clients, total + view.prior_total, weight * table[Row.TAKEN, i]
-    seen = Seen(clients, total, weight * table[Row.SPREAD, i], nothing, nothing, rounds)
+    seen = Seen(clients, total, weight * table[Row.SPREAD, i], nothing, nothing, rounds, 0.0)
     return evidence(view.rule, view.law, seen, table[SNAPSHOT, i]) <= limit

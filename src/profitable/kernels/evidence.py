@@ -86,6 +86,7 @@ class Seen(NamedTuple):
     values: Vector  # [D]: the statistics, if the rule needs them; in any order, and a value may come twice
     counts: Vector  # [D]: how many clients have each (0 is fine)
     rounds: float = 0.0  # accepted rounds, if the rule needs them
+    carry: float = 0.0  # what the total lost to rounding: S is total + carry
 
 
 def sums(clients: float, total: float, rounds: float = 0.0) -> Seen:
@@ -97,7 +98,7 @@ def sums(clients: float, total: float, rounds: float = 0.0) -> Seen:
 def evidence(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
     """The evidence of a rule; 0 without data, NaN for a rule that is not known here."""
     if not rule.needs_spread and not rule.needs_values:
-        return evidence_of_sums(rule, law, seen.clients, seen.total, seen.rounds, threshold)
+        return evidence_of_sums(rule, law, seen.clients, seen.total, seen.rounds, threshold, seen.carry)
     return evidence_of_rewards(rule, law, seen, threshold)
 
 
@@ -119,8 +120,8 @@ def evidence_of_rewards(rule: Rule, law: Law, seen: Seen, threshold: float) -> f
 def evidence_of_normal_rewards(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
     """The evidence of a rule under the law of unknown variance, from N, S and the spread."""
     if rule.code == POSTERIOR.code:
-        return unknown_variance_posterior(law, seen.clients, seen.total, seen.spread, threshold)
-    nats = unknown_variance_evidence(law, seen.clients, seen.total, seen.spread, threshold)
+        return unknown_variance_posterior(law, seen.clients, seen.total, seen.spread, threshold, seen.carry)
+    nats = unknown_variance_evidence(law, seen.clients, seen.total, seen.spread, threshold, seen.carry)
     if rule.code == DIVERGENCE.code:
         return nats
     if adds_logarithm(rule):
@@ -129,16 +130,18 @@ def evidence_of_normal_rewards(rule: Rule, law: Law, seen: Seen, threshold: floa
 
 
 @late
-def evidence_of_sums(rule: Rule, law: Law, clients: float, total: float, rounds: float, threshold: float) -> float:
+def evidence_of_sums(
+    rule: Rule, law: Law, clients: float, total: float, rounds: float, threshold: float, carry: float
+) -> float:
     """The evidence of a rule that needs no more than N and S, and maybe the accepted rounds."""
     if rule.code == POSTERIOR.code:
-        return posterior_evidence(law, clients, total, threshold)
+        return posterior_evidence(law, clients, total, threshold, carry)
     if clients <= 0.0:
         return 0.0
     if rule.code == DIVERGENCE.code:
-        return against(law, clients, total, threshold)
+        return against(law, clients, total, threshold, carry)
     if adds_logarithm(rule):
-        nats = against(law, clients, total, threshold)
+        nats = against(law, clients, total, threshold, carry)
         return nats + plus(rule, clients, rounds) if is_below(clients, total, threshold) else 0.0
     return math.nan
 
@@ -175,7 +178,7 @@ def variance_evidence(law: Law, seen: Seen, threshold: float) -> float:
     """UCB-V: 3 B s^2/N + sqrt(2 v/N) s = tau - m with s = sqrt(x), solved for x without cancellation."""
     if not is_below(seen.clients, seen.total, threshold):
         return 0.0
-    gap = shortfall(seen.clients, threshold, seen.total) / seen.clients
+    gap = shortfall(seen.clients, threshold, seen.total, seen.carry) / seen.clients
     width = law.high - law.low
     linear = 2.0 * seen.spread / seen.clients / seen.clients
     root = 2.0 * gap / (math.sqrt(linear) + math.sqrt(linear + 12.0 * width * gap / seen.clients))
@@ -190,7 +193,7 @@ def known_values_evidence(law: Law, seen: Seen, threshold: float) -> float:
     for value in seen.values:
         if law.low < value < law.high:
             return empirical_evidence(seen.values, seen.counts, law.high, threshold)
-    return against(Law(BINOMIAL, law.low, law.high, 1.0), seen.clients, seen.total, threshold)
+    return against(Law(BINOMIAL, law.low, law.high, 1.0), seen.clients, seen.total, threshold, seen.carry)
 
 
 @kernel

@@ -3,7 +3,7 @@
 The plain formula N d(S/N, tau) has lost all its digits near S/N = tau long before N = 10^9.  Written with the shortfall
 it keeps them.  Example: 3 clients at a threshold of 0.1, of whom 0.3 was received.
 
->>> 3 * 0.1 - 0.3, shortfall(3.0, 0.1, 0.3)  # the exact product of the double 0.1, rounded once
+>>> 3 * 0.1 - 0.3, shortfall(3.0, 0.1, 0.3, 0.0)  # the exact product of the double 0.1, rounded once
 (5.551115123125783e-17, 2.7755575615628914e-17)
 """
 
@@ -38,10 +38,10 @@ def exact_sum(x: float, y: float) -> tuple[float, float]:
 
 
 @part
-def shortfall(clients: float, mean: float, total: float) -> float:
-    """clients * mean - total, with the product exact and the difference rounded once."""
+def shortfall(clients: float, mean: float, total: float, carry: float) -> float:
+    """clients * mean - (total + carry), with the product exact; `carry` is what the sum lost to rounding."""
     product, error = exact_product(clients, mean)
-    return (product - total) + error
+    return (product - total) + (error - carry)
 
 
 @kernel

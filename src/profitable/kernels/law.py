@@ -17,7 +17,7 @@ Example: 2 of 10 Bernoulli clients against tau = 0.5.  d(0.2, 0.5) = 0.2 log 0.4
 Jeffreys posterior is Beta(2.5, 8.5), and P(mean >= 0.5) = 0.0260.
 
 >>> bernoulli = Law(BINOMIAL, low=0.0, high=1.0, size=1.0)
->>> round(against(bernoulli, 10.0, 2.0, 0.5), 3), round(math.exp(-posterior_evidence(bernoulli, 10.0, 2.0, 0.5)), 4)
+>>> round(against(bernoulli, 10.0, 2.0, 0.5), 3), round(math.exp(-posterior_evidence(bernoulli, 10.0, 2.0, 0.5, 0.0)), 4)
 (1.927, 0.026)
 
 Every function here gives NaN for a code it does not know.  `NORMAL` is such a code: its variance is not known, so N and
@@ -63,13 +63,16 @@ class Law(NamedTuple):
 
 
 @part
-def deviance(law: Law, clients: float, total: float, mean: float) -> float:
-    """N d(S/N, mean), on both sides of the mean; `deviance(law, 1, x, y)` is the divergence d(x, y) of eq. (3)."""
-    return deviance_by_gap(law, clients, total, mean, shortfall(clients, mean, total))
+def deviance(law: Law, clients: float, total: float, mean: float, carry: float = 0.0) -> float:
+    """N d(S/N, mean), on both sides of the mean; `deviance(law, 1, x, y)` is the divergence d(x, y) of eq. (3).
+
+    S is total + carry, here and below: `carry` is what the sum lost to rounding.
+    """
+    return deviance_by_gap(law, clients, total, mean, shortfall(clients, mean, total, carry), carry)
 
 
 @late
-def deviance_by_gap(law: Law, clients: float, total: float, mean: float, gap: float) -> float:
+def deviance_by_gap(law: Law, clients: float, total: float, mean: float, gap: float, carry: float) -> float:
     """The same for a caller who knows gap = N mean - S more exactly than the two terms say."""
     if law.code == GAUSSIAN:
         return gap / law.size * (gap / law.size) / (2.0 * clients)
@@ -96,8 +99,8 @@ def deviance_by_gap(law: Law, clients: float, total: float, mean: float, gap: fl
         )
     if law.code == BINOMIAL:
         unit = law.size / (law.high - law.low)
-        successes = max(0.0, -shortfall(clients, law.low, total)) * unit
-        failures = max(0.0, shortfall(clients, law.high, total)) * unit
+        successes = max(0.0, -shortfall(clients, law.low, total, carry)) * unit
+        failures = max(0.0, shortfall(clients, law.high, total, carry)) * unit
         return deviance_term(successes, clients * (mean - law.low) * unit, gap * unit) + deviance_term(
             failures, clients * (law.high - mean) * unit, -gap * unit
         )
@@ -105,11 +108,11 @@ def deviance_by_gap(law: Law, clients: float, total: float, mean: float, gap: fl
 
 
 @kernel
-def against(law: Law, clients: float, total: float, threshold: float) -> float:
+def against(law: Law, clients: float, total: float, threshold: float, carry: float = 0.0) -> float:
     """N d(S/N, tau) if S/N < tau, else 0: the evidence of kl-UCB-4P."""
     if clients <= 0.0 or not is_below(clients, total, threshold):
         return 0.0
-    return deviance(law, clients, total, threshold)
+    return deviance(law, clients, total, threshold, carry)
 
 
 @part
@@ -129,14 +132,14 @@ def variance(law: Law, mean: float) -> float:
 
 
 @part
-def _tail_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
-    gap = shortfall(clients, threshold, total)
+def _tail_evidence(law: Law, clients: float, total: float, threshold: float, carry: float) -> float:
+    gap = shortfall(clients, threshold, total, carry)
     if law.code == BINOMIAL:
         width = law.high - law.low
         unit = law.size / width
         # Rounding may push a sum of edges beyond its edge, and a prior may take almost everything from the two halves.
-        a = max(0.5 - shortfall(clients, law.low, total) * unit, SMALLEST_PARAMETER)
-        b = max(0.5 + shortfall(clients, law.high, total) * unit, SMALLEST_PARAMETER)
+        a = max(0.5 - shortfall(clients, law.low, total, carry) * unit, SMALLEST_PARAMETER)
+        b = max(0.5 + shortfall(clients, law.high, total, carry) * unit, SMALLEST_PARAMETER)
         x = (threshold - law.low) / width
         y = (law.high - threshold) / width
         return beta_evidence(a, b, x, y, 0.5 - x - gap * unit)
@@ -154,7 +157,7 @@ def _tail_evidence(law: Law, clients: float, total: float, threshold: float) -> 
 
 
 @late
-def posterior_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
+def posterior_evidence(law: Law, clients: float, total: float, threshold: float, carry: float) -> float:
     """-log P(mean >= threshold) under the Jeffreys posterior after `clients` clients with sum `total`.
 
     A conjugate prior other than Jeffreys' is a number of imaginary clients.  So `clients` and `total` may be
@@ -167,7 +170,7 @@ def posterior_evidence(law: Law, clients: float, total: float, threshold: float)
         return 0.0
     if threshold >= law.high:
         return math.inf
-    nats = _tail_evidence(law, clients, total, threshold)
+    nats = _tail_evidence(law, clients, total, threshold, carry)
     return SMALLEST_POSITIVE if nats < SMALLEST_POSITIVE else nats  # which leaves NaN alone
 
 

@@ -16,9 +16,9 @@ posterior has nu = 2 and t = sqrt(5): P(T >= t) = (1 - t/sqrt(2 + t^2))/2 = 0.07
 
 >>> from profitable.kernels.law import NORMAL
 >>> normal = Law(NORMAL, low=-math.inf, high=math.inf, size=-1.0)
->>> round(unknown_variance_evidence(normal, 5.0, 5.0, 2.0, 2.0), 3)
+>>> round(unknown_variance_evidence(normal, 5.0, 5.0, 2.0, 2.0, 0.0), 3)
 1.879
->>> round(math.exp(-unknown_variance_posterior(normal, 5.0, 5.0, 2.0, 2.0)), 4)
+>>> round(math.exp(-unknown_variance_posterior(normal, 5.0, 5.0, 2.0, 2.0, 0.0)), 4)
 0.0774
 """
 
@@ -60,26 +60,30 @@ def says_nothing(law: Law, clients: float, total: float, spread: float, is_poste
 
 
 @part
-def slope_to(clients: float, total: float, spread: float, threshold: float) -> float:
+def slope_to(clients: float, total: float, spread: float, threshold: float, carry: float = 0.0) -> float:
     """r: how far the mean is below the threshold, in standard deviations of a reward."""
-    return shortfall(clients, threshold, total) / (math.sqrt(clients) * math.sqrt(spread))
+    return shortfall(clients, threshold, total, carry) / (math.sqrt(clients) * math.sqrt(spread))
 
 
 @late
-def unknown_variance_evidence(law: Law, clients: float, total: float, spread: float, threshold: float) -> float:
+def unknown_variance_evidence(
+    law: Law, clients: float, total: float, spread: float, threshold: float, carry: float
+) -> float:
     """The evidence of a divergence rule."""
     if says_nothing(law, clients, total, spread, False) or not is_below(clients, total, threshold):
         return 0.0
-    slope = min(slope_to(clients, total, spread, threshold), LARGEST_SLOPE)
+    slope = min(slope_to(clients, total, spread, threshold, carry), LARGEST_SLOPE)
     return 0.5 * (clients - 2.0) * math.log1p(slope * slope)
 
 
 @late
-def unknown_variance_posterior(law: Law, clients: float, total: float, spread: float, threshold: float) -> float:
+def unknown_variance_posterior(
+    law: Law, clients: float, total: float, spread: float, threshold: float, carry: float
+) -> float:
     """-log P(mean >= threshold); positive, even where it underflows, as soon as there is a posterior."""
     if says_nothing(law, clients, total, spread, True):
         return 0.0
-    nats = student_evidence(slope_to(clients, total, spread, threshold), freedom(law, clients))
+    nats = student_evidence(slope_to(clients, total, spread, threshold, carry), freedom(law, clients))
     return SMALLEST_POSITIVE if nats < SMALLEST_POSITIVE else nats  # which leaves NaN alone
 
 

@@ -45,7 +45,7 @@ def weigh(problem: Problem, run: Run, sample: Matrix) -> float:
     view = problem.sight
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
     if not view.rule.needs_spread and not view.rule.needs_values:
-        return evidence_of_sums(view.rule, view.law, clients, total, run.taken, problem.threshold)
+        return evidence_of_sums(view.rule, view.law, clients, total, run.taken, problem.threshold, 0.0)
     if view.rule.is_zero_above and not is_below(clients, total, problem.threshold):
         return 0.0
     return weigh_rewards(problem, run, sample)
@@ -79,7 +79,7 @@ def weigh_rewards(problem: Problem, run: Run, sample: Matrix) -> float:
     elif view.rule.needs_spread:  # some of it is forgotten
         spread = weighted_deviations(run.clients, run.total, 0.0, run.squares, 0.0)
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
-    seen = Seen(clients, total, spread, values, counts, run.taken)
+    seen = Seen(clients, total, spread, values, counts, run.taken, 0.0)
     return evidence(view.rule, view.law, seen, problem.threshold)
 
 

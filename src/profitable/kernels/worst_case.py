@@ -45,7 +45,7 @@ def worst_evidence(problem: Problem, run: Record, n: float, rounds: float) -> fl
     view = problem.sight
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
     total += n * problem.smallest
-    return evidence_of_sums(view.rule, view.law, clients + n, total, run.rounds + rounds, problem.threshold)
+    return evidence_of_sums(view.rule, view.law, clients + n, total, run.rounds + rounds, problem.threshold, 0.0)
 
 
 @inlined

@@ -95,7 +95,7 @@ class View:
         means = statistic.of_mean(x), statistic.of_mean(y)
         # The difference of two close means would be lost in the transformation, so it is computed separately.
         distance = statistic.difference(x, y) if inside else means[0] - means[1]
-        return deviance_by_gap(self.law, 1.0, *means, -distance)
+        return deviance_by_gap(self.law, 1.0, *means, -distance, 0.0)
 
     def with_prior(self, clients: float, total: float) -> "View":
         """The same view after imaginary clients; `total` is the sum of their statistics."""

@@ -12,7 +12,7 @@ from profitable.errors import ConflictError, CorrectionError, ParameterError
 from profitable.model.category import Category, said_before
 from profitable.policy.policies import Policy
 from profitable.portfolio.intake import chain_of
-from profitable.portfolio.journal import CHANGE, CORRECT, OUTCOME, Line, altered, intact, one
+from profitable.portfolio.journal import CHANGE, CORRECT, OUTCOME, Line, altered, intact, named, one
 from profitable.portfolio.log import told
 from profitable.portfolio.outcome import Answer, text
 from profitable.portfolio.policy_text import policy_of
@@ -54,9 +54,9 @@ NOTHING: dict[str, float | None] = dict.fromkeys(FIELDS)
 
 def correction(connection: sa.Connection, agent: Agent, wanted: Wanted, actor: str) -> dict[str, Any] | Answer:
     """The columns of the line that corrects an outcome; an answer if there is nothing to do."""
-    if wanted.key is not None and (known := one(connection, journal.c.kind == CORRECT, journal.c.id == wanted.key)):
+    if wanted.key is not None and (known := named(connection, CORRECT, wanted.key)):
         return _again(connection, intact(connection, known), wanted)
-    outcome = one(connection, journal.c.kind == OUTCOME, journal.c.id == wanted.id)
+    outcome = named(connection, OUTCOME, wanted.id)
     if outcome is None:
         raise CorrectionError("id", wanted.id, "has no outcome here", "report it first, or correct the id")
     chain = [*chain_of(connection, outcome)]

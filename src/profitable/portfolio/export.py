@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from profitable.common.extras import extra
-from profitable.common.files import replace_file, replace_text
+from profitable.common.files import read_text, replace_file, replace_text
 from profitable.errors import NotStoredError, ParameterError
 from profitable.portfolio.clients import Settled, settled
 from profitable.portfolio.journal import PAGE_LINES, Line, pages
@@ -85,7 +85,7 @@ def _beside(path: Path) -> Path:
     """The name of the TOML file; ParameterError if that belongs to a file which this module did not write."""
     settings = path.with_suffix(".toml") if path.name else path
     try:
-        taken = settings == path or not settings.read_text(encoding="utf-8").startswith(HEAD)
+        taken = settings == path or not read_text(settings).startswith(HEAD)
     except FileNotFoundError:
         taken = False
     except (OSError, ValueError):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from profitable.agent.agent import Agent
+from profitable.agent.limit import floor_served
 from profitable.agent.observation import Batch, read
 from profitable.agent.state_file import loaded
 from profitable.common import check
@@ -36,6 +37,7 @@ class Asked(NamedTuple):
     places: int | None = None
     demand: dict[str, int] | None = None
     explore: float | None = None
+    floor_first: bool = True  # not asked: how the deciding version shares out a limit
 
     @classmethod
     def read(cls, available: object, budget: object, places: object, demand: object, explore: object) -> Self:
@@ -52,11 +54,13 @@ class Asked(NamedTuple):
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Self:
         """What was asked of a stored decision, as the content of its line says."""
-        return cls(**{name: value for name, value in content["asked"].items() if name in cls._fields})
+        stored = content["asked"]
+        asked = {name: value for name, value in stored.items() if name in cls._fields}
+        return cls(**asked, floor_first=stored.get("limit", {}).get("floor_first", False))
 
     def to_dict(self) -> dict[str, Any]:
         """What is asked; empty for a decision about all categories without a limit."""
-        return {key: value for key, value in self._asdict().items() if value is not None}
+        return {key: value for key, value in self._asdict().items() if value is not None and key != "floor_first"}
 
 
 def _plain(value: object) -> Any:
@@ -73,9 +77,10 @@ def begin(line: Line) -> Agent:
 def decide(agent: Agent, asked: Asked) -> str:
     """Let an agent decide the next round; returns the body of the line."""
     terms: FloatArray = agent._ledger.table[list(LIMIT_ROWS)]  # a copy: before the round
-    decision = agent.decide(
-        asked.available, budget=asked.budget, places=asked.places, demand=asked.demand, explore=asked.explore
-    )
+    with floor_served(first=asked.floor_first):
+        decision = agent.decide(
+            asked.available, budget=asked.budget, places=asked.places, demand=asked.demand, explore=asked.explore
+        )
     terms[LIMIT_ROWS.index(Row.ROUNDS), decision._places()] += decision._table[Row.ACCEPTED]
     return body_of(agent, decision, asked.to_dict(), terms)
 

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 
 from profitable.errors import InputError
 from profitable.portfolio.history import apply, count, faults
-from profitable.portfolio.journal import DECIDE, OPEN, OUTCOME, Line, intact, of_clients, one
+from profitable.portfolio.journal import DECIDE, OPEN, OUTCOME, Line, intact, named, of_clients, one
 from profitable.portfolio.outcome import Answer, Client, Outcome
 from profitable.portfolio.recorded import as_text
+from profitable.portfolio.spelling import same_name
 from profitable.portfolio.tables import journal
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Intake:
         if stored is None:
             stored = of_clients(self._writing.connection, list({row.id for row in rows}))
         self._stored = stored
-        rows, unknown = self._with_rounds(rows)
+        rows, unknown = self._with_rounds([self._spelt(row) for row in rows])
         outcomes = [row for row in rows if isinstance(row, Outcome)]
         if outcomes:
             return self._take_outcomes(outcomes, unknown)
@@ -50,6 +51,13 @@ class Intake:
             for place, row in enumerate(rows)
             if isinstance(row, Client)
         ]
+
+    def _spelt(self, row: Outcome | Client) -> Outcome | Client:
+        """The row with its category as the portfolio spells it."""
+        if row.category.isascii() or row.category in self._agent:
+            return row
+        known = same_name(row.category, self._agent.names)
+        return row if known is None else replace(row, category=known)
 
     def _with_rounds(self, rows: Sequence[Outcome | Client]) -> tuple[list[Outcome | Client], dict[int, str]]:
         """The rows with the round in place of a key, and by place what is wrong with keys that nobody decided.
@@ -62,7 +70,7 @@ class Intake:
             if row.key is None:
                 continue
             if row.key not in rounds:
-                line = one(self._writing.connection, journal.c.kind == DECIDE, journal.c.id == row.key)
+                line = named(self._writing.connection, DECIDE, row.key)
                 rounds[row.key] = None if line is None else line.round
             is_foreign = isinstance(row, Outcome) and self._was_shadow(self._writing.line)
             if rounds[row.key] is None and not is_foreign:
@@ -210,7 +218,9 @@ def unstorable(rows: Sequence[Outcome | Client], codec: str | None) -> dict[int,
                 (value or "").encode(codec or "utf-8")
             except UnicodeEncodeError as error:
                 letter = error.object[error.start]
-                why = f"{field} = {value!r} has the letter {letter!r}, which a database of encoding {codec} cannot store"
+                why = (
+                    f"{field} = {value!r} has the letter {letter!r}, which a database of encoding {codec} cannot store"
+                )
                 found[place] = Answer(row.id, "refused", f"{why}; leave it out, or use one whose encoding is UTF8")
     return found
 

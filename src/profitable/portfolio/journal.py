@@ -20,7 +20,9 @@ import sqlalchemy as sa
 from pydantic_core import from_json
 
 from profitable.errors import BrokenPortfolioError
+from profitable.portfolio.columns import unpacked
 from profitable.portfolio.prepared import Prepared
+from profitable.portfolio.spelling import forms, normal
 from profitable.portfolio.tables import journal
 
 CREATE, DECIDE, OPEN, OUTCOME, CORRECT, CHANGE = "create", "decide", "open", "outcome", "correct", "change"
@@ -90,7 +92,9 @@ class Line(NamedTuple):
         self.sound()
         try:
             content: Any = {} if self.body is None else from_json(self.body)
-        except ValueError:
+            if self.kind == DECIDE:
+                content["columns"] = unpacked(content["columns"])
+        except (ValueError, TypeError, KeyError, AttributeError):
             content = None
         if not isinstance(content, dict) or not FIELDS_OF.get(self.kind, set()) <= content.keys():
             raise altered(self.line)
@@ -190,12 +194,19 @@ def one(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Line 
     return None if row is None else Line(*row).sound()
 
 
+def named(connection: sa.Connection, kind: str, id: str) -> Line | None:
+    """The line of a kind that has an id, or a key, in whatever form it is written there."""
+    found = (one(connection, journal.c.kind == kind, journal.c.id == form) for form in forms(id))
+    return next((line for line in found if line is not None), None)
+
+
 OF_ID = Prepared(sa.select(journal).where(journal.c.id == sa.bindparam("id")))
 
 
 def of_clients(connection: sa.Connection, ids: list[str]) -> dict[tuple[str, str], Line]:
     """The lines that opened some clients, and their outcomes, by kind and id."""
     found: dict[tuple[str, str], Line] = {}
+    ids = [form for id in ids for form in forms(id)]
     for start in range(0, len(ids), PAGE_LINES):
         rows = connection.execute(sa.select(journal).where(journal.c.id.in_(ids[start : start + PAGE_LINES])))
         found |= clients_of(rows)
@@ -205,4 +216,4 @@ def of_clients(connection: sa.Connection, ids: list[str]) -> dict[tuple[str, str
 def clients_of(rows: Iterable[Any]) -> dict[tuple[str, str], Line]:
     """The lines about clients among some rows, by kind and id."""
     lines = (Line(*row).sound() for row in rows)
-    return {(line.kind, str(line.id)): line for line in lines if line.kind in (OPEN, OUTCOME)}
+    return {(line.kind, normal(str(line.id))): line for line in lines if line.kind in (OPEN, OUTCOME)}

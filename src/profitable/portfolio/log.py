@@ -23,6 +23,7 @@ from profitable.portfolio.journal import (
     one,
 )
 from profitable.portfolio.recorded import REINSTATED, decided_at
+from profitable.portfolio.spelling import forms
 from profitable.portfolio.tables import journal
 
 LOG_HEADERS = ("line", "time", "actor", "kind", "what")
@@ -171,7 +172,8 @@ def newest(connection: sa.Connection, chosen: Sequence[sa.ColumnElement[bool]], 
 
 def story(connection: sa.Connection, id: str) -> list[Line]:
     """All lines about one client, or about one key: opened, outcome, corrections."""
-    found = [Line(*row).sound() for row in connection.execute(sa.select(journal).where(journal.c.id == id))]
+    query = sa.select(journal).where(journal.c.id.in_(forms(id)))
+    found = [Line(*row).sound() for row in connection.execute(query)]
     lines = {line.line: line for line in found}
     for line in found:
         last = line

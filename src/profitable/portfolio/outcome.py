@@ -14,21 +14,33 @@ from typing import Any, Literal, cast
 from profitable.common import check
 from profitable.common.text_tables import ROWS_SHOWN, number, several, text_table
 from profitable.errors import ParameterError
+from profitable.portfolio.spelling import normal
 
 LONGEST_ID = 500  # letters of an id or a key
 Status = Literal["counted", "known", "refused", "left out"]
 
 
 def text(field: str, value: object, longest: int = LONGEST_ID) -> str:
-    """A text that every database keeps as it is; ParameterError for anything else."""
+    """A text that every database keeps as it is, in one spelling; ParameterError for anything else."""
     if not isinstance(value, str) or not value.strip():
         raise ParameterError(field, value, "is not a text", "give a text that is not empty")
+    value = normal(value)
     if len(value) > longest:
         raise ParameterError(field, value, f"has {len(value)} letters", f"give at most {longest}")
     if not value.isprintable() or value != value.strip():
         problem = "has letters that cannot be printed, or spaces around it"
         raise ParameterError(field, value, problem, "leave them out")
     return value
+
+
+def check_names(names: Iterable[str], *, known: Iterable[str] = ()) -> None:
+    """ParameterError for names of categories that no database keeps, or that look like another one."""
+    spelt = {normal(each): each for each in known if not each.isascii()}
+    for each in names:
+        text("category", each)
+        if not each.isascii() and spelt.setdefault(normal(each), each) != each:
+            problem = "is the name of another category, with its accents written otherwise"
+            raise ParameterError("category", each, problem, "choose another name")
 
 
 def _number(field: str, value: object) -> float:
@@ -90,7 +102,8 @@ CLIENT_READERS = (("decision", _round), ("key", _key), ("matures", _rounds), ("e
 class Outcome:
     """What became of one client.
 
-    - `id`: a name of your own for this client.  However often an id is reported, it counts once.
+    - `id`: a name of your own for this client.  However often an id is reported, it counts once.  It is kept in the
+      normal form NFC of Unicode, so that it is one id however its accents are written.
     - `reward`: as the family of the category says: 1 for a loan that was repaid.
     - `amount`: what was lent, for categories of `Category.returns`.
     - `cost`: what accepting this client really cost, if not the category's price.
@@ -109,8 +122,8 @@ class Outcome:
     known: str | date | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        text("id", self.id)
-        text("category", self.category)
+        object.__setattr__(self, "id", text("id", self.id))
+        text("category", self.category)  # which is kept as it is: the portfolio knows how it is spelt
         object.__setattr__(self, "reward", _number("reward", self.reward))
         _check(self, OUTCOME_READERS)
         _one_of_two(self)
@@ -136,8 +149,8 @@ class Client:
     promised: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        text("id", self.id)
-        text("category", self.category)
+        object.__setattr__(self, "id", text("id", self.id))
+        text("category", self.category)  # which is kept as it is: the portfolio knows how it is spelt
         _check(self, CLIENT_READERS)
         _one_of_two(self)
 

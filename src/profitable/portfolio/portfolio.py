@@ -20,15 +20,16 @@ from profitable.portfolio.explain import explanation
 from profitable.portfolio.heads import HeadsFile
 from profitable.portfolio.history import Asked, apply, decide, reinstate
 from profitable.portfolio.intake import Intake, unstorable
-from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, intact, one
+from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, intact, named, one
 from profitable.portfolio.log import Log, conditions, newest, story
 from profitable.portfolio.new_store import make_store
-from profitable.portfolio.outcome import Answer, Client, Outcome, Receipt, text
+from profitable.portfolio.outcome import Answer, Client, Outcome, Receipt, check_names, text
 from profitable.portfolio.policy_text import category_record, policy_record
 from profitable.portfolio.recorded import RecordedDecision, as_text
 from profitable.portfolio.reinstated import Told
 from profitable.portfolio.session import Session, Writing, actor_of, now
 from profitable.portfolio.setting import Setting
+from profitable.portfolio.spelling import forms
 from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
 from profitable.portfolio.tables import journal
@@ -92,8 +93,7 @@ class Portfolio(Session):
         elif policy is not None or seed is not None:
             given = "policy" if policy is not None else "seed"
             raise ParameterError(given, policy or seed, "is given beside an agent, which has its own", "leave it out")
-        for each in agent.names:
-            text("category", each)
+        check_names(agent.names)
         actor = actor_of(actor)
         content = {"name": "" if name is None else text("name", name), "shadow": bool(shadow)}
         content["agent"] = text_of(record_of(agent))
@@ -203,7 +203,7 @@ class Portfolio(Session):
         key = text("key", key)
         asked = Asked.read(available, budget, places, demand, explore)
         with self._writing() as writing:
-            found = one(writing.connection, journal.c.kind == DECIDE, journal.c.id == key)
+            found = named(writing.connection, DECIDE, key)
             if found is None:
                 body = decide(writing.agent, asked)
                 found = writing.add(writing.new(DECIDE, id=key, body=body))
@@ -234,7 +234,7 @@ class Portfolio(Session):
         told = Told.read(decision)
         told.check_origin(self.origin)
         with self._writing() as writing:
-            found = one(writing.connection, journal.c.kind == DECIDE, journal.c.id == told.key)
+            found = named(writing.connection, DECIDE, told.key)
             if found is None:
                 found = writing.new(DECIDE, id=told.key, round=told.head["round"], body=told.body())
                 told.check_fits(writing.agent, self._recorded(found, writing.agent))
@@ -257,7 +257,7 @@ class Portfolio(Session):
         if round is not None:
             chosen.append(journal.c.round == min(max(round, -1), check.MOST))  # which every database can compare
         if key is not None:
-            chosen.append(journal.c.id == key)
+            chosen.append(journal.c.id.in_(forms(key)))
         if (found := one(connection, *chosen)) is None:
             latest = one(connection, journal.c.kind == DECIDE)
             remedy = f"the latest is round {latest.round}, key {latest.id!r}" if latest else "decide a round first"
@@ -394,7 +394,7 @@ class Portfolio(Session):
             for category in categories:
                 if not isinstance(category, Category):
                     raise ParameterError("category", category, "is not a category", "give profitable.Category(...)")
-                text("category", category.name)
+                check_names([category.name], known=writing.agent.names)
                 new = Setting("category", None, category_record(category), category.name)
                 if not (category.name in writing.agent and new.was_added(writing.connection)):
                     self._change(writing, new, None)

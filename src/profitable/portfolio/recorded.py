@@ -1,6 +1,6 @@
 """RecordedDecision: a decision as a line of the journal has it.
 
-The line keeps the numbers that decided: evidence, patience, propensity and what is behind them, one list for each.
+The line keeps the numbers that decided: evidence, patience, propensity and what is behind them, a column for each.
 Indices and reasons follow from them, and are worked out when somebody asks.  So a decision can be read years later, and
 reads as it did on the day.
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from profitable.agent.agent import Agent
 from profitable.agent.categories import Categories
@@ -23,6 +23,7 @@ from profitable.common.files import checksum_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.agent_table import SNAPSHOT, Row
 from profitable.policy.policies import Policy
+from profitable.portfolio.columns import packed
 from profitable.portfolio.journal import Line
 from profitable.portfolio.policy_text import policy_of, policy_record
 
@@ -42,7 +43,7 @@ class RecordedDecision(Decision):
     """
 
     __slots__ = (
-        *("_index", "_next_round", "_origin", "_record"),
+        *("_index", "_next_round", "_origin", "_stored"),
         *("actor", "is_shadow", "key", "line", "reinstated", "time", "version"),
     )
 
@@ -62,15 +63,16 @@ class RecordedDecision(Decision):
         self._next_round = columns.get("next_round")
         self.key, self.line, self.is_shadow, self.reinstated = line.id, line.line, is_shadow, None
         self.time, self.actor, self.version = line.time, line.actor, line.version
-        self._origin, self._record = origin, line.body
-        if (first := content.pop(REINSTATED, None)) is not None:
-            self.reinstated, self._record = line.time, as_text(content)
+        self._origin, self._stored = origin, line
+        if (first := content.get(REINSTATED)) is not None:
+            self.reinstated = line.time
             self.time, self.actor, self.version = (first[name] for name in ("time", "actor", "version"))
         if (limit := content["asked"].get("limit")) is not None:
             demand = np.array(limit["demand"], dtype=np.int64)
             terms = np.zeros((len(LIMIT_ROWS), len(categories)))
             terms[:, self._places()] = [columns[row.name.lower()] for row in LIMIT_ROWS]
-            self.share_out(Limit(limit["size"], limit["is_money"], limit["explore"], demand), terms)
+            first = limit.get("floor_first", False)
+            self.share_out(Limit(limit["size"], limit["is_money"], limit["explore"], demand, first), terms)
 
     def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:
         if self._index is None:
@@ -94,7 +96,7 @@ class RecordedDecision(Decision):
         known = {"key": self.key, "time": self.time, "actor": self.actor, "version": self.version, "line": self.line}
         again = {REINSTATED: self.reinstated} if self.reinstated else {}
         head = {**super()._head(), **known, "shadow": self.is_shadow, **again}
-        record = {"journal": self._origin, "body": self._record}
+        record = {"journal": self._origin, "body": record_of(self._stored)}
         return {**head, "record": {**record, "checksum": record_checksum(head, record)}}
 
 
@@ -126,12 +128,12 @@ def body_of(agent: Agent, decision: Decision, asked: Mapping[str, Any], terms: F
     columns: dict[str, Any] = {"name": decision.names}
     for row in KEPT_ROWS:
         numbers = evidence if row == Row.EVIDENCE else decision._table[row]
-        columns[row.name.lower()] = (numbers.astype(np.int64) if row in WHOLE_ROWS else numbers).tolist()
-    columns["propensity"] = decision.propensity.tolist()
+        columns[row.name.lower()] = numbers.astype(np.int64) if row in WHOLE_ROWS else numbers
+    columns["propensity"] = decision.propensity
     positions = decision._places()
     ledger = agent._ledger
     if ledger.values is not None:
-        columns["index"] = decision._indices(slice(None), positions).tolist()
+        columns["index"] = decision._indices(slice(None), positions)
     if ledger.window is not None:
         columns["next_round"] = decision._patient_again(slice(None))
     if decision._cohorts:
@@ -140,11 +142,12 @@ def body_of(agent: Agent, decision: Decision, asked: Mapping[str, Any], terms: F
     said = dict(asked)
     if decision._grant is not None:
         limit = decision._grant.limit
-        columns |= {row.name.lower(): terms[i, positions].tolist() for i, row in enumerate(LIMIT_ROWS)}
-        columns["granted"] = decision._grant.clients.tolist()
+        columns |= {row.name.lower(): terms[i, positions] for i, row in enumerate(LIMIT_ROWS)}
+        columns["granted"] = decision._grant.clients
         size = {"size": limit.size, "is_money": limit.is_money, "explore": limit.explore}
-        said["limit"] = {**size, "demand": limit.demand.tolist()}
-    return as_text({"asked": said, "policy": policy_record(decision.policy), "columns": columns})
+        first = {"floor_first": True} if limit.floor_first and decision.policy.floor > 0.0 else {}
+        said["limit"] = {**size, **first, "demand": limit.demand.tolist()}
+    return as_text({"asked": said, "policy": policy_record(decision.policy), "columns": packed(columns)})
 
 
 def record_checksum(head: Mapping[str, Any], record: Mapping[str, Any]) -> str:
@@ -156,6 +159,12 @@ def record_checksum(head: Mapping[str, Any], record: Mapping[str, Any]) -> str:
 def as_text(value: object) -> str:
     """JSON in which infinite numbers and NaN are constants."""
     return to_json(value, inf_nan_mode="constants").decode()
+
+
+def record_of(line: Line) -> str:
+    """The body of a decision as it was when it was made: without the mark that it was put back."""
+    stored = from_json(str(line.body))
+    return str(line.body) if stored.pop(REINSTATED, None) is None else as_text(stored)
 
 
 def decided_at(line: Line) -> str:

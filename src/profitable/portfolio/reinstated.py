@@ -14,7 +14,7 @@ from profitable.errors import ConflictError, InputError
 from profitable.kernels.agent_table import Row
 from profitable.portfolio.journal import DECIDE, FIELDS_OF, Line
 from profitable.portfolio.outcome import text
-from profitable.portfolio.recorded import REINSTATED, RecordedDecision, as_text, record_checksum
+from profitable.portfolio.recorded import REINSTATED, RecordedDecision, as_text, record_checksum, record_of
 
 TOLD = {"round": int, "key": str, "time": str, "actor": str, "version": str, "shadow": bool, "record": dict}
 SETTINGS = (("threshold", Row.THRESHOLD, float), ("paused", Row.PAUSED, bool))  # of each category
@@ -66,9 +66,7 @@ class Told(NamedTuple):
 
     def check_same(self, line: Line) -> None:
         """ConflictError if a line has another decision of the same key."""
-        content = line.content
-        content.pop(REINSTATED, None)
-        if as_text(content) != as_text(self.content):
+        if record_of(line) != self.head["record"]["body"]:
             problem = f"was decided here in line {line.line} (round {line.round}), and otherwise than the file says"
             remedy = "restore the backup once more, and reinstate what was acted on before anything is decided"
             raise ConflictError("key", self.key, problem, remedy)

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 from profitable.errors import InputError, ParameterError
 from profitable.portfolio.cells_in import CellError, check_date_format, day, number, shares, whole
 from profitable.portfolio.outcome import Client, Outcome
-from profitable.portfolio.records_in import Lines, records
+from profitable.portfolio.records_in import MOST_LINES, Lines, records
 
 DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}
 REASON = "reason"  # the column that we add to refused rows, and leave out when they come again
@@ -173,7 +173,7 @@ class Sheet:
         line = next(self._lines, "")
         while line and not line.strip("\r\n \t\ufeff"):
             self._lines.forget()
-            line = next(self._lines, "")
+            line = next(self._lines, "") if self._lines.number < MOST_LINES else ""  # of a pipe, it may never end
         self._lines.forget()
         if line.startswith("\ufeff"):
             line = line.removeprefix("\ufeff")

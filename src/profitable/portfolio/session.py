@@ -134,7 +134,7 @@ class Session:
         `rows` are what a caller reports.  If it is one, its client is looked up at once.
         """
         questions: list[Question] = [(NEWEST_LINE, ())]
-        if len(rows) == 1:
+        if len(rows) == 1 and rows[0].id.isascii():  # others may stand in the journal in several forms
             questions.append((OF_ID, (rows[0].id,)))
         with self._lock:
             try:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profitable.common.files import as_path
+from profitable.common.files import as_path, read_text
 from profitable.errors import InputError
 from profitable.model.category import Category
 from profitable.model.category_table import (
@@ -51,7 +51,7 @@ class PortfolioSettings:
 def load(path: Path | str) -> PortfolioSettings:
     """The settings in a file; InputError if there is a mistake."""
     try:
-        text = as_path("from", path).read_text(encoding="utf-8-sig")
+        text = read_text(as_path("from", path), "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InputError("from", str(path), f"cannot be read ({reason})", "give a TOML file") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeGuard
 
 from profitable.common import check
+from profitable.common.files import read_text
 from profitable.errors import InputError, ParameterError
 
 CALENDAR = ("day", "week", "month", "quarter")
@@ -203,7 +204,7 @@ def load_toml(path: Path) -> tuple[str | list[str] | None, dict[str, Any], dict[
     Relative names of data are relative to the file.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(read_text(path))
     except OSError as error:
         raise InputError(
             "from", str(path), f"cannot be read ({error.strerror})", "give the name of a TOML file"

@@ -19,7 +19,16 @@ from typing import Any
 import numpy as np
 
 from profitable.common.extras import extra
-from profitable.common.files import checksum_of, is_sealed, json_text, replace_file, replace_json, replace_text, seal
+from profitable.common.files import (
+    checksum_of,
+    is_sealed,
+    json_text,
+    read_text,
+    replace_file,
+    replace_json,
+    replace_text,
+    seal,
+)
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import BrokenResultError, InputError, NewerResultError, NotSavedError
 from profitable.policy.policies import Policy
@@ -171,7 +180,7 @@ def load(folder: Path) -> Result:
 def _timing(folder: Path) -> dict[str, float]:
     """Seconds by policy.  Nothing depends on them, so a file that cannot be read is ignored."""
     with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
-        found = json.loads((folder / TIMING).read_text(encoding="utf-8"))
+        found = json.loads(read_text(folder / TIMING))
         return {name: float(value) for name, value in found.items()}
     return {}
 
@@ -179,7 +188,7 @@ def _timing(folder: Path) -> dict[str, float]:
 def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     """The manifest of a result as values and as text; BrokenResultError if there is none."""
     try:
-        text = (folder / MANIFEST).read_text(encoding="utf-8")
+        text = read_text(folder / MANIFEST)
         settings = json.loads(text)
         if not isinstance(settings["format"], int):
             raise TypeError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
 from profitable.common import check
-from profitable.common.files import as_path, replace_text
+from profitable.common.files import as_path, read_text, replace_text
 from profitable.errors import DuplicateNameError, InputError, ParameterError, ProfitableError
 from profitable.model.category import Category, is_text
 from profitable.model.family import Family
@@ -269,7 +269,7 @@ class Scenario:
     def load(cls, path: Path | str) -> Self:
         """A scenario from a TOML file."""
         try:
-            text = as_path("scenario", path).read_text(encoding="utf-8-sig")
+            text = read_text(as_path("scenario", path), "utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise InputError("scenario", str(path), f"cannot be read ({reason})", "give a TOML file") from None

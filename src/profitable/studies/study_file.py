@@ -6,6 +6,7 @@ A study that comes with the package is read by its name: `forget`, `map`.
 from pathlib import Path
 from typing import Any
 
+from profitable.common import files
 from profitable.common.files import as_path
 from profitable.errors import InputError
 from profitable.model.category_table import is_list, known_fields, needed_field, parse_toml
@@ -60,7 +61,7 @@ def read_scenario(path: Path, *, field: str = "scenario") -> Template:
 
 def _text(field: str, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return files.read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         remedy = f"give a TOML file, or one of {', '.join(example_names())}" if field == "study" else "give a TOML file"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.files import checksum_of, is_sealed, json_text, replace_file, replace_text, seal
+from profitable.common.files import checksum_of, is_sealed, json_text, read_text, replace_file, replace_text, seal
 from profitable.errors import (
     BrokenResultError,
     NewerResultError,
@@ -96,7 +96,7 @@ def start(study: Study, folder: Path, *, fresh: bool) -> tuple[Progressing, str 
 def _found(path: Path, folder: Path) -> dict[str, Any] | None:
     """What study a folder has; None if it was altered, so that nothing in the folder can be relied on."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         found = json.loads(text)
         number = found["format"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

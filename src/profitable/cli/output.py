@@ -1,0 +1,60 @@
+r"""Standard output that a command can rely on: closed, in any encoding, or with a reader who has left.
+
+A decision is stored before it is printed.  So nothing about printing may look as if it was not: letters that the
+encoding does not have are written as \u65e5, and what nobody reads is dropped.  A full disk is still an error.
+"""
+
+import codecs
+import io
+import os
+import sys
+from typing import Any
+
+ESCAPE = "profitable.escape"  # how letters are written that the encoding does not have
+
+
+def prepare_streams() -> None:
+    """Make the three standard streams usable, whatever the caller made of them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the number, so that no file of ours gets it
+    codecs.register_error(ESCAPE, _escaped)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  it stays open
+    if sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.flush()
+        raw = _Output(sys.stdout.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw),
+            encoding=sys.stdout.encoding,
+            errors=ESCAPE,
+            line_buffering=sys.stdout.line_buffering,
+        )
+
+
+class _Output(io.FileIO):
+    """A file in which everything is lost once its reader has left, as `head` does."""
+
+    _is_read = True
+
+    def write(self, data: Any, /) -> int:
+        if self._is_read:
+            try:
+                return super().write(data)
+            except BrokenPipeError:
+                self._is_read = False
+            except OSError:
+                self._is_read = False  # what is still buffered fails once, not again at the end of the process
+                raise
+        return memoryview(data).nbytes
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    r"""The letters that cannot be encoded as JSON writes them, \u65e5: so JSON stays JSON in every encoding."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2)), error.end
