@@ -293,11 +293,10 @@ class Scenario:
 def unlucky_starts(scenario: Scenario, policy: Policy, horizon: int) -> UnluckyStarts:
     """How often a policy rejects profitable categories for a long time after an unlucky start.
 
-    If the policy forgets, a rejected category returns by itself.  If it stops for good, there is no wait that ends
-    (`theory/lost_for_good.py`).  If means change, nothing is known about it.
+    If the policy forgets, a rejected category returns by itself.  If means change, nothing is known about it.
     """
-    policy = policy.within(horizon)
-    if policy.forgets or policy.stops_for_good or scenario.moves:
+    if policy.forgets or scenario.moves:
         return UnluckyStarts()
+    policy = policy.within(horizon)
     rates = [unlucky_rate(policy, truth.category, truth.fixed_mean, truth.clients.seen) for truth in scenario.truths]
     return UnluckyStarts(tuple(rates), policy.terms.c)

@@ -81,7 +81,7 @@ def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable
     `seen(most)` has the probabilities that exactly 0, 1, ..., most - 1 clients have come after some round.
     """
     view = category.family.view()
-    if view.law.code != GAMMA or mean <= category.threshold or policy.floor > 0.0:
+    if view.law.code != GAMMA or mean <= category.threshold or policy.floor > 0.0 or policy.stops_for_good:
         return 0.0
     if isinstance(policy, Bayesian) and policy.prior_of(category) is not None:
         return 0.0
@@ -90,7 +90,7 @@ def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable
     weights = sum_of_weights(tail_of(policy), ratio, view.law.size, chances)
     if terms.kind == AHEAD:
         per_round = terms.clients or 1.0 / float(chances[1:].mean())
-        return weights * 2.0 * terms.risk / per_round / (terms.growth if terms.growth > 0.0 else 1.0)
+        return weights * 2.0 * terms.risk / per_round / terms.growth
     return weights / terms.inflate
 
 
