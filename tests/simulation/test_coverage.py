@@ -13,6 +13,7 @@ import pytest
 import profitable as pb
 from profitable.paper.experiment import load
 from profitable.theory.unlucky_start import UnluckyStarts
+from tests.exact_stopping import exact_regret
 from tests.simulation.worlds import single
 
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
@@ -81,6 +82,67 @@ def test_numbers_too_huge_for_a_fourth_power_are_not_judged() -> None:
     assert np.isfinite(curve.stderr[0])
     assert np.isnan(curve.stderr_uncertainty[0])
     assert not curve.carried_by_few[0]
+
+
+def two_coins(high: float, low: float) -> pb.Scenario:
+    return pb.Scenario("coins", [single(pb.Bernoulli(), mean, 0.5, 3, name=f"{mean:g}") for mean in (high, low)])
+
+
+# Means, horizon that the policy is told, runs, samples, and those marked, from and to.
+LOSSES = [
+    ((0.8, 0.2), 300, 1_000, 20, (10, 20)),
+    pytest.param((0.8, 0.2), 300, 1_000, 200, (160, 200), marks=pytest.mark.skipif(not SOAK, reason="make soak")),
+    pytest.param((0.7, 0.3), 100, 300, 200, (100, 200), marks=pytest.mark.skipif(not SOAK, reason="make soak")),
+    pytest.param((0.7, 0.3), 3_000, 300, 200, (160, 200), marks=pytest.mark.skipif(not SOAK, reason="make soak")),
+]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("means", "told", "runs", "samples", "marked"), LOSSES)
+def test_losses_for_good_that_the_runs_do_not_show(
+    means: tuple[float, float], told: int, runs: int, samples: int, marked: tuple[int, int]
+) -> None:
+    """The truth is the sum over all paths.  Two errors cover it in 8 % to 85 % of samples.
+
+    With a coverage of 95 %, fewer than 17 of 20 (183 of 200) are seen with probability 1.6 % (1.2 %).
+    """
+    truth, policy = exact_regret(*means, 0.5, 3, told=told, horizon=10_000), f"optimal:horizon={told}"
+    options: dict[str, Any] = {"horizon": 10_000, "runs": runs, "checkpoints": [10_000], "progress": False}
+    curves = [pb.simulate(two_coins(*means), [policy], seed=i, **options)[policy] for i in range(samples)]
+    covered = [float(curve.interval[0][0]) < truth < float(curve.interval[1][0]) for curve in curves]
+    flags = [bool(curve.carried_by_few[0]) for curve in curves]
+    plain = [abs(float(curve.regret[0]) - truth) < 2.0 * float(curve.stderr[0]) for curve in curves]
+    print(told, f"{truth:.3f}", "covered", sum(covered), "marked", sum(flags), "two errors", sum(plain), "of", samples)
+    assert sum(covered) > 0.91 * samples - 2
+    assert marked[0] <= sum(flags) <= marked[1]
+    assert sum(plain) < 0.92 * samples
+    assert all(inside for inside, flag in zip(plain, flags, strict=True) if not flag)
+    for curve, flag in zip(curves, flags, strict=True):
+        assert ("lost for good" in (curve.warning() or "")) == flag
+        assert abs(float(curve.estimate.mean[0]) - truth) < 4.5 * float(curve.estimate.error[0])
+        assert curve.interval[0][0] <= curve.regret[0] <= curve.interval[1][0]
+
+
+def test_policies_that_come_back_have_the_errors_of_their_runs() -> None:
+    """To the last bit: nothing is added to what the runs say."""
+    policies = ["kl-ucb", "ts", "optimal", "optimal:horizon,floor=0.01"]
+    result = pb.simulate(two_coins(0.6, 0.4), policies, horizon=300, runs=400, progress=False)
+    for curve in result.curves:
+        few = curve.carried_by_few
+        above = np.where(few, 3.0 * curve.stderr + curve._missing, 2.0 * curve.stderr)
+        assert curve.lost_for_good is None
+        assert np.array_equal(curve.interval, (curve.regret - 2.0 * curve.stderr, curve.regret + above))
+        assert np.array_equal(curve.estimate.mean, curve.regret)
+        assert np.array_equal(curve.estimate.error, curve.stderr)
+        assert np.array_equal(curve.estimate.carried_by_few, few)
+
+
+def test_what_cannot_be_known_is_said() -> None:
+    moving = pb.Scenario("it", [single(pb.Bernoulli(), [(1, 0.4), (50, 0.6)], 0.5)])
+    curve = pb.simulate(moving, ["optimal:horizon"], horizon=100, runs=100, progress=False).curves[0]
+    assert curve.is_unsure
+    assert "cannot be known from these runs" in str(curve.warning())
+    assert np.array_equal(curve.estimate.mean, curve.regret)
 
 
 # Policy, samples of 60 that are marked (from, to), and that cover the truth, at least.

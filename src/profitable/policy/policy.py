@@ -18,7 +18,7 @@ from profitable.common.registry import register
 from profitable.common.types import FloatArray
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels.evidence import Rule
-from profitable.kernels.patience import DRAWN, LAST_ROUND, TIME, Patience, first_time, first_times, patience_at
+from profitable.kernels.patience import AHEAD, DRAWN, LAST_ROUND, TIME, Patience, first_time, first_times, patience_at
 from profitable.model.category import Category
 from profitable.model.prior import Prior
 from profitable.model.view import View, bounded_view
@@ -93,6 +93,17 @@ class Policy(ABC):
     def forgets(self) -> bool:
         """Whether outcomes count for less, or no more, when rounds pass."""
         return self.forget < 1.0 or self.window is not None
+
+    @property
+    def stops_for_good(self) -> bool:
+        """Whether a category that it rejects is never accepted again: its patience does not grow, or not for ever.
+
+        >>> from profitable import KLUCB, Optimal
+        >>> Optimal(horizon=1_000).stops_for_good, Optimal().stops_for_good, KLUCB().stops_for_good
+        (True, False, False)
+        """
+        terms = self.terms
+        return terms.kind == AHEAD and terms.growth <= 0.0 and self.floor == 0.0 and not self.forgets
 
     @property
     def stream_name(self) -> str:

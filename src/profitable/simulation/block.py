@@ -60,7 +60,7 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
         accepted_columns.append(tables.accepted[:, shown].astype(np.float64))
         for phase in phases:
             side = "profitable" if phase.truth.profitable else "unprofitable"
-            rows[:, layout.place(side)] += _regret(phase, tables)[:, shown]
+            rows[:, layout.place(side)] += regret_of(phase, tables)[:, shown]
         last = phases[-1].truth
         if last.loss > 0.0:
             right &= (runs["accepted_last"] != 0) == last.profitable
@@ -110,7 +110,7 @@ def _play(
     return tables, runs
 
 
-def _regret(phase: Phase, tables: Tables) -> FloatArray:
+def regret_of(phase: Phase, tables: Tables) -> FloatArray:
     """What the wrong decisions about a category in one phase cost up to each of the tables' times, [runs, n]."""
     truth = phase.truth
     # Rounds are subtracted as integers: at T = 10^15 products of rounds and clients are no longer exact.

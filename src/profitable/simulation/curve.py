@@ -1,7 +1,7 @@
 """Curve: what one policy did in a scenario, over many runs."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,23 @@ from profitable.errors import InputError, ParameterError
 from profitable.simulation.block_sums import BlockSums
 from profitable.simulation.running_stats import Moments, add_counts, new_histogram, quantile
 from profitable.simulation.scenario import Scenario
+from profitable.theory.lost_for_good import LostForGood
 from profitable.theory.unlucky_start import UnluckyStarts
 
 FEW_RUNS = 50  # fewer say nothing about rare runs
 HEAVY = 9.0  # the kurtosis of exponential numbers; a larger one means rare large runs
 RELIABLE = 0.01  # an error that is itself known to 1 % is not worth a warning
 BELOW, ABOVE, FAR_ABOVE = 2.0, 2.0, 3.0  # standard errors around the mean that cover the truth in about 95 % of samples
+WORTH_A_MARK = 0.25  # of a standard error: with so much added above, two errors still cover 94 %
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PARTS = ("regret", "profitable", "unprofitable")
 NO_UNLUCKY_STARTS = UnluckyStarts()
 NOT_JUDGED = (
     "it is not known whether its error can be trusted, as in all results of format 1; simulate it again to know"
+)
+NOT_KNOWN = (
+    "whether a profitable category is lost for good in runs too rare to be seen cannot be known from these runs, "
+    "because its mean changes or its variance is unknown"
 )
 
 
@@ -61,6 +67,21 @@ class Layout:
         return self.place("lost").stop
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The best estimate of the true mean regret, [n] each.
+
+    - `mean`, `error`: the estimate and its standard error.
+    - `above`: how far above the truth may lie; below it is two errors.
+    - `carried_by_few`: where rare large runs carry the estimate, so that two errors above are too little.
+    """
+
+    mean: FloatArray
+    error: FloatArray
+    above: FloatArray
+    carried_by_few: BoolArray
+
+
 @dataclass
 class Curve:
     """One policy: regret and what lies behind it, at the checkpoints `t` [n].
@@ -78,6 +99,7 @@ class Curve:
     seconds: float = 0.0
     key: str = ""  # the policy with all its parameters; random streams are named after it
     unlucky: UnluckyStarts = NO_UNLUCKY_STARTS
+    lost_for_good: LostForGood | None = None
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,12 +107,21 @@ class Curve:
 
     @classmethod
     def empty(
-        cls, policy: str, kernel: str, scenario: Scenario, t: IntArray, *, key: str, unlucky: UnluckyStarts
+        cls,
+        policy: str,
+        kernel: str,
+        scenario: Scenario,
+        t: IntArray,
+        *,
+        key: str,
+        unlucky: UnluckyStarts,
+        lost_for_good: LostForGood | None = None,
     ) -> "Curve":
         """A curve without runs."""
         layout = Layout(t.size, len(scenario.truths))
         moments, counts = Moments.empty(layout.size), new_histogram(t.size)
-        return cls(policy, kernel, scenario, t, moments, counts, key=key, unlucky=unlucky)
+        head = (policy, kernel, scenario, t, moments, counts)
+        return cls(*head, key=key, unlucky=unlucky, lost_for_good=lost_for_good)
 
     def add(self, rows: FloatArray, seconds: float) -> None:
         """Add a block of runs: `rows` is [runs, columns]."""
@@ -155,28 +186,63 @@ class Curve:
         a mean that is too low and an error that is too small.  A single large run is no reason: it makes the error too
         large rather than too small.
 
-        The other reason is known from theory: waits too rare to be among the simulated runs, if they may add more to
-        the mean than its standard error.  That happens with Exponential-type rewards that start close to 0.
+        The others are known from theory.  Waits may be too rare to be among the simulated runs, and may add more to the
+        mean than its standard error.  That happens with Exponential-type rewards that start close to 0.  And a policy
+        that stops for good may lose a profitable category too rarely for these runs (`estimate`).
         """
         if self.runs < 2:
             return np.zeros(self.t.size, dtype=np.bool_)
-        return self._rare_runs | (self._missing > self.stderr)
+        return self._rare_runs("regret") | (self._missing > self.stderr) | self._unseen_losses
 
     @property
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """Limits that cover the true mean regret in about 95 % of samples, [n] each; NaN for one run.
 
         They are two standard errors below and above the mean.  Where `carried_by_few`, the upper one is three, and what
-        waits too rare for these runs may add.
+        waits too rare for these runs may add.  For a policy that stops for good it is at least that of `estimate`.
         """
-        few = self.carried_by_few
-        above = np.where(few, FAR_ABOVE * self.stderr + self._missing, ABOVE * self.stderr)
-        return self.regret - BELOW * self.stderr, self.regret + above
+        high, estimate = self.regret + self._above(self.carried_by_few), self.estimate
+        return self.regret - BELOW * self.stderr, np.fmax(high, estimate.mean + estimate.above)
 
     @property
-    def _rare_runs(self) -> BoolArray:
-        heavy = self._shaped("regret", self.moments.kurtosis_without_largest()) > HEAVY
-        return heavy & (self.stderr_uncertainty > RELIABLE) & (self.runs >= FEW_RUNS)
+    def estimate(self) -> Estimate:
+        """The best estimate of the true mean regret: `regret`, unless theory knows a part of it better.
+
+        A policy that stops for good loses a profitable category in few runs, and much in each of them.  Importance
+        sampling knows the mean of that (`theory/lost_for_good.py`).  Where its error is smaller than what so many runs
+        have, it replaces the regret of the profitable categories.
+        """
+        few = self._rare_runs("regret") | (self._missing > self.stderr) if self.runs > 1 else self.carried_by_few
+        plain = Estimate(self.regret, self.stderr, self._above(few), few)
+        if self.lost_for_good is None or not self.lost_for_good.is_known or self.runs < 2:
+            return plain
+        lost, lost_error, deviation = (np.array(each) for each in astuple(self.lost_for_good))
+        better, few = lost_error < deviation / math.sqrt(self.runs), self._rare_runs("unprofitable")
+        error = np.hypot(self.error("unprofitable"), lost_error)
+        return Estimate(
+            np.where(better, self.mean("unprofitable") + lost, plain.mean),
+            np.where(better, error, plain.error),
+            np.where(better, np.where(few, FAR_ABOVE, ABOVE) * error, plain.above),
+            np.where(better, few, plain.carried_by_few),
+        )
+
+    def _above(self, few: BoolArray) -> FloatArray:
+        return np.where(few, FAR_ABOVE * self.stderr + self._missing, ABOVE * self.stderr)
+
+    @property
+    def _unseen_losses(self) -> BoolArray:
+        """Where losses for good that these runs do not show make two errors too little."""
+        if self.lost_for_good is None:
+            return np.zeros(self.t.size, dtype=np.bool_)
+        estimate = self.estimate
+        more = estimate.mean + estimate.above - (self.regret + ABOVE * self.stderr)
+        return (estimate.mean > self.regret) & (more > WORTH_A_MARK * self.stderr)
+
+    def _rare_runs(self, part: str) -> BoolArray:
+        """Where rare large runs are seen in the regret, or in a part of it."""
+        heavy = self._shaped(part, self.moments.kurtosis_without_largest()) > HEAVY
+        uncertainty = self._shaped(part, self.moments.stderr_uncertainty())
+        return heavy & (uncertainty > RELIABLE) & (self.runs >= FEW_RUNS)
 
     @property
     def _missing(self) -> FloatArray:
@@ -190,6 +256,11 @@ class Curve:
                 for t in self.t
             ]
         )
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether a profitable category may be lost for good too rarely to be seen, and it is unknown how often."""
+        return self.lost_for_good is not None and not self.lost_for_good.is_known
 
     def quantile(self, share: float) -> FloatArray:
         """The regret that this share of the runs does not exceed, to within half a per cent, [n]; 0.5 is the median."""
@@ -218,16 +289,23 @@ class Curve:
         """What to know before trusting the error bars; None if there is nothing to say."""
         if not self.carried_by_few[-1]:
             unknown = self.runs >= FEW_RUNS and self.stderr[-1] > 0.0 and np.isnan(self.stderr_uncertainty[-1])
-            return f"{self.policy}: {NOT_JUDGED}" if unknown else None
+            reason = NOT_JUDGED if unknown else NOT_KNOWN if self.is_unsure else None
+            return reason and f"{self.policy}: {reason}"
         error, (low, high) = self.stderr[-1], (each[-1] for each in self.interval)
         reasons: list[str] = []
-        if self._rare_runs[-1]:
+        if self._rare_runs("regret")[-1]:
             reasons.append(
                 f"is itself uncertain by {self.stderr_uncertainty[-1]:.0%}, because rare large runs carry it"
             )
         if (missing := self._missing[-1]) > error:
             reasons.append(
                 f"does not show waits too rare for these runs, which may add about {missing:.2g} to the mean"
+            )
+        if self._unseen_losses[-1]:
+            more = self.estimate.mean[-1] - self.regret[-1]
+            reasons.append(
+                "does not show profitable categories lost for good in runs too rare for these, which add about "
+                f"{more:.2g} to the mean"
             )
         return (
             f"{self.policy}: the standard error {error:.3g} of the regret {' and '.join(reasons)}; take "
@@ -238,7 +316,7 @@ class Curve:
         """The curve as JSON-ready values."""
         names = self.scenario.names
         accepted = self.accepted_rounds
-        profit, errors = self.mean("profit"), self.error("profit")
+        profit, errors, estimate = self.mean("profit"), self.error("profit"), self.estimate
         return {
             "policy": self.policy,
             "kernel": self.kernel,
@@ -255,6 +333,8 @@ class Curve:
             "carried_by_few_runs": self.carried_by_few.tolist(),
             "stderr_uncertainty": _plain(self.stderr_uncertainty),
             "interval": [_plain(limit) for limit in self.interval],
+            "estimate": _plain(estimate.mean),
+            "estimate_stderr": _plain(estimate.error),
             "at_horizon": {
                 "clients": dict(zip(names, _plain(self.mean("clients")), strict=True)),
                 "profit": dict(zip(names, _plain(profit), strict=True)),

@@ -19,7 +19,10 @@ from profitable.version import VERSION
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DAGGER_NOTE = "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of samples."
+DAGGER_NOTE = (
+    "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of samples, or up to the "
+    "limit that a note gives."
+)
 ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
 CHANGING = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable, (±) the one and the other)"
 

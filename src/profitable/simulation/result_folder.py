@@ -36,6 +36,8 @@ from profitable.simulation.curve import QUANTILES, Curve, Layout
 from profitable.simulation.result import Result
 from profitable.simulation.running_stats import Moments, new_histogram
 from profitable.simulation.scenario import Scenario, unlucky_starts
+from profitable.simulation.tilted_runs import lost_for_good
+from profitable.theory.lost_for_good import LostForGood
 from profitable.theory.unlucky_start import UnluckyStarts
 
 RESULT_FORMAT = 2
@@ -57,7 +59,8 @@ QUANTITIES = {  # name in the layout: name in the table
 ADDED = ("lost",)  # unknown in results that were saved before it was added
 DIFFERENCE = "regret less that of the other policy"
 POWERS = ("mean", "squares", "low", "high", "cubes", "fourths")  # columns of the table, and fields of Moments
-NOT_SETTINGS = ("finished", "warnings", "runs", "version", "unlucky_starts", "checksum")  # not part of the fingerprint
+# Not part of the fingerprint:
+NOT_SETTINGS = ("finished", "warnings", "runs", "version", "unlucky_starts", "lost_for_good", "checksum")
 
 
 def manifest(result: Result) -> dict[str, Any]:
@@ -75,6 +78,9 @@ def manifest(result: Result) -> dict[str, Any]:
         "lower_bound_per_log_t": result.scenario.lower_bound_per_log_t(),
         "policies": [{"policy": curve.policy, "kernel": curve.kernel, "key": curve.key} for curve in result.curves],
         "unlucky_starts": {curve.policy: asdict(curve.unlucky) for curve in result.curves},
+        "lost_for_good": {
+            curve.policy: asdict(curve.lost_for_good) for curve in result.curves if curve.lost_for_good is not None
+        },
         "joined": result.joined,
         "warnings": result.notes(),
         "scenario_file": result.scenario.to_toml(),
@@ -234,9 +240,9 @@ def _restore(settings: dict[str, Any], rows: dict[str, list[Any]], timing: dict[
                 for i, row in enumerate(found):
                     counts[i, rows["bins"][row]] = rows["counts"][row]
         name = entry["policy"]
-        unlucky = _unlucky_starts(settings, entry, scenario)
         head = (name, entry["kernel"], scenario, t, moments, counts, timing.get(name, 0.0))
-        curves.append(Curve(*head, key=entry["key"], unlucky=unlucky))
+        unlucky, lost = _unlucky_starts(settings, entry, scenario), _lost_for_good(settings, entry, scenario, t)
+        curves.append(Curve(*head, key=entry["key"], unlucky=unlucky, lost_for_good=lost))
     if len({curve.runs for curve in curves}) != 1 and not settings["joined"]:
         raise ValueError("its policies have different numbers of runs")
     pairs = None
@@ -258,11 +264,25 @@ def _unlucky_starts(settings: dict[str, Any], entry: dict[str, Any], scenario: S
     """`Curve.unlucky`: format 2 keeps it, format 1 does not."""
     if settings["format"] > 1:
         kept = settings["unlucky_starts"][entry["policy"]]
-        return UnluckyStarts(tuple(kept["rates"]), kept["c"], kept.get("ahead", 0.0))
+        return UnluckyStarts() if kept.get("ahead") else UnluckyStarts(tuple(kept["rates"]), kept["c"])
     try:
         return unlucky_starts(scenario, Policy.parse(entry["key"]), settings["horizon"])
     except InputError:  # a policy of the user's own, or one with a prior of its own
         return UnluckyStarts()
+
+
+def _lost_for_good(
+    settings: dict[str, Any], entry: dict[str, Any], scenario: Scenario, t: IntArray
+) -> LostForGood | None:
+    """`Curve.lost_for_good`, which older results do not keep."""
+    if "lost_for_good" in settings:
+        kept = settings["lost_for_good"].get(entry["policy"])
+        return None if kept is None else LostForGood(**{key: tuple(values) for key, values in kept.items()})
+    try:
+        size: dict[str, Any] = {"horizon": settings["horizon"], "checkpoints": t, "seed": settings["seed"]}
+        return lost_for_good(scenario, Policy.parse(entry["key"]), **size)
+    except InputError:
+        return None
 
 
 def forget(folder: Path) -> None:

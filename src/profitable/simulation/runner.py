@@ -26,6 +26,7 @@ from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts, stream_name
 from profitable.simulation.task import Job
+from profitable.simulation.tilted_runs import lost_for_good
 from profitable.theory.unlucky_start import UnluckyStarts
 
 logger = logging.getLogger("profitable")
@@ -178,7 +179,7 @@ def new_result(settings: Settings) -> Result:
             scenario,
             points,
             key=stream_name(policy),
-            unlucky=_unlucky(scenario, policy, settings.horizon),
+            **_from_theory(settings, policy),
         )
         for name, kernel, policy in zip(settings.names, settings.kernels, settings.policies, strict=True)
     ]
@@ -186,5 +187,13 @@ def new_result(settings: Settings) -> Result:
     return Result(scenario, settings.horizon, settings.runs, settings.seed, points, curves, pairs)
 
 
-def _unlucky(scenario: Scenario, policy: Any, horizon: int) -> UnluckyStarts:
-    return unlucky_starts(scenario, policy, horizon) if isinstance(policy, Policy) else UnluckyStarts()
+def _from_theory(settings: Settings, policy: Any) -> dict[str, Any]:
+    """What theory knows about runs that may be too rare to be seen."""
+    if not isinstance(policy, Policy):
+        return {"unlucky": UnluckyStarts()}
+    scenario, horizon = settings.scenario, settings.horizon
+    size: dict[str, Any] = {"horizon": horizon, "checkpoints": settings.checkpoints, "seed": settings.seed}
+    return {
+        "unlucky": unlucky_starts(scenario, policy, horizon),
+        "lost_for_good": lost_for_good(scenario, policy, **size),
+    }

@@ -298,6 +298,5 @@ def unlucky_starts(scenario: Scenario, policy: Policy, horizon: int) -> UnluckyS
     if policy.forgets or scenario.moves:
         return UnluckyStarts()
     policy = policy.within(horizon)
-    terms = policy.terms
     rates = [unlucky_rate(policy, truth.category, truth.fixed_mean, truth.clients.seen) for truth in scenario.truths]
-    return UnluckyStarts(tuple(rates), terms.c, 0.0 if terms.growth > 0.0 else terms.rounds)
+    return UnluckyStarts(tuple(rates), policy.terms.c)

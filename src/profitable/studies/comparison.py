@@ -4,8 +4,15 @@ The best is the one with the lowest mean regret among those that got all runs.  
 others are not simply compared at two errors.  A setting is *told apart* from the best if its mean regret is larger by
 more than `limit` standard errors of the difference.  The limit is such that the truly best setting of a world is told
 apart by mistake with a probability of at most 5 % (Bonferroni: it is compared with each other setting, after the stage
-at which it is dropped, whichever that is).  This takes means over runs as normal.  Where rare large runs carry the
-mean of the best, its error is as large as `Curve.interval` says.
+at which it is dropped, whichever that is).
+
+The regret of a setting is `Curve.estimate`: the mean over its runs, except that a policy that stops for good is charged
+for losses too rare to be among them.  The estimates are taken as normal.  Where rare large runs carry that of the best,
+its error is as large as `Estimate.above` says.
+
+The best has the lowest of many estimates, so its own is too low.  Its interval reaches `reach_of_best` errors up, so
+many that the limits of all settings of the world would hold at once with a probability of 97.5 % (Bonferroni).  Two
+errors down are enough: being chosen makes low estimates more likely, and high ones less.
 """
 
 from collections.abc import Sequence
@@ -14,7 +21,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from profitable.simulation.curve import BELOW, Curve
+from profitable.simulation.curve import ABOVE, BELOW, Curve, Estimate
 
 MISTAKE = 0.05  # the probability that the truly best setting of a world is told apart from the one called best
 
@@ -54,15 +61,34 @@ def limit_of(settings: int, stages: int) -> float:
     return NormalDist().inv_cdf(1.0 - MISTAKE / (max(settings - 1, 1) * stages))
 
 
+def reach_of_best(settings: int) -> float:
+    """How many standard errors above its estimate the true mean of the best of so many settings may lie.
+
+    >>> reach_of_best(1), round(reach_of_best(20), 3)
+    (2.0, 3.023)
+    """
+    return max(ABOVE, NormalDist().inv_cdf(1.0 - 0.5 * MISTAKE / settings))
+
+
+def interval_of(estimate: Estimate, *, best_of: int = 1) -> tuple[float, float]:
+    """Limits that cover the true mean regret at the horizon in about 95 % of samples.
+
+    `best_of`: the setting was chosen as the best of so many, with the same runs.
+    """
+    mean, error, above = (float(each[-1]) for each in (estimate.mean, estimate.error, estimate.above))
+    return mean - BELOW * error, mean + reach_of_best(best_of) / ABOVE * above
+
+
 def compare(curves: Sequence[Curve], finalists: Sequence[int], stages: int) -> Comparison:
     """Compare the settings of a world; `finalists` are the places of those that got all runs."""
-    regrets = [float(curve.regret[-1]) for curve in curves]
+    estimates = [curve.estimate for curve in curves]
+    regrets = [float(each.mean[-1]) for each in estimates]
     first, *others = sorted(finalists, key=lambda place: (regrets[place], place))
     limit = limit_of(len(curves), stages)
-    above = (float(curves[first].interval[1][-1]) - regrets[first]) / BELOW
+    above = float(estimates[first].above[-1]) / BELOW
     found: list[Compared] = []
-    for place, curve in enumerate(curves):
-        difference, error = regrets[place] - regrets[first], float(np.hypot(float(curve.stderr[-1]), above))
+    for place, estimate in enumerate(estimates):
+        difference, error = regrets[place] - regrets[first], float(np.hypot(float(estimate.error[-1]), above))
         apart = place != first and difference > limit * error
         found.append(Compared(difference, 0.0 if place == first else error, apart))
     return Comparison(first, others[0] if others else None, limit, tuple(found))

@@ -159,7 +159,7 @@ def _drop(state: Progressing) -> None:
         start = places.stop
         if state.stage < len(stages):
             left = [place for place in places if not state.dropped[place]]
-            regrets = [float(state.curves[place].regret[-1]) for place in left]
+            regrets = [float(state.curves[place].estimate.mean[-1]) for place in left]
             kept = {left[i] for i in survivors(regrets, stages[state.stage].settings)}
             for place in left:
                 if place not in kept:

@@ -61,6 +61,7 @@ def page_of(result: StudyResult, rows: Sequence[dict[str, Any]], drawn: Sequence
         stages=stages,
         full=study.size * study.runs,
         mistake=MISTAKE,
+        unsure=result.unsure(),
         asked=[(key, _plain(value)) for key, value in study.to_dict().items() if key != "scenario"],
         scenarios=[world.scenario.to_toml() for world in study.worlds[:1]],
         first_world=study.worlds[0].label,

@@ -14,7 +14,7 @@ from profitable.common.frames import frame_of
 from profitable.common.text_tables import html_table, number, text_table
 from profitable.simulation.curve import Curve
 from profitable.simulation.result import DAGGER_NOTE
-from profitable.studies.comparison import MISTAKE, Comparison, compare
+from profitable.studies.comparison import MISTAKE, Comparison, compare, interval_of
 from profitable.studies.expression import shown
 from profitable.studies.grid import HORIZON_NAME, World
 from profitable.studies.study import STUDY_COLUMNS, Study
@@ -28,8 +28,9 @@ class Best:
     """The best setting of a world, with its uncertainty; all plain values.
 
     - `values`: the axes' values, those of the world and those of the policy.
-    - `regret`, `stderr`, `low`, `high`: its mean regret at the horizon, the standard error, and the interval that
-      covers the truth in about 95 % of samples.  It was chosen as the best by the same runs, so it is a little too low.
+    - `regret`, `stderr`: the estimate of its mean regret at the horizon (`Curve.estimate`), and the standard error.  It
+      was chosen as the best by the same runs, so it is a little too low.
+    - `low`, `high`: the interval that covers the truth in about 95 % of samples, although it was chosen.
     - `runner_up`, `difference`, `difference_error`: the second best, how much more regret that has, and the error.
     - `alike`: the policies that cannot be told from it.
     """
@@ -87,17 +88,17 @@ class StudyResult:
     def _best(self, world: World, places: range, comparison: Comparison) -> Best:
         setting, curve = world.settings[comparison.best], self.curves[places[comparison.best]]
         second = None if comparison.runner_up is None else comparison.compared[comparison.runner_up]
-        low, high = (float(each[-1]) for each in curve.interval)
+        low, high = interval_of(curve.estimate, best_of=len(places))
         return Best(
             world=world.label,
             values={**world.values, HORIZON_NAME: world.horizon, **setting.values},
             policy=setting.policy,
             runs=curve.runs,
-            regret=float(curve.regret[-1]),
-            stderr=float(curve.stderr[-1]),
+            regret=float(curve.estimate.mean[-1]),
+            stderr=float(curve.estimate.error[-1]),
             low=low,
             high=high,
-            carried_by_few=bool(curve.carried_by_few[-1]),
+            carried_by_few=bool(curve.estimate.carried_by_few[-1]),
             runner_up=None if comparison.runner_up is None else world.settings[comparison.runner_up].policy,
             difference=second and second.difference,
             difference_error=second and second.error,
@@ -113,7 +114,9 @@ class StudyResult:
         """The best setting of each world, as text."""
         headers, rows = self.best_rows()
         dagger = f"\n{DAGGER_NOTE}" if any(best.carried_by_few for best in self.best) else ""
-        return f"{self.title()}\n\n{self.question()}\n{text_table(headers, rows, words=(0, 1, 4, 6))}{dagger}\n{NOTE}"
+        table = text_table(headers, rows, words=(0, 1, 4, 6))
+        notes = "\n".join(filter(None, (NOTE, self.unsure())))
+        return f"{self.title()}\n\n{self.question()}\n{table}{dagger}\n{notes}"
 
     def title(self) -> str:
         """What was studied, in a line."""
@@ -135,6 +138,10 @@ class StudyResult:
         full = self.study.size * self.study.runs
         spent = f"Halving played {number(self.runs)} of {number(full)} runs ({self.runs / full:.0%})."
         return f"The setting with the lowest mean regret in each world. {spent if self.runs < full else ''}".strip()
+
+    def unsure(self) -> str:
+        """What the table cannot know; empty if there is nothing."""
+        return UNSURE if any(curve.is_unsure for curve in self.curves) else ""
 
     def best_rows(self) -> tuple[list[str], list[list[str]]]:
         """Headers and rows of the table of the best settings."""
@@ -178,22 +185,23 @@ class StudyResult:
         return found
 
     def _numbers(self, place: int, comparison: Comparison, i: int) -> dict[str, Any]:
-        curve, beside = self.curves[place], comparison.compared[i]
-        low, high = curve.interval
+        curve, beside, chosen = self.curves[place], comparison.compared[i], comparison.best == i
+        estimate = curve.estimate
+        low, high = interval_of(estimate, best_of=len(comparison.compared) if chosen else 1)
         return {
             "runs": curve.runs,
-            "regret": float(curve.regret[-1]),
-            "stderr": float(curve.stderr[-1]),
-            "low": float(low[-1]),
-            "high": float(high[-1]),
-            "carried_by_few": bool(curve.carried_by_few[-1]),
+            "regret": float(estimate.mean[-1]),
+            "stderr": float(estimate.error[-1]),
+            "low": low,
+            "high": high,
+            "carried_by_few": bool(estimate.carried_by_few[-1]),
             **{f"quantile_{share:g}": float(curve.quantile(share)[-1]) for share in (0.5, 0.95, 0.99)},
             "lost_share": _known(curve.mean("lost")[0]),
             "right_set_share": _known(curve.mean("right_set")[0]),
             "profit": _known(curve.mean("total_profit")[0]),
             "profit_stderr": _known(curve.error("total_profit")[0]),
             "dropped_at_stage": self.dropped[place] or None,
-            "best": comparison.best == i,
+            "best": chosen,
             "more_than_best": beside.difference,
             "more_stderr": beside.error,
             "told_apart": beside.told_apart,
@@ -239,6 +247,10 @@ NOTE = (
     f"With a probability of {1.0 - MISTAKE:.0%} or more in each world, the truly best setting is the one called best "
     "or one that cannot be told apart from it.\nThe best was chosen by the same runs, so its regret tends to be a "
     "little too low."
+)
+UNSURE = (
+    "That is without profitable categories lost for good too rarely for these runs: where means change, or a variance "
+    "is unknown, nobody knows how often that happens."
 )
 
 

@@ -13,7 +13,7 @@ geometric: long ones have no weight.
 A policy that looks ahead rejects after N clients while e^(-evidence) is below about 2 risk N/M, where M are to come.
 N/M is taken as if every round had brought the average number of clients.  If the policy expects kappa times the past,
 the wait is as above, with 2 risk times the accepted rounds as a factor, and divided by kappa.  With a horizon or a
-discount, the category is lost for good with that probability.
+discount, the category is lost for good with that probability, and `theory/lost_for_good.py` is about that.
 """
 
 import math
@@ -36,19 +36,15 @@ MOST_SEEN = 2_000  # clients; the weights fall geometrically
 
 @dataclass(frozen=True)
 class UnluckyStarts:
-    """A policy's waits in a scenario: longer than w rounds with probability rate/(w (log w)^c); a rate per category.
-
-    If `ahead` is given, a category is lost for good instead, with probability rate/ahead.
-    """
+    """A policy's waits in a scenario: longer than w rounds with probability rate/(w (log w)^c); a rate per category."""
 
     rates: tuple[float, ...] = ()
     c: float = 0.0
-    ahead: float = 0.0
 
     @property
     def per_log_t(self) -> tuple[float, ...]:
         """Rejected rounds of each category per log t, in the limit."""
-        return self.rates if self.c == 0.0 and self.ahead == 0.0 else (0.0,) * len(self.rates)
+        return self.rates if self.c == 0.0 else (0.0,) * len(self.rates)
 
     def unseen(self, t: float, runs: int) -> tuple[float, ...]:
         """The mean number of rounds up to t, for each category, in waits so long that `runs` runs may show none.
@@ -57,11 +53,7 @@ class UnluckyStarts:
         (6.907...,)
         >>> UnluckyStarts((0.5,), c=3.0).unseen(1e9, 2_000)
         (0.0221...,)
-        >>> UnluckyStarts((4.0,), ahead=1e9).unseen(1e9, 2_000)  # once in 2.5e8 runs, all rounds
-        (4.0,)
         """
-        if self.ahead > 0.0:
-            return tuple(rate / self.ahead * t if runs * rate < self.ahead else 0.0 for rate in self.rates)
         return tuple(_unseen(rate, self.c, t, runs) for rate in self.rates)
 
 
@@ -89,7 +81,7 @@ def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable
     `seen(most)` has the probabilities that exactly 0, 1, ..., most - 1 clients have come after some round.
     """
     view = category.family.view()
-    if view.law.code != GAMMA or mean <= category.threshold or policy.floor > 0.0:
+    if view.law.code != GAMMA or mean <= category.threshold or policy.floor > 0.0 or policy.stops_for_good:
         return 0.0
     if isinstance(policy, Bayesian) and policy.prior_of(category) is not None:
         return 0.0
@@ -98,7 +90,7 @@ def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable
     weights = sum_of_weights(tail_of(policy), ratio, view.law.size, chances)
     if terms.kind == AHEAD:
         per_round = terms.clients or 1.0 / float(chances[1:].mean())
-        return weights * 2.0 * terms.risk / per_round / (terms.growth if terms.growth > 0.0 else 1.0)
+        return weights * 2.0 * terms.risk / per_round / terms.growth
     return weights / terms.inflate
 
 
