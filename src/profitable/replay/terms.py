@@ -105,6 +105,7 @@ class Terms:
 def make_terms(past: Past, *, family: Family | str | None = None, bound: float | None = None) -> Terms:
     """The categories of a backtest; InputError if the rewards or the threshold do not belong to the family."""
     clients, layout = past.clients, past.layout
+    past.check_promised()
     if family is None:
         chosen, reason = _suggest(clients, layout, bound)
     else:
