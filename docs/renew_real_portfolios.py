@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 import profitable as pb
+from profitable.replay.options import POLICIES_TRIED
 from profitable.replay.report import write_report
 
 DOCS = Path(__file__).parent
@@ -26,7 +27,6 @@ PICTURES_SHOWN = {
     "calls": ("over-time", "accepted"),
 }
 SHOWN_FIRST = {"calls": "ts:forget=0.97"}  # the policy of pictures that show one
-SEVEN = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "optimal:horizon", "kl-ucb:forget=0.97", "ts:forget=0.97")
 TWO = ("kl-ucb", "ts")
 FOUR = ("kl-ucb", "bayes-ucb", "ts", "ts:forget=0.97")
 LOANS: dict[str, Any] = {"category": "purpose", "time": "issue_d", "reward": "pv5", "amount": "funded_amnt"}
@@ -40,7 +40,7 @@ CALLS: dict[str, Any] = {
     "cost": 1,
     "revenue": 10,
 }
-CALLED = (*SEVEN, "kl-ucb+:forget=0.97")
+CALLED = (*POLICIES_TRIED, "kl-ucb+:count=rounds,forget=0.97")
 LATE: dict[str, dict[str, Any]] = {
     "late-as-they-come": {**DATED, "weight": "client"},
     "late-at-maturity": {**DATED, "weight": "client", "matures": 36},
@@ -48,10 +48,10 @@ LATE: dict[str, dict[str, Any]] = {
     "late-open-value": {**DATED, "weight": "client", "open_value": "promised"},
 }
 RUNS: dict[str, dict[str, Any]] = {
-    "loans-at-once": {**LOANS, "policies": SEVEN},
-    "loans": {**DATED, "policies": SEVEN},
-    "loans-at-once-normal": {**LOANS, "policies": SEVEN, "family": "normal"},
-    "loans-normal": {**DATED, "policies": SEVEN, "family": "normal"},
+    "loans-at-once": {**LOANS, "policies": POLICIES_TRIED},
+    "loans": {**DATED, "policies": POLICIES_TRIED},
+    "loans-at-once-normal": {**LOANS, "policies": POLICIES_TRIED, "family": "normal"},
+    "loans-normal": {**DATED, "policies": POLICIES_TRIED, "family": "normal"},
     "loans-budget": {**DATED, "budget": 3e6, "score": "int_rate", "policies": TWO, "replays": 100, "shuffles": 0},
     "calls": {**CALLS, "policies": CALLED},
     "calls-monthly": {**CALLS, "round": "month", "policies": CALLED},

@@ -164,6 +164,21 @@ def test_open_clients_count_at_what_they_promise(table: pd.DataFrame) -> None:
             assert same(*(replayed(crowd, terms, policy, past.layout) for crowd in (past.clients, cells.clients)))
 
 
+@pytest.mark.parametrize("late", [{"open_value": 1.5}, {"promised": 1.5, "matures": 4, "emerges": "evenly"}])
+def test_a_promised_number_is_per_unit_lent(table: pd.DataFrame, late: dict[str, Any]) -> None:
+    table = table.assign(back=table["back"].where(table.index % 7 > 0), lent=table["lent"].where(table.index % 11 > 0))
+    layout: dict[str, Any] = {"category": "segment", "time": "asked", "known": "known", "reward": "back"}
+    layout |= {"amount": "lent", "weight": "client", **late}
+    past, cells = read(table, Layout(**layout)), pb.backtest.cells(table, **layout)
+    assert cells.clients.range_of("promised") == past.clients.range_of("promised") == (1.5, 1.5)
+    assert cells.clients.profit.sum() == pytest.approx(past.clients.profit.sum())
+    for one, other in zip(cells.past.left_out, past.left_out, strict=True):
+        assert one.to_dict() == pytest.approx(other.to_dict())
+    terms = make_terms(past).categories
+    rows, added = (replayed(crowd, terms, "kl-ucb", past.layout) for crowd in (past.clients, cells.clients))
+    np.testing.assert_array_equal(rows.accepted, added.accepted)
+
+
 @pytest.mark.parametrize("policy", ["kl-ucb", "bayes-ucb", "kl-ucb:forget=0.97", "ucb-v"])
 def test_amounts_agree_up_to_rounding(table: pd.DataFrame, policy: str) -> None:
     """Money per unit lent is no whole number: evidence agrees to 1e-9, decisions where it is not that near patience."""

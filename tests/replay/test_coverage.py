@@ -13,7 +13,20 @@ import profitable as pb
 from profitable.replay import entry as entries
 from profitable.replay.entry import POLICY, Entry
 from profitable.replay.replay import replay
-from tests.replay.portfolios import CLEAR, DRIFT, GOOD, MANY, NEAR, RARE, Portfolio, differences, entries_of, judge
+from tests.replay.portfolios import (
+    CLEAR,
+    DRIFT,
+    GOOD,
+    MANY,
+    NEAR,
+    RARE,
+    RAREST,
+    SELDOM,
+    Portfolio,
+    differences,
+    entries_of,
+    judge,
+)
 
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
 
@@ -58,7 +71,8 @@ def test_doubts() -> None:
     doubt = made(0.0, [0.0] * 95 + spread[1:6]).doubt
     assert doubt is not None
     assert "95% of the bootstrap portfolios have the same difference" in doubt
-    assert f"in {entries.COVERED_IF_SAME:.0%} of simulated portfolios like this, not in 95%" in doubt
+    assert doubt.startswith("The interval of it may be too narrow: ")
+    assert "%" not in doubt.replace("95% of the bootstrap", "")  # how much too narrow depends on a law that nobody knows
     assert made(0.0, spread, varying=2.0).doubt is None
     doubt = made(0.0, spread, varying=1.0).doubt
     assert doubt is not None
@@ -147,15 +161,20 @@ def test_folds_of_clear_gaps() -> None:
     assert 0.6 < found.claimed / found.spread < 1.8
 
 
+# With a warning: least and most coverage in percent, of 2 000 portfolios.  It depends on the law, so no warning says it.
+WARNED_OF: list[tuple[Portfolio, str, float, float]] = [
+    (GOOD, "kl-ucb", 46.0, 62.0),
+    (RARE, "kl-ucb", 55.0, 71.0),
+    (RARE, "ts", 79.0, 95.0),
+    (RAREST, "kl-ucb", 9.0, 25.0),
+    (SELDOM, "kl-ucb", 92.0, 99.0),
+]
+
+
 @pytest.mark.skipif(not SOAK, reason="minutes; make soak")
 @pytest.mark.statistical
-def test_the_figures_of_warnings() -> None:
-    """What a warning says is what is measured."""
-    for portfolio, policy, said in (
-        (GOOD, "kl-ucb", entries.COVERED_IF_SAME),
-        (RARE, "kl-ucb", entries.COVERED_IF_FEW),
-        (RARE, "ts", entries.COVERED_IF_FEW_DRAWN),
-    ):
-        found = judge(entries_of(portfolio, policy, 2_000, 100, seed=12))
-        print(portfolio.name, policy, found)
-        assert found.covered_if_doubtful == pytest.approx(said, abs=0.08)
+@pytest.mark.parametrize(("portfolio", "policy", "least", "most"), WARNED_OF)
+def test_measured_coverage_with_a_warning(portfolio: Portfolio, policy: str, least: float, most: float) -> None:
+    found = judge(entries_of(portfolio, policy, 2_000, 100, seed=12))
+    print(portfolio.name, policy, found)
+    assert least <= 100.0 * found.covered_if_doubtful <= most

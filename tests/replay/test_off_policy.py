@@ -15,7 +15,7 @@ import pytest
 import profitable as pb
 from profitable.errors import ParameterError
 from profitable.replay.clients import Clients
-from profitable.replay.off_policy import Log, OffPolicy, doubly_robust, effective_size, evaluate, inverse_propensity
+from profitable.replay.off_policy import Log, OffPolicy, doubly_robust, effective_size, evaluate, inverse_propensity, support
 
 ERRORS = 4.0
 Row = tuple[int, int, float, bool, float]  # round, category, profit, accepted, propensity
@@ -402,6 +402,8 @@ def test_large_weights_are_pointed_at() -> None:
     assert found.effective_size == pytest.approx(1.0)
     assert found.warnings == (
         "The weights are large: the 100 clients whom the policy accepts are known as well as 1 would be.",
+        "The estimates rest on about 1.0 draw of the log, most of all in category 'cars'. Below 30, their errors (±) are too "
+        "small, and self-normalised is biased: go by the interval.",
     )
     calm = told([(1 + i % 100, 0, 1.0, i % 2 == 0, 0.5) for i in range(600)], [[1, 1]] * 100)
     assert (calm.effective_size, calm.warnings) == (pytest.approx(300.0), ())
@@ -413,12 +415,35 @@ def test_few_draws_are_pointed_at_however_many_clients_there_are() -> None:
     assert found.effective_size == pytest.approx(2_000.0)
     (text,) = found.warnings
     assert text == (
-        "The log drew once for all clients of a category and round: what the policy accepts depends on about 2 such "
-        "draws, however many clients there are."
+        "The estimates rest on about 2.0 draws of the log, most of all in category 'cars'. The log drew once for all "
+        "clients of a category and round. Below 30, their errors (±) are too small, and self-normalised is biased: go by "
+        "the interval."
     )
     certain = [(t, 1, 1.0, True, 1.0) for t in range(1, 5) for _ in range(10_000)]
     assert told([*rows, *certain], [[1, 1]] * 4).warnings == ()  # the draws matter little
     assert told([*rows, *certain], [[1, 0]] * 4).warnings == found.warnings
+
+
+def test_support_is_seen_where_the_log_accepted_nobody() -> None:
+    """Twenty rounds at the floor in which nobody was accepted: all weights that are there are 1, and the errors 0."""
+    rows = [(t, 0, 1.0, t <= 20, 1.0 if t <= 20 else 0.05) for t in range(1, 41) for _ in range(5)]
+    log, table = Log.of(make(40, ("cars", "shops"), rows)), np.ones((40, 2))
+    found: Any = evaluate(log, table)
+    assert (found.inverse_propensity_error, found.effective_size) == (0.0, pytest.approx(100.0))
+    draws, noise, category = support(log, table)
+    assert draws == pytest.approx(20 * 0.05)
+    assert noise == pytest.approx(math.sqrt(20 * 5**2 * 19.0) / 200.0)
+    assert category == "cars"
+    assert any("about 1.0 draw of the log" in text for text in found.warnings)
+    assert support(log, np.arange(40)[:, None] < np.array([20, 0])).draws == math.inf  # where it was certain
+
+
+def test_support_of_clients_who_were_drawn_one_by_one() -> None:
+    """(sum v)^2 / sum(v^2 / p) with v = (1 - p) / p, by hand: 100 draws of 1/2 and 100 of 1/4."""
+    rows = [(1 + i % 100, 0, 1.0, i % 3 == 0, 0.5 if i < 100 else 0.25) for i in range(200)]
+    found = support(Log.of(make(100, ("cars",), rows)), np.ones((100, 1)))
+    assert found.draws == pytest.approx((100 * 1.0 + 100 * 3.0) ** 2 / (100 * 1.0 / 0.5 + 100 * 9.0 / 0.25))
+    assert found.noise == pytest.approx(math.sqrt(400.0) / 200.0)
 
 
 def test_a_log_that_does_not_fit_its_propensities_is_pointed_at() -> None:

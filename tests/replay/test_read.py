@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import profitable as pb
+from profitable.errors import InputError
 from profitable.replay import source as source_file
 from profitable.replay.clients import Clients
 from profitable.replay.crowd import NEVER_KNOWN
@@ -168,6 +170,44 @@ def test_promised_is_in_the_unit_of_rewards() -> None:
     good = read(loans(90), Layout(**{**given, "promised": "good"}, cost="price")).clients
     assert np.array_equal(good.promised, good.reward)
     assert np.allclose(priced.promised - priced.reward, 2.0 - (priced.reward > 0.0), atol=1.0)
+
+
+@pytest.mark.parametrize("late", [{"open_value": 1.14}, {"promised": 1.14, "matures": 6, "emerges": "evenly"}])
+def test_a_promised_number_is_per_unit_lent_and_a_column_is_money(late: dict[str, Any]) -> None:
+    table = loans(200)
+    table["due"] = [None if lent is None else 1.14 * lent for lent in table["lent"]]
+    given: dict[str, Any] = {"category": "grade", "time": "asked", "reward": "back", "amount": "lent", "known": "known"}
+    number = read(table, Layout(**given, **late))
+    column = read(table, Layout(**given, **{key: "due" if value == 1.14 else value for key, value in late.items()}))
+    for past in (number, column):
+        assert past.clients.promised == pytest.approx(1.14)
+        past.check_promised()
+    assert number.clients.profit == pytest.approx(column.clients.profit)
+    assert [each.to_dict() for each in number.left_out] == [each.to_dict() for each in column.left_out]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("rate", "open_value = 'rate' is at most 0.0114 per unit lent: a column must be money, as back is; multiply it"),
+        (11_400.0, "open_value = 11400.0 is 11 400 per unit lent or more, and 1 must come back; give a number per unit"),
+        ("nothing", None),  # in any unit
+        (0.02, None),
+    ],
+)
+def test_what_is_promised_in_another_unit_is_refused(value: Any, words: str | None) -> None:
+    rows, late = 40, {"known": "week", "open_value": value, "weight": "client"}
+    table = {"week": [1 + i // 4 for i in range(rows)], "group": ["a", "b"] * 20, "back": [110.0, 90.0] * 20}
+    table |= {"lent": [100.0, 400.0] * 20, "rate": [1.14] * rows, "nothing": [0.0] * rows}
+    given: dict[str, Any] = {"category": "group", "time": "week", "reward": "back", "amount": "lent", **late}
+    for data, more in ((table, given), (pb.backtest.cells(table, **given), dict[str, Any]())):
+        run = partial(pb.backtest, data, **more, policies="kl-ucb", replays=0)
+        if words is None:
+            run()
+        else:
+            with pytest.raises(InputError) as error:
+                run()
+            assert str(error.value).startswith(words)
 
 
 def test_a_past_that_refused() -> None:

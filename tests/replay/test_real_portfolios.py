@@ -58,6 +58,13 @@ def test_loans_by_purpose(loans: pd.DataFrame, columns: dict[str, Any], column: 
     assert found["hindsight"].difference.middle == pytest.approx(-by_purpose[by_purpose < 0.0].sum())
 
 
+def test_a_promise_is_per_unit_lent(loans: pd.DataFrame, columns: dict[str, Any]) -> None:
+    """As money for each client, 1.14 is nothing: all policies stop at once, and lose all that there is to earn."""
+    late = {**columns["late-as-they-come"], "open_value": 1.14, **ONCE}
+    found = pb.backtest(loans, **late, policies="kl-ucb")["kl-ucb"]
+    assert found.difference.middle == pytest.approx(0.0, abs=1e-6)
+
+
 def test_calls_by_job(columns: dict[str, Any]) -> None:
     calls = pd.read_csv(SHARED / "bank_marketing_full.csv.gz")
     found = pb.backtest(calls, **columns["calls"], **ONCE, policies=WITHOUT_CHANCE)

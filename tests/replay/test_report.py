@@ -144,7 +144,7 @@ def test_numbers_are_those_of_the_dict(opened: Opened) -> None:
         if entry["low"] != entry["high"]:
             ends = [value(end) for end in cells["95 % interval"].split(" to ")]
             assert ends == pytest.approx([entry["low"], entry["high"]], abs=0.5)
-            mark = "▲" if entry["low"] > 0.0 else "▼" if entry["high"] < 0.0 else "○"
+            mark = {"better": "▲", "worse": "▼", "cannot be told": "○"}[entry["standing"]]
             assert cells[""].startswith(mark)
     categories = page.locator("#categories table").first.locator("tbody tr").all_inner_texts()
     profits = {row.split("\t")[0]: row.split("\t") for row in categories}

@@ -7,7 +7,7 @@ import pytest
 
 import profitable as pb
 from profitable.replay.backtest import OPTIONS
-from profitable.replay.entry import Entry, in_short
+from profitable.replay.entry import BETTER, UNSURE, WORSE, Entry, in_short
 from profitable.replay.off_policy import OffPolicy
 from profitable.replay.options import Options
 from profitable.replay.rivals import ACCEPT_NONE, ALL, CROSS_FITTED, HINDSIGHT
@@ -80,14 +80,14 @@ def test_verdicts() -> None:
         ([variant("x", 0.0, 1.0), variant("y", -2.0, 1.0)], "No policy beats accepting everybody here."),
         (
             [variant("x", 1.0, 1.0), variant("y", -2.0, 1.0)],
-            "No policy surely beats accepting everybody here: the best, x, may have been lucky.",
+            "No policy is significantly better than accepting everybody here: the lead of x may be chance.",
         ),
         ([variant("x", 9.0, 1.0)], "x beats accepting everybody here."),
         ([variant("x", 9.0, 1.0), variant("y", 8.0, 1.0)], "x, y beat accepting everybody here."),
         ([variant("x", 9.0, 1.0), variant("y", 1.0, 1.0)], "x beats accepting everybody here."),
         (
             [variant("x", 2.3, 1.0), *(variant(f"y{i}", -1.0, 1.0) for i in range(9))],
-            "x beats accepting everybody here, but by no more than luck explains when 10 variants are tried.",
+            "No policy is significantly better than accepting everybody here: the lead of x may be chance.",
         ),
         ([variant("x", 2.3, 1.0), refused], "x beats accepting everybody here."),
         ([refused], "No policy can be judged on this log."),
@@ -101,7 +101,32 @@ def test_verdicts() -> None:
         assert result_of(*entries).verdict() == text
         assert text in str(result_of(*entries))
     skewed = entry("x", 1.0, [0.1] * 990 + [60.0] * 10)  # ahead, and not by twice its spread
-    assert result_of(skewed).verdict() == "x beats accepting everybody here, but by no more than luck explains."
+    assert result_of(skewed).verdict() == cases[2][1]
+
+
+def test_a_policy_that_loses_is_never_named_among_those_that_beat() -> None:
+    """Two replicates of 200 are huge losses, and the others lie above their mean: both moved quantiles are above 0."""
+    loser = entry("x", -5.0, [1.0] * 198 + [-1_000.0] * 2)
+    found = result_of(loser, entry("y", -6.0, spread(-6.0, 1.0)[:200]))
+    assert loser.difference.low <= -5.0 <= loser.difference.high
+    assert found.verdict() == "No policy beats accepting everybody here."
+    assert [found.standing(each) for each in found.policies] == [UNSURE, WORSE]
+    assert loser.over_time()[1][-1] == pytest.approx(loser.difference.low)
+
+
+def test_one_rule_for_marks_verdicts_and_sentences() -> None:
+    """Ten variants: 2.3 standard errors are enough for the interval of one, not for the best of ten."""
+    others = [entry(f"y{i}", -1.0, spread(-1.0, 1.0)) for i in range(9)]
+    for middle, standing in ((2.3, UNSURE), (2.9, BETTER), (-2.3, UNSURE), (-2.9, WORSE)):
+        it = entry("x", middle, spread(middle, 1.0))
+        found = result_of(it, *others)
+        assert it.difference.low > 0.0 or it.difference.high < 0.0
+        assert found.standing(it) == standing
+        assert ("x beats" in found.verdict()) == (standing == BETTER)
+        assert ("2.8 required after Bonferroni correction" in found.luck()) == (middle > 0.0)
+        assert result_of(it).standing(it) == (BETTER if middle > 0.0 else WORSE)  # tried alone
+    refused = entry("x", 9.0, spread(9.0, 1.0), off_policy=OffPolicy(refusal="No."))
+    assert result_of(refused).standing(refused) == UNSURE
 
 
 def test_where_accepting_everybody_loses_accepting_nobody_is_the_rival() -> None:
@@ -116,13 +141,11 @@ def test_what_many_tries_mean() -> None:
     """Of m variants, the best must be ahead by the normal quantile of 1 - 0.025 / m."""
     one = result_of(entry("x", 3.0, spread(3.0, 1.0)))
     assert one.luck().startswith("One variant was tried.")
-    for middle, word in ((2.7, "less"), (2.9, "more")):  # 2.807 for ten
+    for middle, word in ((2.7, "not more"), (2.9, "more")):  # 2.807 for ten
         others = [entry(f"y{i}", -1.0, spread(-1.0, 1.0)) for i in range(9)]
         found = result_of(entry("x", middle, spread(middle, 1.0)), *others)
         assert found.luck().startswith("10 variants were tried, and the best of several looks better than it is.")
-        assert f"x is ahead by {middle:.1f}, {word} than the 2.8 from which" in found.luck()
-        assert found.verdict().startswith("x beats accepting everybody here")
-        assert ("luck" in found.verdict()) == (word == "less")
+        assert f"x is ahead by {middle:.1f}, {word} than the 2.8 required after Bonferroni correction." in found.luck()
     behind = result_of(entry("x", -1.0, spread(-1.0, 1.0)), entry("y", -2.0, spread(-2.0, 1.0)))
     assert "ahead" not in behind.luck()
 
@@ -143,6 +166,7 @@ def test_what_is_printed() -> None:
         found["ucb"]
     plain = json.loads(found.to_json())
     assert plain["entries"][0]["sentence"] == found["kl-ucb"].sentence()
+    assert [each["standing"] for each in plain["entries"]] == [found.standing(each) for each in found]
     assert Options(**{key: plain["settings"][key] for key in OPTIONS}) == found.options
 
 

@@ -58,9 +58,13 @@ def backtest(
         str | None, typer.Option(help="How open clients count: 'at maturity', evenly, or shares by age: 0.1,0.4,1.")
     ] = None,
     promised: Annotated[
-        str | None, typer.Option(help="The reward of a client who is not lost: a number or a column.")
+        str | None,
+        typer.Option(help="The reward of a client who is not lost: a column, or a number (per unit, with --amount)."),
     ] = None,
-    open_value: Annotated[str | None, typer.Option(help="What an open client counts as: a number or a column.")] = None,
+    open_value: Annotated[
+        str | None,
+        typer.Option(help="What an open client counts as: a column, or a number (per unit lent, with --amount)."),
+    ] = None,
     accepted: Annotated[
         str | None, typer.Option(help="The column that says whom the past accepted, as 0 and 1.")
     ] = None,

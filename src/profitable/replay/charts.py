@@ -24,6 +24,7 @@ from profitable.common.looks import (
 )
 from profitable.common.text_tables import number
 from profitable.policy.looks import looks_of
+from profitable.replay.entry import BETTER, UNSURE, WORSE
 from profitable.replay.layout import CALENDAR
 from profitable.replay.rivals import ALL
 from profitable.replay.summary import MOST_PICTURED
@@ -31,7 +32,6 @@ from profitable.replay.time_axis import LABEL, labels_of, points, time_axis
 
 ROW, LEAST_HEIGHT, LOW_HEIGHT = 17, 140, 170
 RIVAL_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))
-BETTER, WORSE, UNSURE = "better", "worse", "cannot be told"
 MOST_BANDS, SHOWN_FIRST = 3, 2  # more bands than these hide each other; then so many are shown at first
 LARGE_MONEY = 10_000.0  # from here on, axes say 20k and 3M
 UPRIGHT = "M-0.15,-1.2H0.15V1.2H-0.15Z"  # a symbol: a short vertical bar
@@ -95,7 +95,7 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
     rows: Rows = [
         {"name": each["name"], "difference": digits(each["difference"])}
         | ({"low": digits(each["low"]), "high": digits(each["high"])} if each["low"] is not None else {})
-        | {"standing": standing(each)}
+        | {"standing": each["standing"]}
         for each in entries
     ]
     if not rows:
@@ -121,19 +121,12 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
     )
     caption = (
         "Points are the differences on these clients, lines their 95 % intervals. The black line is accepting "
-        "everybody. An interval that crosses it decides nothing."
+        "everybody. Better and worse are significant after Bonferroni correction for the policies tried."
     )
     chart = plain(
         alt.layer(zero, interval, point), "More or less than accepting everybody", rows, height=26 * len(rows) + 20
     )
     return Figure("difference", caption, chart)
-
-
-def standing(entry: dict[str, Any]) -> str:
-    """Whether an entry is better or worse than accepting everybody: its interval lies on one side of 0."""
-    if entry["low"] is not None and entry["low"] > 0.0:
-        return BETTER
-    return WORSE if entry["high"] is not None and entry["high"] < 0.0 else UNSURE
 
 
 def over_time_figure(backtest: dict[str, Any]) -> Figure | None:

@@ -109,7 +109,7 @@ class Clients(Crowd):
 
     def range_of(self, name: str) -> tuple[float, float]:
         """As `Crowd` says."""
-        values = self._seen(self.reward) if name == "reward" else getattr(self, name)
+        values = self._seen(getattr(self, name))
         return float(values.min()), float(values.max())
 
     def only_whole(self) -> bool:
@@ -145,7 +145,7 @@ class Clients(Crowd):
 
     def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """As `Crowd` says."""
-        return deviations(self.profit, self.category, len(self.names))
+        return deviations(self._seen(self.profit), self._seen(self.category), len(self.names))
 
     def tell(self, agent: Agent, learned: Learned) -> None:
         """As `Crowd` says."""

@@ -109,7 +109,9 @@ class EngineRows:
         given = self.layout.promised if self.layout.open_value is None else self.layout.open_value
         if given is None:
             return None
-        return self._number(given) if isinstance(given, str) else nw.lit(float(given))
+        if isinstance(given, str):
+            return self._number(given)
+        return nw.lit(float(given)) if self.layout.amount is None else nw.col("pb_amount") * float(given)
 
     def _as_reward(self, outcome: Any) -> Any:
         """Outcomes as the agent sees them."""
@@ -190,6 +192,8 @@ class EngineRows:
             return frame
         given = self.layout.promised if self.layout.open_value is None else self.layout.open_value
         bare = self._missing(given) if isinstance(given, str) else nw.lit(False)
+        if not isinstance(given, str) and self.layout.amount is not None:
+            bare = nw.col("pb_no_amount")
         frame = frame.with_columns(pb_promise=value, pb_bare=bare)
         if self.layout.open_value is not None:
             gone = nw.col("pb_gone")

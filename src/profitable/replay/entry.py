@@ -11,13 +11,18 @@ forty categories below the threshold, quantiles that are not moved covered the t
 Why a policy that draws at random is replayed twice in each replicate.  An entry is the mean of many seeds, and a
 replicate of two.  So the luck of a seed is measured by how far the two are apart, and most of it is taken out.
 
-Where it still fails (`Entry.doubt`).  If hardly any replicate refuses a client, the rare portfolio in which a good
+Where it may still fail (`Entry.doubt`).  If hardly any replicate refuses a client, the rare portfolio in which a good
 category is stopped by bad luck is in none of them.  If the clients who are refused hardly differ, since a rare reward
-did not come, no replicate has one.  Elsewhere, near the threshold or with drift, the interval is rather too wide.
+did not come, no replicate has one.  How much too narrow it is depends on the law, which nobody knows: a warning gives
+no figure.  Elsewhere, near the threshold or with drift, the interval is rather too wide.
+
+When a difference is significant (`Entry.required`).  One rule for marks, verdicts and sentences: the interval lies on one
+side of 0, and the difference is beyond the normal quantile after Bonferroni correction for the policies tried.
 """
 
 import math
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -28,11 +33,10 @@ from profitable.replay.clients import deviations
 from profitable.replay.off_policy import OffPolicy
 
 POLICY, RIVAL = "policy", "rival"
+BETTER, WORSE, UNSURE = "better", "worse", "cannot be told"
 LEVEL = 0.95
 SAME = 0.95  # if so many replicates have the difference that was found, they say little about chance
 HARDLY_ANY = 2.0  # if fewer clients whose profit stands out are refused, replicates say little about rare rewards
-# How often the interval covered the truth in simulated portfolios with such a warning (tests/replay/test_coverage.py).
-COVERED_IF_SAME, COVERED_IF_FEW, COVERED_IF_FEW_DRAWN = 0.54, 0.63, 0.87
 NO_VARIANCE = 1e-20  # of the squared mean: what rounding leaves
 LEAST = 0.05  # of the variance counts, even if the luck of seeds seems to be all of it
 
@@ -104,6 +108,19 @@ class Entry:
         values = self.resampled.sum(axis=1)
         return self.wider * self._share(values) * float(values.std(ddof=1))
 
+    def required(self, tried: int) -> float:
+        """How large the difference must be to be significant, if the best of so many policies is looked at."""
+        found = self.difference
+        edge = found.middle - found.low if found.middle >= 0.0 else found.high - found.middle
+        return max(NormalDist().inv_cdf(1.0 - (1.0 - LEVEL) / 2.0 / tried) * self.spread, edge)
+
+    def standing(self, tried: int) -> str:
+        """Whether it is significantly better or worse than accepting all."""
+        middle, required = self.difference.middle, self.required(tried)
+        if self.refusal is not None or not abs(middle) > required:  # required is NaN without replicates
+            return UNSURE
+        return BETTER if middle > 0.0 else WORSE
+
     def against(self, other: "Entry") -> tuple[float, float]:
         """The interval of what it earned more than another entry, in the same bootstrap portfolios."""
         values = (self.resampled - other.resampled).sum(axis=1)
@@ -121,11 +138,15 @@ class Entry:
         return middle, low, high
 
     def _interval(self, middle: Any, values: FloatArray, share: float) -> Any:
-        """The quantiles of replicates [B, ...], moved to the middle, as far from it as the share says."""
+        """The quantiles of replicates [B, ...], moved to the middle, as far from it as the share says.
+
+        The middle is always between them.  The mean of replicates need not be: a few huge ones move it beyond.
+        """
         edge = (1.0 - LEVEL) / 2.0
         # "weibull": a further replicate lies between them with probability 95 %, however few there are.
         around = np.quantile(values - values.mean(axis=0), [edge, 1.0 - edge], axis=0, method="weibull")
-        return middle + self.wider * share * around
+        low, high = np.minimum(around[0], 0.0), np.maximum(around[1], 0.0)
+        return middle + self.wider * share * np.stack([low, high])
 
     def _share(self, values: FloatArray) -> float:
         """The share of the spread of replicates [B] that counts: each is the mean of two seeds, the entry of all."""
@@ -146,16 +167,11 @@ class Entry:
             reason = (
                 f"{same:.0%} of the bootstrap portfolios have the same difference, and a rare unlucky stop is in none"
             )
-            return f"{self._measured(COVERED_IF_SAME)}: {reason}."
-        if self.varying is not None and self.varying < HARDLY_ANY:
+        elif self.varying is not None and self.varying < HARDLY_ANY:
             reason = "the clients whom it refuses are nearly all alike, and others may come"
-            draws = self.seed_variance is not None
-            return f"{self._measured(COVERED_IF_FEW_DRAWN if draws else COVERED_IF_FEW)}: {reason}."
-        return None
-
-    def _measured(self, covered: float) -> str:
-        often = f"in {covered:.0%} of simulated portfolios like this, not in {LEVEL:.0%}"
-        return f"The interval of {self.name} covered the truth {often}"
+        else:
+            return None
+        return f"The interval of {self.name} may be too narrow: {reason}."
 
     def sentence(self) -> str:
         """What came out, in plain words."""

@@ -49,8 +49,9 @@ class Layout:
       the same.
     - `known`: a column with the time at which the outcome was known.
     - `matures`, `emerges`, `promised`: how late outcomes count until they are known (`Agent.expect`).  `open_value`: a
-      column, or a number: what an open client counts as.  With `matures` and without `known`, every outcome is known
-      that many rounds after its client asked.
+      column, or a number: what an open client counts as.  A column of either is in the unit of `reward`, and so is a
+      number; with `amount`, a number is per unit lent.  With `matures` and without `known`, every outcome is known that
+      many rounds after its client asked.
     - `accepted`, `propensity`: whether the past accepted the client, and with what probability.
     - `treated`: 1 for treated clients and 0 for the control group.  Then rewards are what the treatment adds.
     - `score`: a column by which clients can be ranked without learning; larger is better.

@@ -44,8 +44,9 @@ slower learner, who sees what the log saw.  For a policy that does not learn, th
 (-2.0, -2.0, -2.0, 1.0)
 """
 
+import math
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,8 @@ from profitable.replay.clients import Clients
 BY_CHANCE = 0.01  # a log in which nobody was refused is taken for whole if that has at least this probability
 FEW_CLIENTS = 30.0  # an effective number below this is small; of clients, if half of them are lost to the weights
 SMALL_PART = 0.1  # and so is one below this part of the clients that it stands for
+FEW_DRAWS = 30.0  # below it, twice the error of an estimate covers the truth too seldom (benchmarks/off_policy.py)
+LITTLE_NOISE = 0.05  # of the number of accepted clients: draws that matter no more than this are not worth a word
 MISFIT = 4.0  # standard deviations between the log and its propensities: a warning in one of 16 000 correct logs
 
 
@@ -162,6 +165,14 @@ class Log:
         return sums.astype(np.float64).reshape(rounds, categories)
 
 
+class Support(NamedTuple):
+    """What the estimates of a policy rest on."""
+
+    draws: float  # the effective number of draws; infinite if all that it accepts was certain
+    noise: float  # the standard deviation of the estimated number of accepted clients, as a part of that number
+    category: str  # where most of the error comes from
+
+
 def inverse_propensity(accepted: npt.NDArray[Any], tables: Tables) -> float:
     """The sum of A z x / p."""
     return float((accepted * tables.weighted).sum())
@@ -187,16 +198,31 @@ def effective_size(accepted: npt.NDArray[Any], tables: Tables) -> float:
     return float((accepted * tables.weight).sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
-def effective_draws(accepted: npt.NDArray[Any], tables: Tables) -> float:
-    """The same for cells that were drawn as a whole with p below 1: as many equally weighted draws would say as much.
+def support(log: Log, accepted: npt.NDArray[Any]) -> Support:
+    """How many of the log's draws carry the error of the estimates.
 
-    Infinite if these cells have no more than a tenth of the weight: then the draws matter little.
+    A draw about n clients brings n z / p to the estimated number of clients, with variance v = n^2 (1 - p) / p.  Its
+    error is known from the draws that were accepted: n^2 z (1 - p) / p^2, whose mean is v and whose mean square is
+    v^2 / p.  The effective number of draws is (sum v)^2 / sum(v^2 / p): of m draws with the same p, the m p that are
+    expected to be accepted.  It follows from the propensities alone.  What was really accepted would not show where
+    nobody was, and there the estimates and their errors are too small together.
     """
-    weight = accepted * tables.weight
-    drawn = np.where(tables.squares > tables.weight, weight, 0.0)
-    if drawn.sum() <= SMALL_PART * weight.sum():
-        return float("inf")
-    return float(drawn.sum() ** 2 / np.square(drawn).sum())
+    cells, size = log.cells, np.ones(log.cells.size)
+    chance = np.nan_to_num(_columns(log.clients)[1])
+    if log.by_cell:  # one draw for all clients of a cell
+        cells, first, size = np.unique(cells, return_index=True, return_counts=True)
+        chance = chance[first]
+    chance = np.where(chance > 0.0, chance, 1.0)  # elsewhere there is no estimate
+    part = np.asarray(accepted, np.float64).ravel()[cells]
+    variance = np.square(part * size) * (1.0 - chance) / chance
+    squares = variance**2 / chance
+    if not squares.any():
+        return Support(math.inf, 0.0, "")
+    number = len(log.clients.names)
+    category = int(np.bincount(cells % number, squares, minlength=number).argmax())
+    total = float(variance.sum())
+    noise = math.sqrt(total) / float((part * size).sum())
+    return Support(total**2 / float(squares.sum()), noise, log.clients.names[category])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +252,7 @@ def evaluate(log: Log, accepted: npt.NDArray[Any], tables: Tables | None = None)
     if refusal is not None:
         return OffPolicy(clients=float((accepted * tables.offered).sum()), effective_size=size, refusal=refusal)
     found = inverse_propensity(accepted, tables), log.error(accepted)
-    few = _few_draws(log, accepted, tables)
+    few = _few_draws(log, accepted)
     if not log.has_refused:
         clients = float((accepted * tables.weight).sum())
         only = (
@@ -290,12 +316,16 @@ def _small(size: float, clients: float) -> tuple[str, ...]:
     return (f"{text} would be.",)
 
 
-def _few_draws(log: Log, accepted: npt.NDArray[Any], tables: Tables) -> tuple[str, ...]:
-    draws = effective_draws(accepted, tables)
-    if not log.by_cell or draws >= FEW_CLIENTS:
+def _few_draws(log: Log, accepted: npt.NDArray[Any]) -> tuple[str, ...]:
+    found = support(log, accepted)
+    if found.draws >= FEW_DRAWS or found.noise <= LITTLE_NOISE:
         return ()
-    text = "The log drew once for all clients of a category and round: what the policy accepts depends on"
-    return (f"{text} about {draws:,.0f} such draw{'' if round(draws) == 1 else 's'}, however many clients there are.",)
+    draws = f"{found.draws:,.{0 if found.draws >= 9.5 else 1}f} draw{'' if round(found.draws, 1) == 1.0 else 's'}"
+    whole = " The log drew once for all clients of a category and round." if log.by_cell else ""
+    return (
+        f"The estimates rest on about {draws} of the log, most of all in category {found.category!r}.{whole} Below "
+        f"{FEW_DRAWS:.0f}, their errors (±) are too small, and self-normalised is biased: go by the interval.",
+    )
 
 
 def _misfit(log: Log) -> tuple[str, ...]:

@@ -12,7 +12,15 @@ from profitable.replay.layout import Layout, is_list
 from profitable.replay.limits import Limits
 from profitable.replay.replay import Late
 
-POLICIES_TRIED = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "optimal:horizon", "kl-ucb:forget=0.97", "ts:forget=0.97")
+POLICIES_TRIED = (
+    "kl-ucb",
+    "kl-ucb+:count=rounds",
+    "bayes-ucb",
+    "ts",
+    "optimal:horizon",
+    "kl-ucb:forget=0.97",
+    "ts:forget=0.97",
+)
 MOST_TRIED = 100
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from profitable.agent.observation import reward_error
 from profitable.common.text_tables import number
 from profitable.common.types import FloatArray
-from profitable.errors import RewardError
+from profitable.errors import InputError, RewardError
 from profitable.kernels.view import Support
 from profitable.replay.clients import outside
 from profitable.replay.crowd import Crowd
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from profitable.replay.source import Piece, Source
 
 SAMPLE = 40_000  # rows that are looked at for leaks; 1 % of the spread is then some 20 standard errors from nothing
+FAR_OFF = 10.0  # times what must come back per unit lent: a promise so far from it is in another unit
 FAR = 3.0  # standard errors between the means of rows left out and kept, from which on they differ
 
 
@@ -112,6 +113,24 @@ class Past:
     costs: FloatArray | None  # the mean cost of a client by category [K], if costs are a column
     rows_again: "Source | None" = field(default=None, repr=False)  # None if rows were added up elsewhere
     rewards_again: Callable[[], Iterator[tuple["Piece", FloatArray]]] | None = field(default=None, repr=False)
+
+    def check_promised(self) -> None:
+        """InputError if what open clients count as is plainly in another unit than it must be, where there are amounts.
+
+        A number is per unit lent.  A column is money, as the column of the reward is.
+        """
+        layout, field = self.layout, "promised" if self.layout.open_value is None else "open_value"
+        given = getattr(layout, field)
+        if given is None or layout.amount is None:
+            return
+        low, high = self.clients.range_of("promised")
+        usual, largest = 1.0 + (layout.required or 0.0), max(abs(low), abs(high))
+        if isinstance(given, str) and 0.0 < largest < usual / FAR_OFF:
+            problem = f"is at most {number(largest)} per unit lent: a column must be money, as {layout.reward} is"
+            raise InputError(field, given, problem, f"multiply it by {layout.amount}, or give a number per unit lent")
+        if min(low, high) > usual * FAR_OFF:
+            problem = f"is {number(low)} per unit lent or more, and {number(usual)} must come back"
+            raise InputError(field, given, problem, "give a number per unit lent, such as 1.1, or a column of money")
 
     def check_rewards(self, family: "Family") -> None:
         """RewardError if a family cannot produce a reward; it names the file and the row if they can be found again."""

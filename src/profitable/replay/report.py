@@ -14,8 +14,9 @@ from profitable.common.charts import Figure
 from profitable.common.files import replace_text
 from profitable.common.pages import chart_script, chart_specs, environment, save_svg
 from profitable.common.text_tables import number
-from profitable.replay.charts import BETTER, UNSURE, WORSE, figures, standing
+from profitable.replay.charts import figures
 from profitable.replay.choices import figures_to_choose
+from profitable.replay.entry import BETTER, UNSURE, WORSE
 from profitable.replay.rivals import ALL
 from profitable.replay.summary import IMMEDIATE
 
@@ -118,7 +119,7 @@ def _entries_table(backtest: dict[str, Any]) -> dict[str, Any]:
         cells += [number(each["seeds"]) + by_seed] if has_seeds else []
         again = f"{signed(shuffled['difference'], cents)} ± {amount(shuffled['error'])}" if shuffled else "-"
         cells += [again] if has_shuffled else []
-        kind = standing(each)
+        kind = each["standing"]
         is_judged = each["low"] is not None and not each["low"] == each["high"] == 0.0
         mark = MARKS[kind] if is_judged else ""
         rows.append({"name": each["name"], "kind": each["kind"], "mark": mark, "standing": kind, "cells": cells})

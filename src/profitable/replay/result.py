@@ -5,7 +5,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from profitable.common.text_tables import money, number, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.replay import summary
-from profitable.replay.entry import LEVEL, POLICY, Entry, in_short
+from profitable.replay.entry import BETTER, POLICY, Entry, in_short
 from profitable.replay.options import Options
 from profitable.replay.past import Past
 from profitable.replay.rivals import ACCEPT_NONE, ALL
@@ -93,7 +92,7 @@ class Backtest:
 
     def _against_nobody(self) -> str:
         nobody, everybody = self[ACCEPT_NONE], self[ALL]
-        judged = [entry for entry in self.policies if entry.refusal is None]
+        judged = self._judged
         if everybody.profit >= 0.0 or not judged:
             return ""
         best = max(judged, key=lambda entry: entry.profit)
@@ -104,43 +103,43 @@ class Backtest:
         loses = f"Accepting everybody loses {in_short(-everybody.profit)}, so that accepting nobody is the better rival"
         return f"{loses}: {best.name} earned {in_short(best.profit)}{span} beside its 0."
 
+    @property
+    def _judged(self) -> list[Entry]:
+        """The policies that have a number."""
+        return [entry for entry in self.policies if entry.refusal is None]
+
+    def standing(self, entry: Entry) -> str:
+        """Whether an entry is better or worse than accepting everybody, or cannot be told from it."""
+        return entry.standing(max(len(self._judged), 1))
+
     def _against_everybody(self) -> str:
-        judged = [entry for entry in self.policies if entry.refusal is None]
+        judged = self._judged
         if not judged:
             return "No policy can be judged on this log."
-        ahead = [entry for entry in judged if entry.difference.low > 0.0]
-        surely = [entry for entry in ahead if entry.difference.middle > self._needed(entry)]
-        if surely:
-            return f"{_listed(surely)} accepting everybody here."
-        if ahead:
-            tried = f" when {len(judged)} variants are tried" if len(judged) > 1 else ""
-            return f"{_listed(ahead)} accepting everybody here, but by no more than luck explains{tried}."
+        better = [entry.name for entry in judged if self.standing(entry) == BETTER]
+        if better:
+            return f"{', '.join(better)} {'beats' if len(better) == 1 else 'beat'} accepting everybody here."
         best = max(judged, key=lambda entry: entry.difference.middle)
         if best.difference.middle <= 0.0:
             return "No policy beats accepting everybody here."
         if math.isnan(best.difference.low):
             return f"{best.name} earned the most; without bootstrap replays nobody knows whether that is chance."
-        return f"No policy surely beats accepting everybody here: the best, {best.name}, may have been lucky."
-
-    def _needed(self, entry: Entry) -> float:
-        """How far ahead the best of so many variants must be before luck is unlikely (Bonferroni)."""
-        tried = sum(each.refusal is None for each in self.policies)
-        return NormalDist().inv_cdf(1.0 - (1.0 - LEVEL) / 2.0 / tried) * entry.spread
+        return f"No policy is significantly better than accepting everybody here: the lead of {best.name} may be chance."
 
     def luck(self) -> str:
         """What it means that several variants were tried."""
-        tried = [entry for entry in self.policies if entry.refusal is None]
+        tried = self._judged
         if len(tried) < 2:
             return "One variant was tried. If others were tried before on the same clients, they count, too."
         best = max(tried, key=lambda entry: entry.difference.middle)
         text = f"{len(tried)} variants were tried, and the best of several looks better than it is."
-        ahead, needed = best.difference.middle, self._needed(best)
-        if not math.isfinite(needed) or ahead <= 0.0:
+        ahead, required = best.difference.middle, best.required(len(tried))
+        if not math.isfinite(required) or ahead <= 0.0:
             return f"{text} Variants tried in other runs count, too."
-        enough = "more" if ahead > needed else "less"
+        enough = "more" if self.standing(best) == BETTER else "not more"
         return (
-            f"{text} {best.name} is ahead by {in_short(ahead)}, {enough} than the {in_short(needed)} from which on "
-            "luck is unlikely after so many tries. Variants tried in other runs count, too."
+            f"{text} {best.name} is ahead by {in_short(ahead)}, {enough} than the {in_short(required)} required after "
+            "Bonferroni correction. Variants tried in other runs count, too."
         )
 
     def assumptions(self) -> list[str]:
@@ -251,6 +250,7 @@ class Backtest:
             "difference": None if refused else found.middle,
             "low": None if refused else found.low,
             "high": None if refused else found.high,
+            "standing": self.standing(entry),
             "seeds": entry.seeds,
             "seed_error": entry.seed_error,
             "shuffled": None if entry.shuffled is None else entry.shuffled.__dict__,
@@ -289,11 +289,6 @@ def report_writer() -> Callable[[dict[str, Any], Path], list[Path]]:
     with extra("backtest", "the report needs it"):
         from profitable.replay.report import write_report
     return write_report
-
-
-def _listed(entries: Sequence[Entry]) -> str:
-    names = [entry.name for entry in entries]
-    return f"{', '.join(names)} {'beats' if len(names) == 1 else 'beat'}"
 
 
 def rounded(values: FloatArray) -> FloatArray:

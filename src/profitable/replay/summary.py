@@ -207,7 +207,8 @@ def assumptions(past: Past, terms: Terms, options: Options) -> list[str]:
     elif options.limits is None and layout.matures is None and layout.open_value is None:
         said.append("An outcome counts from the round after the one in which it was known, and not at all before.")
     if layout.open_value is not None:
-        said.append(f"An open client counts at {layout.open_value}, until the outcome is known.")
+        per = " per unit lent" if layout.amount is not None and not isinstance(layout.open_value, str) else ""
+        said.append(f"An open client counts at {layout.open_value}{per}, until the outcome is known.")
     elif layout.emerges not in (None, "at maturity"):
         said.append(f"An open client counts more and more over {layout.matures} rounds, at what was promised.")
     elif layout.matures is not None:

@@ -1,7 +1,12 @@
 """Terms: the family of the rewards, said by the user or suggested from the data with the reason; the categories.
 
-The family is one for all categories.  A suggestion looks at all rewards of the file, which is a little look ahead: at
-the shape of the rewards, not at which category is good.
+The family is one for all categories.  A suggestion looks at all rewards of the file, which is a mild leak: it knows the
+shape of the rewards and the largest of them, not which category is good.
+
+Why `Normal` is not suggested where few rewards decide, or where outcomes come late.  It estimates the spread.  Before
+the first of some rare large rewards the spread is tiny, and the category looks hopeless; if losses are known before
+gains, the few outcomes that are known look alike.  `Bounded` needs far more clients to refuse a category, and its bounds
+are near the rewards of the file, so that it does not need more than it must (docs/backtest.md has the table).
 """
 
 import math
@@ -16,6 +21,7 @@ from profitable.model.category import Category, said_before
 from profitable.model.families import Bernoulli, Bounded, Exponential, NegativeBinomial, Normal, Poisson
 from profitable.model.family import Family
 from profitable.replay.crowd import Crowd
+from profitable.replay.entry import varying_of
 from profitable.replay.layout import Layout
 from profitable.replay.past import Past
 
@@ -24,7 +30,9 @@ TOO_WIDE = 1.3  # observed variance above the family's by more than this: decisi
 TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
 BEYOND_CHANCE = 5.0  # standard deviations of a ratio; 0.4 % of the categories that fit lie beyond, at most
 FEWEST_REWARDS = 100  # clients of a category, below which nothing is said about its variance
-ROUND_HIGHS = (1.0, 2.0, 5.0)
+FEW_DECIDE = 0.1  # of the clients: of normal rewards a third decides, of exponential ones a ninth
+SMALLEST_FAILURES = 0.01  # of a negative binomial; counts that vary more than it allows are bounded
+DIGITS = 12  # of a bound that is a multiple of a round step
 
 
 @dataclass(frozen=True)
@@ -82,14 +90,14 @@ class Terms:
             said.append(
                 f"{self.family} does not fit {len(wide)} of {len(self.fit)} categories: the variance of "
                 f"{worst.category!r} is {number(worst.observed)}, {worst.ratio:.1f} times the family's. Evidence "
-                f"against such a category is overstated. Try --family normal, or bounded:low=...,high=..."
+                f"against such a category is overstated. Try --family bounded:low=...,high=..."
             )
         if narrow:
             worst = min(narrow, key=lambda each: each.ratio)
             said.append(
                 f"{self.family} is too cautious for {len(narrow)} of {len(self.fit)} categories: the variance of "
                 f"{worst.category!r} is {worst.ratio:.2f} of what the family allows. Learning is slower than it could "
-                f"be. Try --family normal."
+                f"be. Try --family normal if outcomes are known at once."
             )
         return said
 
@@ -97,8 +105,9 @@ class Terms:
 def make_terms(past: Past, *, family: Family | str | None = None, bound: float | None = None) -> Terms:
     """The categories of a backtest; InputError if the rewards or the threshold do not belong to the family."""
     clients, layout = past.clients, past.layout
+    past.check_promised()
     if family is None:
-        chosen, reason = _suggest(clients, layout)
+        chosen, reason = _suggest(clients, layout, bound)
     else:
         chosen, reason = Family.of(family), "chosen by the user"
     with said_before():
@@ -125,34 +134,62 @@ def _category(name: str, family: Family, layout: Layout, bound: float | None) ->
 # ------------------------------------------------------------------------------------------ suggesting
 
 
-def _suggest(clients: Crowd, layout: Layout) -> tuple[Family, str]:
+def _suggest(clients: Crowd, layout: Layout, bound: float | None) -> tuple[Family, str]:
     low, high = clients.range_of("reward")
-    if layout.amount is not None and low >= 0.0:
-        most = _round_high(max(high, 1.0 + (layout.required or 0.0)))
-        seen = f"money back per unit lent was {number(low)} to {number(high)}, whatever its law"
-        return Bounded(low=0.0, high=most), seen
+    seen = f"{number(low)} to {number(high)}"
+    if layout.amount is not None:
+        return _bounded(clients, layout, bound), f"money back per unit lent was {seen}, whatever its law"
     whole = clients.only_whole() and low >= 0.0
     if whole and high <= 1.0:
         return Bernoulli(), "all rewards are 0 or 1"
     mean, variance = _within(clients)
     if whole:
         ratio = variance / mean
-        seen = f"rewards are whole numbers, and their variance is {ratio:.2f} times their mean"
+        varies = f"rewards are whole numbers, and their variance is {ratio:.2f} times their mean"
         if ratio <= 1.0 + CLOSE:
-            return Poisson(), seen
-        return NegativeBinomial(failures=float(f"{max(mean / (ratio - 1.0), 0.01):.3g}")), seen
+            return Poisson(), varies
+        if mean / (ratio - 1.0) >= SMALLEST_FAILURES:
+            return NegativeBinomial(failures=float(f"{mean / (ratio - 1.0):.3g}")), varies
     if low > 0.0 and abs(math.sqrt(variance) / mean - 1.0) <= CLOSE:
         return (
             Exponential(),
             f"rewards are positive, and their spread is {math.sqrt(variance) / mean:.2f} of their mean",
         )
+    if (varying_of(clients.standing_out(), np.ones(len(clients.names))) or 0.0) < FEW_DECIDE * len(clients):
+        return _bounded(clients, layout, bound), f"rewards were {seen}, and few of them decide"
+    if not clients.is_immediate:
+        return _bounded(clients, layout, bound), f"rewards were {seen}, and were known late"
     return Normal(), "rewards have no shape that is known, so that their spread is estimated"
 
 
-def _round_high(most: float) -> float:
-    """The next 1, 2 or 5 times a power of ten, and at least 2: what comes back of a loan is not bounded by the file."""
-    power = 10.0 ** math.floor(math.log10(max(most, 2.0)))
-    return next(high * power for high in (*ROUND_HIGHS, 10.0) if high * power >= max(most, 2.0))
+def _bounded(clients: Crowd, layout: Layout, bound: float | None) -> Bounded:
+    """Bounds near what the rewards, and promised rewards, were; the bound of the user, if there is one, is the high."""
+    threshold = 1.0 + (layout.required or 0.0)
+    if layout.amount is None:
+        threshold = 0.0 if isinstance(layout.cost, str) else (layout.cost or 0.0) / layout.revenue
+    names = ("reward",) if clients.promised is None else ("reward", "promised")
+    lows, highs = zip(*(clients.range_of(name) for name in names), strict=True)
+    low, high = near_bounds(min(lows), max(highs), threshold)
+    return Bounded(low=low, high=high if bound is None else bound)
+
+
+def near_bounds(low: float, high: float, threshold: float) -> tuple[float, float]:
+    """Round numbers just beyond what was seen, with the threshold between them: two digits of their distance.
+
+    Where no reward was above the threshold, the high lies as far above it as the low lies below: policies must learn it.
+
+    >>> near_bounds(0.6512, 1.0987, 1.0), near_bounds(0.0, 498.5, 0.7), near_bounds(0.4, 0.9, 1.0)
+    ((0.65, 1.1), (0.0, 500.0), (0.4, 1.6))
+    """
+    least, most = min(low, threshold), high if high > threshold else 2.0 * threshold - low
+    step = 10.0 ** (math.floor(math.log10((most - least) or max(abs(most), 1.0))) - 1)
+    down, up = math.floor(least / step + 1e-9), math.ceil(most / step - 1e-9)
+    down, up = down - (low >= threshold), up + (most <= threshold)
+    return min(_round(down * step), low), max(_round(up * step), high)
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _within(clients: Crowd) -> tuple[float, float]:
