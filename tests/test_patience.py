@@ -60,14 +60,14 @@ def test_the_next_round_is_the_first_that_tolerates_the_evidence(each: Patient, 
     """One category at a time, and so many at once that a kernel does them."""
     each = each.that_remembers(memory)
     for now in (1, 3, 40):
-        for known, per_round in ((2.0, 1.0), (9.0, 2.5)):
-            per_round = each.policy.terms.clients or per_round  # a number of its own is taken instead
+        for known, came in ((2.0, 1.0), (9.0, 2.5)):
+            per_round = each.policy.terms.clients or came
             tolerated = [each.at(t, known, per_round) for t in range(now, now + SCANNED)]
             nats = np.linspace(0.003, 9.0, 40)
             many = each.policy.next_rounds(nats, now, np.full(40, known), np.full(40, per_round))
-            for evidence, found in zip(nats.tolist(), many, strict=True):
-                assert each.policy.next_round(evidence, now, known=known, per_round=per_round) == found
-                first = next((t for t, limit in enumerate(tolerated, now) if limit >= evidence), None)
+            for needed, found in zip(nats.tolist(), many, strict=True):
+                assert each.policy.next_round(needed, now, known=known, per_round=per_round) == found
+                first = next((t for t, limit in enumerate(tolerated, now) if limit >= needed), None)
                 if first is None:
                     assert found is None or found > now + SCANNED
                 else:

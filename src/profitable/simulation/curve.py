@@ -21,6 +21,11 @@ BELOW, ABOVE, FAR_ABOVE = 2.0, 2.0, 3.0  # standard errors around the mean that 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PARTS = ("regret", "profitable", "unprofitable")
 NO_UNLUCKY_STARTS = UnluckyStarts()
+DAGGER, NOT_KNOWN = " †", " ?"  # marks of an error in tables
+NOT_IN_THEORY = (
+    "theory does not know its patience or its evidence, so it is unknown whether waits too rare for these runs are "
+    "missing from its mean"
+)
 NOT_JUDGED = (
     "it is not known whether its error can be trusted, as in all results of format 1; simulate it again to know"
 )
@@ -163,6 +168,11 @@ class Curve:
         return self._rare_runs | (self._missing > self.stderr)
 
     @property
+    def mark(self) -> str:
+        """What stands behind its last error in tables: † if `carried_by_few`, ? if theory does not know its waits."""
+        return DAGGER if self.carried_by_few[-1] else NOT_KNOWN if not self.unlucky.known else ""
+
+    @property
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """Limits that cover the true mean regret in about 95 % of samples, [n] each; NaN for one run.
 
@@ -216,9 +226,11 @@ class Curve:
 
     def warning(self) -> str | None:
         """What to know before trusting the error bars; None if there is nothing to say."""
+        beyond = "" if self.unlucky.known else NOT_IN_THEORY
         if not self.carried_by_few[-1]:
             unknown = self.runs >= FEW_RUNS and self.stderr[-1] > 0.0 and np.isnan(self.stderr_uncertainty[-1])
-            return f"{self.policy}: {NOT_JUDGED}" if unknown else None
+            said = [text for text in (NOT_JUDGED if unknown else "", beyond) if text]
+            return f"{self.policy}: {'; '.join(said)}" if said else None
         error, (low, high) = self.stderr[-1], (each[-1] for each in self.interval)
         reasons: list[str] = []
         if self._rare_runs[-1]:
@@ -231,7 +243,7 @@ class Curve:
             )
         return (
             f"{self.policy}: the standard error {error:.3g} of the regret {' and '.join(reasons)}; take "
-            f"{low:.4g} to {high:.4g} for the true mean, or give more runs"
+            f"{low:.4g} to {high:.4g} for the true mean, or give more runs{beyond and '; '}{beyond}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import Any
 from profitable.common.files import as_path
 from profitable.common.progress import Progress
 from profitable.errors import ExecutorError, Interrupted, ParameterError
-from profitable.policy.policy import Policy
 from profitable.simulation.block import compile_kernels
 from profitable.simulation.curve import Curve
 from profitable.simulation.engine import play_all
@@ -26,7 +25,6 @@ from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts, stream_name
 from profitable.simulation.task import Job
-from profitable.theory.unlucky_start import UnluckyStarts
 
 logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
@@ -178,13 +176,9 @@ def new_result(settings: Settings) -> Result:
             scenario,
             points,
             key=stream_name(policy),
-            unlucky=_unlucky(scenario, policy, settings.horizon),
+            unlucky=unlucky_starts(scenario, policy, settings.horizon),
         )
         for name, kernel, policy in zip(settings.names, settings.kernels, settings.policies, strict=True)
     ]
     pairs = Moments.empty(len(curves) ** 2 * points.size) if settings.common else None
     return Result(scenario, settings.horizon, settings.runs, settings.seed, points, curves, pairs)
-
-
-def _unlucky(scenario: Scenario, policy: Any, horizon: int) -> UnluckyStarts:
-    return unlucky_starts(scenario, policy, horizon) if isinstance(policy, Policy) else UnluckyStarts()
