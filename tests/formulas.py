@@ -117,10 +117,11 @@ def posterior_masses(row: "FamilyRow", rewards: Rewards, threshold: float) -> li
 def expected_mean(row: "FamilyRow", rewards: Rewards) -> float:
     """The posterior's own mean of the rewards' mean; the mean of the law that fits best where it is infinite."""
     below, above = posterior_masses(row, rewards, row.threshold)
-    points = [(mean_of(row, mean), mass) for mean, mass in zip(*map(list.__add__, below, above), strict=True)]
-    if any(mean == math.inf and mass > 0.0 for mean, mass in points):
+    pairs = [pair for side in (below, above) for pair in zip(*side, strict=True)]
+    points = [(mean_of(row, value), mass) for value, mass in pairs if mass > 0.0]
+    if any(mean == math.inf for mean, _ in points):
         return mean_of(row, average(row, rewards))
-    return math.fsum(mean * mass for mean, mass in points if mass > 0.0) / math.fsum(mass for _, mass in points)
+    return math.fsum(mean * mass for mean, mass in points) / math.fsum(mass for _, mass in points)
 
 
 def mean_of(row: "FamilyRow", value: float) -> float:

@@ -12,9 +12,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 import profitable as pb
-from profitable.errors import InputError
+from profitable.errors import InputError, ParameterError
 from profitable.kernels.law import GAMMA, Law
 from profitable.kernels.statistic import Statistic
 from profitable.kernels.view import Support
@@ -122,3 +123,26 @@ def test_the_expected_mean_is_that_of_an_independent_formula(row: FamilyRow) -> 
         total = math.fsum(map(row.statistic, rewards))
         found = expected_means(row.family.view(), np.array([float(size)]), np.array([total]))
         assert found[0] == pytest.approx(formulas.expected_mean(row, rewards), rel=1e-5)
+
+
+@pytest.mark.parametrize("row", [row for row in FAMILIES if row.domain is not None], ids=str)
+def test_a_conjugate_prior_of_a_transformed_family_is_about_the_statistic(row: FamilyRow) -> None:
+    """Not about the rewards; the explanation says so.  Against SciPy's law of the prior itself."""
+    target = row.of_mean(row.threshold)
+    priors: dict[str, tuple[pb.Prior, Any]] = {
+        "inverse-gamma": (pb.Prior.inverse_gamma(shape=3.0, scale=target), stats.invgamma(3.0, scale=target)),
+        "normal": (pb.Prior.normal(mean=target - 0.4, sd=0.5), stats.norm(target - 0.4, 0.5)),
+    }
+    kind = "inverse-gamma" if row.family.view().law.code == GAMMA else "normal"
+    prior, law = priors.pop(kind)
+    category = row.category(prior=prior)
+    agent = pb.Agent([category], policy=pb.BayesUCB())
+    assert agent["it"].evidence == pytest.approx(-law.logsf(target), rel=1e-9)
+    assert f"Believed before: {prior}, of the statistic and not of the rewards." in agent.explain("it")
+    with pytest.raises(ParameterError, match="is not conjugate"):
+        row.category(prior=priors.popitem()[1][0])
+    like = pb.Prior.like(clients=7, mean=row.mean)
+    clients, total = like.imaginary_clients(row.family)
+    assert (clients, total) == pytest.approx((7.0, 7.0 * row.of_mean(row.mean)), rel=1e-12)
+    told = pb.Agent([row.category(prior=like)], policy=pb.BayesUCB())
+    assert f"Believed before: {like}." in told.explain("it")
