@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DAGGER_NOTE = "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of samples."
 UNKNOWN_NOTE = "? Theory does not know this policy: waits too rare for these runs may be missing from its mean."
-MARKS = {DAGGER: DAGGER_NOTE, NOT_KNOWN: UNKNOWN_NOTE}
+MARK_NOTES = {DAGGER: DAGGER_NOTE, NOT_KNOWN: UNKNOWN_NOTE}
 ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
 CHANGING = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable, (±) the one and the other)"
 
@@ -118,7 +118,7 @@ class Result:
     def _marks(self) -> list[str]:
         """What the marks in the table mean."""
         used = {curve.mark for curve in self.curves}
-        return [note for mark, note in MARKS.items() if mark in used]
+        return [note for mark, note in MARK_NOTES.items() if mark in used]
 
     def _title(self) -> str:
         return f"{self.scenario.name}: horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}"
