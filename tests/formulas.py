@@ -1,7 +1,8 @@
-"""Evidence by independent formulas: from definitions, sharing nothing with the package.
+"""Evidence and patience by independent formulas: from definitions, sharing nothing with the package.
 
-A formula takes a row of the matrix (its family), the rewards that were seen and a threshold.  The test matrix demands
-one for each policy.
+Evidence takes a row of the matrix (its family), the rewards that were seen and a threshold.  Patience takes a policy
+(its parameters), the rounds that have passed, the known clients and the clients per round.  The test matrix demands
+both for each policy.
 """
 
 import math
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import integrate, optimize, stats
 
+import profitable as pb
+from profitable.policy.policy import Deterministic
 from tests.kernels import reference
 
 if TYPE_CHECKING:
@@ -77,16 +80,21 @@ def kl_plus(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
 
 
 def posterior(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
-    """-log P(mean >= threshold): likelihood times Jeffreys' prior, integrated over the mean of the statistic.
+    """-log P(mean >= threshold given the rewards)."""
+    below, above = (math.fsum(masses) for _, masses in posterior_masses(row, rewards, threshold))
+    return -math.log(above / (below + above))
 
-    The likelihood is that of the law that fits best times exp(-N d).  The prior is the root of the Fisher information
-    1/V, the curvature of d.
+
+def posterior_masses(row: "FamilyRow", rewards: Rewards, threshold: float) -> list[tuple[list[float], list[float]]]:
+    """Means of the statistic below and above the threshold, and how much of the posterior each stands for.
+
+    It is likelihood times Jeffreys' prior.  The likelihood is that of the law that fits best times exp(-N d).  The
+    prior is the root of the Fisher information 1/V, the curvature of d.
     """
     low, high = row.domain or row.family.mean_domain
     tau, best, number = row.of_mean(threshold), average(row, rewards), len(rewards)
 
-    def mass(distance: float, sign: float) -> float:
-        mean = tau + sign * distance
+    def density(mean: float) -> float:
         if not low + 1e-9 < mean < high - 1e-9:
             return 0.0
         if row.sigma is not None:
@@ -94,15 +102,38 @@ def posterior(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
         nats = number * divergence(row, best, mean)
         return math.exp(-nats) / math.sqrt(row.variance(mean)) if nats < 700.0 else 0.0
 
-    sides: list[float] = []
+    sides: list[tuple[list[float], list[float]]] = []
     for edge, sign in ((low, -1.0), (high, 1.0)):
         s, ds = 0.5 * (1.0 + NODES), 0.5 * WEIGHTS
         if math.isinf(edge):  # folded into s^2/(1 - s)^2
             distances, slopes = s**2 / (1.0 - s) ** 2, 2.0 * s / (1.0 - s) ** 3
         else:  # approached like (1 - s)^4, because the prior may be infinite there
             distances, slopes = abs(edge - tau) * (1.0 - (1.0 - s) ** 4), 4.0 * abs(edge - tau) * (1.0 - s) ** 3
-        sides.append(float((ds * slopes) @ [mass(distance, sign) for distance in distances.tolist()]))
-    return -math.log(sides[1] / sum(sides))
+        means = (tau + sign * distances).tolist()
+        sides.append((means, [float(width) * density(mean) for width, mean in zip(ds * slopes, means, strict=True)]))
+    return sides
+
+
+def expected_mean(row: "FamilyRow", rewards: Rewards) -> float:
+    """The posterior's own mean of the rewards' mean; the mean of the law that fits best where it is infinite."""
+    below, above = posterior_masses(row, rewards, row.threshold)
+    pairs = [pair for side in (below, above) for pair in zip(*side, strict=True)]
+    points = [(mean_of(row, value), mass) for value, mass in pairs if mass > 0.0]
+    if any(mean == math.inf for mean, _ in points):
+        return mean_of(row, average(row, rewards))
+    return math.fsum(mean * mass for mean, mass in points) / math.fsum(mass for _, mass in points)
+
+
+def mean_of(row: "FamilyRow", value: float) -> float:
+    """The mean of the rewards when the statistic has this mean: where the row's own formula gives it."""
+    if row.domain is None:
+        return value
+    low = row.family.mean_domain[0]
+    if row.of_mean(low + 1e100) < value:
+        return math.inf
+    return low + math.exp(
+        optimize.brentq(lambda u: row.of_mean(low + math.exp(u)) - value, -100.0, 230.0, xtol=1e-13, rtol=1e-13)
+    )
 
 
 def over_all_spreads(rewards: Rewards, mean: float) -> float:
@@ -160,3 +191,46 @@ def ucb_v(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
         return mean + math.sqrt(2.0 * variance * x / number) + 3.0 * x / number - tau
 
     return float(optimize.brentq(excess, 0.0, 1e3 * number, xtol=1e-14, rtol=1e-14)) if mean < tau else 0.0
+
+
+# ------------------------------------------------------------------------------------------------ patience
+
+
+def remembered(policy: pb.Policy, t: float) -> float:
+    """The rounds that count after t of them, each with the weight of its outcomes."""
+    if policy.forget < 1.0:
+        oldest = math.log(1e-18) / math.log(policy.forget)  # what is older has no weight
+        return math.fsum(policy.forget**age for age in range(int(min(t, oldest))))
+    return min(t, math.inf if policy.window is None else float(policy.window))
+
+
+def log_of_time(policy: pb.Policy, t: float, known: float, per_round: float) -> float:
+    """log(inflate t) + c log log t; round 1 tolerates everything."""
+    assert isinstance(policy, Deterministic)
+    rounds = remembered(policy, t)
+    if rounds == 0.0:
+        return math.inf
+    return math.log(policy.inflate * rounds) + policy.c * max(0.0, math.log(max(math.log(rounds), 1e-9)))
+
+
+def drawn(policy: pb.Policy, t: float, known: float, per_round: float) -> float:
+    """Not computed: evidence is tolerated with probability exp(-evidence)."""
+    return math.inf
+
+
+def worth_finding_out(policy: pb.Policy, t: float, known: float, per_round: float) -> float:
+    """What the clients still to come are worth, M of them, beside the N known ones (docs/optimal.md)."""
+    assert isinstance(policy, pb.Optimal)
+    if known == 0.0:
+        return math.inf
+    all_ever = remembered(policy, math.inf)
+    if policy.kappa is not None:
+        rounds = policy.kappa * remembered(policy, t)
+    elif policy.discount is not None:
+        rounds = min(1.0 / math.log(1.0 / policy.discount), all_ever)
+    else:
+        assert isinstance(policy.horizon, int)
+        rounds = min(max(0.0, policy.horizon - t), all_ever)
+    s = 1.0 + (policy.clients or per_round) * rounds / known
+    boundary = (s + 3.0 + 2.0 * math.sqrt(math.log(s) + math.log(s) ** 2)) / 2.0
+    return max(math.log(2.0), math.log(boundary / policy.risk))

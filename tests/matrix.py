@@ -79,10 +79,11 @@ class FamilyRow:
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """A policy with settings worth testing, and its evidence by a formula that shares nothing with the package."""
+    """A policy with settings worth testing, its evidence and its patience by formulas that share nothing with it."""
 
     policies: tuple[pb.Policy, ...]
     evidence: Callable[[FamilyRow, Sequence[float], float], float]
+    patience: Callable[[pb.Policy, float, float, float], float]  # of t, known clients, clients per round
     adds_rounds: bool = False  # whether log of the accepted rounds is added where that is not 0
 
     @property
@@ -248,19 +249,26 @@ FAMILIES = [
 ]
 
 POLICY_ROWS = [
-    PolicyRow((pb.KLUCB(), pb.KLUCB(c=3)), formulas.kl),
-    PolicyRow((pb.KLUCBPlus(), pb.KLUCBPlus(inflate=10)), formulas.kl_plus),
-    PolicyRow((pb.KLUCBPlus(count="rounds"), pb.KLUCBPlus(count="rounds", c=3)), formulas.kl, adds_rounds=True),
-    PolicyRow((pb.BayesUCB(), pb.BayesUCB(c=5)), formulas.posterior),
-    PolicyRow((pb.ThompsonSampling(),), formulas.posterior),
+    PolicyRow((pb.KLUCB(), pb.KLUCB(c=3)), formulas.kl, formulas.log_of_time),
+    PolicyRow((pb.KLUCBPlus(), pb.KLUCBPlus(inflate=10)), formulas.kl_plus, formulas.log_of_time),
     PolicyRow(
-        (pb.Optimal(horizon=300), pb.Optimal(risk=0.3), pb.Optimal(discount=0.98, clients=2)), formulas.posterior
+        (pb.KLUCBPlus(count="rounds"), pb.KLUCBPlus(count="rounds", c=3)),
+        formulas.kl,
+        formulas.log_of_time,
+        adds_rounds=True,
     ),
-    PolicyRow((pb.KLBernoulliUCB(),), formulas.kl_bernoulli),
-    PolicyRow((pb.KLBernoulliUCBPlus(),), formulas.kl_bernoulli_plus),
-    PolicyRow((pb.KLBernoulliUCBPlus(count="rounds"),), formulas.kl_bernoulli, adds_rounds=True),
-    PolicyRow((pb.KLGaussianUCB(),), formulas.kl_gaussian),
-    PolicyRow((pb.KLEmpUCB(),), formulas.empirical),
-    PolicyRow((pb.UCBV(),), formulas.ucb_v),
+    PolicyRow((pb.BayesUCB(), pb.BayesUCB(c=5)), formulas.posterior, formulas.log_of_time),
+    PolicyRow((pb.ThompsonSampling(),), formulas.posterior, formulas.drawn),
+    PolicyRow(
+        (pb.Optimal(horizon=300), pb.Optimal(risk=0.3), pb.Optimal(discount=0.98, clients=2)),
+        formulas.posterior,
+        formulas.worth_finding_out,
+    ),
+    PolicyRow((pb.KLBernoulliUCB(),), formulas.kl_bernoulli, formulas.log_of_time),
+    PolicyRow((pb.KLBernoulliUCBPlus(),), formulas.kl_bernoulli_plus, formulas.log_of_time),
+    PolicyRow((pb.KLBernoulliUCBPlus(count="rounds"),), formulas.kl_bernoulli, formulas.log_of_time, adds_rounds=True),
+    PolicyRow((pb.KLGaussianUCB(),), formulas.kl_gaussian, formulas.log_of_time),
+    PolicyRow((pb.KLEmpUCB(),), formulas.empirical, formulas.log_of_time),
+    PolicyRow((pb.UCBV(),), formulas.ucb_v, formulas.log_of_time),
 ]
 POLICIES = [policy for row in POLICY_ROWS for policy in row.policies]

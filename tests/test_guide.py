@@ -17,11 +17,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
 STEP = re.compile(r"<!-- guide: (\w+) \| (\S+) \| (end|after: .*?|before: .*?) -->\n```py\n(.*?)```", re.S)
-MATRIX = ["tests/test_matrix.py", "tests/simulation/test_scenario.py"]
+MATRIX = ["tests/test_matrix.py", "tests/test_families.py", "tests/test_patience.py"]
+MATRIX += ["tests/theory/test_assumptions.py", "tests/simulation/test_scenario.py"]
 if SOAK:
     MATRIX += ["tests/statistical/test_laws.py", "tests/simulation/test_same_law.py"]
-NEW = {"policy": "wald", "family": "log-normal"}
-MOST = {"policy": (3, 40), "family": (4, 60)}  # files and lines, tests included
+NEW = {"policy": "wald", "family": "log-normal", "patience": "half-kl-ucb"}
+MOST = {"policy": (3, 40), "family": (3, 60), "patience": (3, 40)}  # files and lines, tests included
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def steps(recipe: str) -> list[Step]:
 
 
 def follow(copy: Path, done: list[Step]) -> subprocess.CompletedProcess[str]:
-    """Copy the project, take the steps, and run the matrix on what is new: one compilation for both recipes."""
+    """Copy the project, take the steps, and run the matrix on what is new: one compilation for all recipes."""
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)

@@ -14,7 +14,7 @@ import profitable as pb
 from profitable.common.registry import exported
 from profitable.errors import ParameterError, RewardError, SumNotEnoughError, ThresholdError
 from profitable.kernels import empirical, law
-from profitable.kernels.evidence import Seen, evidence
+from profitable.kernels.evidence import Seen, evidence, faded
 from profitable.model.families import FAMILIES as FAMILY_CLASSES
 from profitable.policy.policies import POLICIES as POLICY_CLASSES
 from profitable.policy.policy import BoundedPolicy
@@ -316,13 +316,13 @@ def test_no_two_rules_share_a_code() -> None:
 
 @every_policy
 def test_rules_are_what_they_say(policy: pb.Policy) -> None:
-    """`is_zero_above`, `is_monotone` and `logarithms`, asked of the evidence itself on Bernoulli rewards."""
+    """`is_zero_above`, `is_monotone`, `scales` and `logarithms`, asked of the evidence itself on Bernoulli rewards."""
     rule, bernoulli = policy.rule, law.Law(law.BINOMIAL, 0.0, 1.0, 1.0)
     rng = np.random.default_rng(3)
 
     def nats(clients: float, total: float, threshold: float) -> float:
         values, counts = np.array([0.0, 1.0]), np.array([clients - total, total])
-        seen = Seen(clients, total, total - total**2 / clients, values, counts, rounds=clients)
+        seen = Seen(clients, total, total - total**2 / clients, values, counts, rounds=0.5 * clients)
         return evidence(rule, bernoulli, seen, threshold)
 
     for _ in range(300):
@@ -336,6 +336,9 @@ def test_rules_are_what_they_say(policy: pb.Policy) -> None:
             assert nats(clients + 1.0, total + 1.0, threshold) <= worst * (1.0 + 1e-9) + 1e-300
             assert nats(clients, total, threshold) <= worst * (1.0 + 1e-9) + 1e-300
             assert not rule.needs_rewards
+        if rule.scales:
+            half = faded(rule, nats(clients, total, threshold), clients, 0.5 * clients, 0.5)
+            assert half == pytest.approx(nats(0.5 * clients, 0.5 * total, threshold), rel=1e-9, abs=1e-12)
     if rule.logarithms >= 0.0:
         extra = [nats(n, 0.25 * n, 0.5) - law.against(bernoulli, n, 0.25 * n, 0.5) for n in (1e4, 1e8)]
         assert (extra[1] - extra[0]) / math.log(1e4) == pytest.approx(rule.logarithms, abs=0.01)
@@ -418,7 +421,7 @@ def test_ties_accept(size: int) -> None:
     """2 of 5 is not below 0.4, although the double 0.4 is a little more than 2/5."""
     for tenth in range(1, 10):
         threshold = tenth / 10
-        for policy in (pb.KLUCB(), pb.KLUCBPlus(), pb.KLBernoulliUCB(), pb.KLEmpUCB(), pb.UCBV(), pb.KLGaussianUCB()):
+        for policy in (each for each in POLICIES if each.rule.is_zero_above):
             agent = pb.Agent([pb.Category("it", pb.Bernoulli(), threshold=threshold)], policy=policy)
             agent.observe("it", count=size * 2, total=tenth * size // 5)
             assert agent["it"].mean == threshold

@@ -17,6 +17,7 @@ from unittest import mock
 import pytest
 
 from profitable import cli
+from profitable.policy.policies import POLICIES
 from tests.waiting import LIMIT, at, said, started, wait_for
 
 COMMAND = [sys.executable, "-m", "profitable"]
@@ -215,8 +216,8 @@ def test_ctrl_c_that_comes_out_as_something_else(
     ("typed", "expected"),
     [
         ("profitable sim", ["simulate"]),
-        ("profitable simulate x.toml --policy kl-ucb", ["kl-ucb", "kl-ucb+"]),
-        ("profitable credit --policy t", ["ts"]),
+        ("profitable simulate x.toml --policy kl-ucb", [name for name in POLICIES if name.startswith("kl-ucb")]),
+        ("profitable credit --policy t", [name for name in POLICIES if name.startswith("t")]),
         ("profitable simulate x.toml --fr", ["--fresh"]),
     ],
 )

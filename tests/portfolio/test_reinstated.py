@@ -209,7 +209,9 @@ def test_a_decision_over_many_categories_is_put_back_to_the_letter(two_places: t
     with pb.Portfolio.create(book.where, categories, policy="ts", seed=1) as before:
         before.decide(key="1")
         copy_portfolio(book.where, backup.where)
-        before.observe([pb.Outcome(f"loan-{i}", f"segment {i % 100}", reward=int(i % 3 == 0), decision=1) for i in range(300)])
+        before.observe(
+            [pb.Outcome(f"loan-{i}", f"segment {i % 100}", reward=int(i % 3 == 0), decision=1) for i in range(300)]
+        )
         told = before.decide(key="2").to_json()
     with pb.Portfolio(backup.where) as restored:
         first = restored.reinstate(told)

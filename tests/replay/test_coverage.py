@@ -72,7 +72,9 @@ def test_doubts() -> None:
     assert doubt is not None
     assert "95% of the bootstrap portfolios have the same difference" in doubt
     assert doubt.startswith("The interval of it may be too narrow: ")
-    assert "%" not in doubt.replace("95% of the bootstrap", "")  # how much too narrow depends on a law that nobody knows
+    assert "%" not in doubt.replace(
+        "95% of the bootstrap", ""
+    )  # how much too narrow depends on a law that nobody knows
     assert made(0.0, spread, varying=2.0).doubt is None
     doubt = made(0.0, spread, varying=1.0).doubt
     assert doubt is not None

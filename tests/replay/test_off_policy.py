@@ -15,7 +15,15 @@ import pytest
 import profitable as pb
 from profitable.errors import ParameterError
 from profitable.replay.clients import Clients
-from profitable.replay.off_policy import Log, OffPolicy, doubly_robust, effective_size, evaluate, inverse_propensity, support
+from profitable.replay.off_policy import (
+    Log,
+    OffPolicy,
+    doubly_robust,
+    effective_size,
+    evaluate,
+    inverse_propensity,
+    support,
+)
 
 ERRORS = 4.0
 Row = tuple[int, int, float, bool, float]  # round, category, profit, accepted, propensity

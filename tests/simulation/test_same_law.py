@@ -98,16 +98,19 @@ HARD = [
         single(pb.Bernoulli(), [(1, 0.25), (41, 0.4)], 0.3, [1 + (7 * t) % 5 for t in range(HORIZON)]),
     ),
 ]
-KINDS: list[tuple[pb.Policy, ...]] = [
-    (pb.KLUCB(), pb.KLUCBPlus(c=3), pb.KLUCBPlus(count="rounds")),
-    (pb.BayesUCB(), pb.BayesUCB(c=3)),
-    (pb.ThompsonSampling(),),
-    (pb.Optimal(horizon=HORIZON), pb.Optimal(kappa=10), pb.Optimal(discount=0.99, risk=0.3)),
-    (pb.KLBernoulliUCB(),),
-    (pb.KLEmpUCB(),),
-    (pb.UCBV(),),
-    (pb.KLGaussianUCB(),),
-]
+
+
+def kinds_of_policies() -> list[tuple[pb.Policy, ...]]:
+    """Policies that the kernels treat alike: the same kind of patience, the same needs, the same view of rewards."""
+    kinds: dict[tuple[object, ...], list[pb.Policy]] = {}
+    for policy in POLICIES:
+        rule, bounded = policy.rule, isinstance(policy, BoundedPolicy)
+        needs = rule.needs_spread, rule.needs_values, rule.is_monotone, rule.is_posterior
+        kinds.setdefault((policy.terms.kind, needs, bounded and policy.gaussian, bounded), []).append(policy)
+    return [tuple(kind) for kind in kinds.values()]
+
+
+KINDS = kinds_of_policies()
 
 
 def pairs_of_families() -> list[tuple[pb.Policy, Case]]:

@@ -120,7 +120,8 @@ def explanation(category: Category, policy: Policy, standing: Standing, verdict:
     if category.weight is not None:
         lines.append(f"A reward is money back per unit lent; the mean is that of {MEANS[category.weight]}.")
     if (prior := policy.prior_of(category)) is not None:
-        lines.append(f"Believed before: {prior}.")
+        is_of_rewards = prior.kind == "clients" or category.family.view().statistic.is_reward
+        lines.append(f"Believed before: {prior}{'' if is_of_rewards else ', of the statistic and not of the rewards'}.")
     lines.append(_seen(category, policy, standing, kept))
     if spread is not None and standing.mean is not None:
         lines.append(_spread(category, policy, spread))

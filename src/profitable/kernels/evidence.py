@@ -29,7 +29,7 @@ done the slow, right way.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,12 +66,21 @@ class Rule(NamedTuple):
         return self._replace(needs_spread=True, is_monotone=False, scales=False) if law.code == NORMAL else self
 
 
-DIVERGENCE = Rule(0, is_monotone=True, is_zero_above=True, logarithms=0.0, scales=True)
-DIVERGENCE_PLUS = Rule(1, is_monotone=True, is_zero_above=True, logarithms=1.0, scales=True)
-PLUS_OF_ROUNDS = DIVERGENCE_PLUS._replace(code=5, needs_rounds=True)
-POSTERIOR = Rule(2, is_monotone=True, is_posterior=True, logarithms=0.5)
-EMPIRICAL = Rule(3, needs_values=True, is_zero_above=True, scales=True)
-VARIANCE = Rule(4, needs_spread=True, is_zero_above=True, scales=True)
+RULES: list[Rule] = []
+
+
+def new_rule(**fields: Any) -> Rule:
+    """A rule that needs and is what the fields say, with the next free code."""
+    RULES.append(Rule(len(RULES), **fields))
+    return RULES[-1]
+
+
+DIVERGENCE = new_rule(is_monotone=True, is_zero_above=True, logarithms=0.0, scales=True)
+DIVERGENCE_PLUS = new_rule(is_monotone=True, is_zero_above=True, logarithms=1.0, scales=True)
+POSTERIOR = new_rule(is_monotone=True, is_posterior=True, logarithms=0.5)
+EMPIRICAL = new_rule(needs_values=True, is_zero_above=True, scales=True)
+VARIANCE = new_rule(needs_spread=True, is_zero_above=True, scales=True)
+PLUS_OF_ROUNDS = new_rule(is_monotone=True, is_zero_above=True, logarithms=1.0, scales=True, needs_rounds=True)
 
 # On rewards of 0 and 1 these rules have the evidence of another one, which needs the sum alone.
 ON_ZERO_AND_ONE = {EMPIRICAL.code: DIVERGENCE}

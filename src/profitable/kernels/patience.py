@@ -10,6 +10,10 @@ There are three kinds:
 Patience is a function of the category's own numbers: t, the known clients N, and the clients per round.  `TIME` needs
 only the first of them.  In round 1 the first two kinds tolerate everything.
 
+A new kind is a code below and one branch in `patience_at`.  Everything else asks that function.  Patience is never
+negative, and it never rises after it has fallen: `first_time` halves intervals of time.  Where it never falls, a branch
+in `least_patience` says so, and many rounds are simulated at once.  A kind that is not known gives NaN.
+
 Where outcomes are forgotten, patience counts no more rounds than are remembered (`clock`).  Else log t would grow while
 the evidence cannot, and in the end nearly everything would be accepted.
 
@@ -116,7 +120,9 @@ def patience_at(patience: Patience, t: float, known: float, per_round: float) ->
         )
     if t <= 0.0 or patience.kind == DRAWN:
         return math.inf
-    return patience_of(patience.c, patience.inflate, clock(patience, t))
+    if patience.kind == TIME:
+        return patience_of(patience.c, patience.inflate, clock(patience, t))
+    return math.nan
 
 
 @part
@@ -127,11 +133,11 @@ def least_patience(
 
     `came` clients came in `accepted` rounds so far; before the first of them nothing is certain.  What is ahead is
     linear in time, and clients per round and known client are monotone in the clients that come.  So the corners
-    decide.
+    decide.  Of a kind that does not say here how far it falls, nothing is certain.
     """
-    if patience.kind != AHEAD:
+    if patience.kind == TIME:
         return patience_at(patience, t, known, 1.0)
-    if known <= 0.0 or came <= 0.0:
+    if patience.kind != AHEAD or known <= 0.0 or came <= 0.0:
         return 0.0
     ahead = min(rounds_ahead(patience, t), rounds_ahead(patience, t + rounds))
     late = clients_per_round(patience, came + clients, accepted + rounds) / (known + clients)

@@ -8,8 +8,8 @@
 | `Power`    | x ** shape            | Weibull: exponential with mean (mean/Gamma)^shape |
 
 A statistic is one class here and one branch in each of the two kernels `statistic_of` and `reward_of`.  The class says
-how means translate, the kernels how single rewards do.  A statistic has to grow with the reward.  A code that a kernel
-does not know gives NaN.
+how means and columns of an engine translate, the kernels how single rewards do.  A statistic has to grow with the
+reward.  A code that a kernel does not know gives NaN.
 
 >>> pareto = LogRatio(2.0)
 >>> pareto.of_mean(5.0), pareto.mean_of(0.6)  # 1 - 2/5, and back
@@ -22,7 +22,7 @@ import contextlib
 import math
 from abc import ABC, abstractmethod
 from dataclasses import astuple, dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from profitable.kernels.compile import kernel, part
 from profitable.kernels.law import SMALLEST_POSITIVE, Law, log_survival
 
 IDENTITY, CUT, LOG_RATIO, POWER = 0, 1, 2, 3
+STIRLING_FROM = 20.0  # clients; from here on, Stirling's series gives a ratio of gamma functions to 12 digits
 KINDS: list[type["Statistic"]] = []  # filled by the classes themselves
 
 
@@ -97,7 +98,8 @@ class Statistic(ABC):
         super().__init_subclass__()
         others = {each.code: each for each in KINDS if each.__qualname__ != cls.__qualname__}
         if cls.code in others:
-            raise TypeError(f"{cls.__name__} has the code {cls.code} of {others[cls.code].__name__}")
+            taken = f"{cls.__name__} has the code {cls.code} of {others[cls.code].__name__}"
+            raise TypeError(f"{taken}; the next free one is {max(others) + 1}")
         KINDS.append(cls)
 
     @property
@@ -121,6 +123,20 @@ class Statistic(ABC):
     @abstractmethod
     def mean_of(self, value: float) -> float:
         """The mean of the rewards when the statistic has this mean: how means and indices leave the kernels."""
+
+    def of_column(self, rewards: Any) -> Any:
+        """The statistics of a column of legal rewards, as an expression of the engine that holds it (narwhals).
+
+        None if it does not say: then such rewards cannot be added up in an engine.
+        """
+        del rewards
+
+    def posterior_means(self, clients: FloatArray, totals: FloatArray) -> FloatArray | None:
+        """The expected means of the rewards after so many clients whose statistics have these sums, [M].
+
+        Where the variance of the posterior is infinite, it is the plain mean.  None: it is so everywhere.
+        """
+        del clients, totals
 
     def of_means(self, means: FloatArray) -> FloatArray:
         """`of_mean` for each of several means, [M]."""
@@ -166,6 +182,9 @@ class Identity(Statistic):
     def mean_of(self, value: float) -> float:
         return value
 
+    def of_column(self, rewards: Any) -> Any:
+        return rewards
+
     def of_means(self, means: FloatArray) -> FloatArray:
         return means
 
@@ -183,6 +202,9 @@ class Cut(Identity):
 
     def range(self, low: float, high: float) -> tuple[float, float]:
         return self.low, self.high
+
+    def of_column(self, rewards: Any) -> Any:
+        return rewards.clip(self.low, self.high)
 
     @property
     def is_reward(self) -> bool:
@@ -204,6 +226,9 @@ class LogRatio(Statistic):
 
     def mean_of(self, value: float) -> float:
         return math.inf if value >= 1.0 else self.scale / (1.0 - value)
+
+    def of_column(self, rewards: Any) -> Any:
+        return (rewards / self.scale).log()
 
     def difference(self, x: float, y: float) -> float:
         return self.scale * (x - y) / (x * y)
@@ -227,6 +252,25 @@ class Power(Statistic):
     def mean_of(self, value: float) -> float:
         return math.inf if value == math.inf else value ** (1.0 / self.shape) * math.gamma(1.0 + 1.0 / self.shape)
 
+    def of_column(self, rewards: Any) -> Any:
+        return rewards**self.shape
+
+    def posterior_means(self, clients: FloatArray, totals: FloatArray) -> FloatArray:
+        root = 1.0 / self.shape  # the posterior of its mean is an inverse gamma law, and this is a moment of it
+        ratios = np.array([_log_gamma_ratio(each, root) for each in np.maximum(clients, 2.0 * root).tolist()])
+        with np.errstate(over="ignore"):
+            means = math.gamma(1.0 + root) * np.exp(root * np.log(totals) + ratios)
+        return np.where(clients > 2.0 * root, means, self.means_of(totals / clients))
+
     def difference(self, x: float, y: float) -> float:
         exponent = self.shape * (math.log1p((x - y) / y) if x < 2.0 * y else math.log(x / y))
         return self.of_mean(y) * math.expm1(exponent)
+
+
+def _log_gamma_ratio(x: float, lag: float) -> float:
+    """log(Gamma(x - lag) / Gamma(x)) for 0 < lag < x, also where the two logarithms are equal to 15 digits."""
+    rest = x - lag
+    if rest < STIRLING_FROM:
+        return math.lgamma(rest) - math.lgamma(x)
+    stirling = sum(factor * (rest**-power - x**-power) for factor, power in ((1 / 12, 1), (-1 / 360, 3), (1 / 1260, 5)))
+    return (x - 0.5) * math.log1p(-lag / x) + lag - lag * math.log(rest) + stirling

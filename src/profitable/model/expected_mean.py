@@ -9,21 +9,17 @@
 | Gaussian          | normal                                  | S / N                     |
 | Normal            | Student's                               | S / N                     |
 
-For Weibull, x^k is exponential, and the mean is a moment of order 1/k of an inverse gamma law.
+Another statistic than the reward itself says it for its own family (`Statistic.posterior_means`).
 
 Example: nine of nine clients repaid.  The posterior is Beta(9.5, 0.5), with mean 0.95.
 """
-
-import math
 
 import numpy as np
 
 from profitable.common.types import FloatArray
 from profitable.kernels.law import BINOMIAL, GAMMA, NEGATIVE_BINOMIAL, POISSON
-from profitable.kernels.statistic import Identity, Power
+from profitable.kernels.statistic import Identity
 from profitable.model.view import View
-
-STIRLING_FROM = 20.0  # clients; from here on, Stirling's series gives a ratio of gamma functions to 12 digits
 
 
 def expected_means(view: View, clients: FloatArray, totals: FloatArray) -> FloatArray:
@@ -41,13 +37,9 @@ def expected_means(view: View, clients: FloatArray, totals: FloatArray) -> Float
     known, total = clients + view.prior_clients, totals + view.prior_total
     law, statistic, size = view.law, view.statistic, view.law.size
     plain = statistic.means_of(total / known)
-    if isinstance(statistic, Power):  # an inverse gamma law of the statistic, whose root of order shape is the mean
-        root = 1.0 / statistic.shape
-        ratios = np.array([_log_gamma_ratio(each, root) for each in np.maximum(known, 2.0 * root).tolist()])
-        with np.errstate(over="ignore"):
-            return np.where(known > 2.0 * root, math.gamma(1.0 + root) * np.exp(root * np.log(total) + ratios), plain)
     if not isinstance(statistic, Identity):
-        return plain
+        own = statistic.posterior_means(known, total)
+        return plain if own is None else own
     if law.code == BINOMIAL:
         return (0.5 * (law.low + law.high) + size * total) / (1.0 + size * known)
     if law.code == POISSON:
@@ -57,12 +49,3 @@ def expected_means(view: View, clients: FloatArray, totals: FloatArray) -> Float
         enough = size * known > 2.0
         return np.where(enough, size * (total + half) / np.where(enough, size * known - 1.0, 1.0), plain)
     return plain
-
-
-def _log_gamma_ratio(x: float, lag: float) -> float:
-    """log(Gamma(x - lag) / Gamma(x)) for 0 < lag < x, also where the two logarithms are equal to 15 digits."""
-    rest = x - lag
-    if rest < STIRLING_FROM:
-        return math.lgamma(rest) - math.lgamma(x)
-    stirling = sum(factor * (rest**-power - x**-power) for factor, power in ((1 / 12, 1), (-1 / 360, 3), (1 / 1260, 5)))
-    return (x - 0.5) * math.log1p(-lag / x) + lag - lag * math.log(rest) + stirling

@@ -1,4 +1,4 @@
-"""The twelve families that the paper's policies are written for.
+"""The families that the paper's policies are written for.
 
 A new family is a class below and a row in `tests/matrix.py` (docs/design.md shows one).
 

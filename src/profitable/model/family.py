@@ -1,4 +1,4 @@
-"""Family: a law of rewards with its known parameters.  `model/families.py` has the twelve of the package.
+"""Family: a law of rewards with its known parameters.  `model/families.py` has those of the package.
 
 A family is a value: it knows its law and statistic (its view), its mean domain and its legal rewards.  Divergence,
 posterior and draws follow from the view and are the same code for all.

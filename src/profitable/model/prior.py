@@ -44,7 +44,7 @@ class Prior:
     >>> Prior.like(clients=200, mean=0.91)
     Prior(kind='clients', first=200.0, second=0.91)
 
-    Or as a conjugate law of the family's parameter:
+    Or as a conjugate law, of the mean of what the family adds up (`family.view().statistic`); mostly the reward itself:
 
     >>> from profitable import Bernoulli
     >>> Prior.beta(1.0, 1.0).imaginary_clients(Bernoulli())  # uniform: one client more than Jeffreys, half a success
@@ -80,12 +80,20 @@ class Prior:
 
     @classmethod
     def inverse_gamma(cls, *, shape: float, scale: float) -> Self:
-        """Inverse gamma: for the mean of Exponential and Gamma rewards, and of the statistic of Pareto and Weibull."""
+        """Inverse gamma: for the mean of Exponential and Gamma rewards.
+
+        Of Pareto and Weibull rewards it is for the mean of the statistic, E log(X/scale) and E X^shape, and not for the
+        mean of the rewards.  `Prior.like` speaks of rewards.
+        """
         return cls("inverse-gamma", shape, scale)
 
     @classmethod
     def normal(cls, *, mean: float, sd: float) -> Self:
-        """Normal: for a Gaussian mean."""
+        """Normal: for the mean of Gaussian rewards.
+
+        A family of the Gaussian law with another statistic takes it for the mean of that statistic, and not for the
+        mean of the rewards: for log-normal rewards, `mean` is E log X.  `Prior.like` speaks of rewards.
+        """
         return cls("normal", mean, sd)
 
     def __str__(self) -> str:

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from profitable.errors import InputError
-from profitable.kernels.patience import LAST_ROUND
+from profitable.kernels.patience import DRAWN, LAST_ROUND, TIME
 from profitable.policy.policies import POLICIES
-from profitable.policy.policy import BoundedPolicy, Deterministic, Policy
+from profitable.policy.policy import BoundedPolicy, Policy
 from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.theory import bounds
 
@@ -18,7 +18,8 @@ def has_closed_form(policy: str) -> bool:
     So it is for patience log t, and for Thompson sampling (docs/mathematics.md, long horizons).
     """
     chosen = Policy.parse(policy)
-    plain = chosen.draws or (isinstance(chosen, Deterministic) and chosen.c == 0.0)
+    terms = chosen.within(LAST_ROUND).terms
+    plain = terms.kind == DRAWN or (terms.kind == TIME and terms.c == 0.0)
     return plain and not isinstance(chosen, BoundedPolicy) and chosen.rule.logarithms >= 0.0
 
 
@@ -44,7 +45,7 @@ def expected_slope(scenario: Scenario, policy: str, start: float, end: float) ->
         known = ", ".join(name for name in POLICIES if has_closed_form(name))
         raise InputError("policy", policy, "has no closed form here", f"choose from {known}")
     chosen = Policy.parse(policy)
-    inflate = chosen.inflate if isinstance(chosen, Deterministic) else 1.0
+    inflate = chosen.terms.inflate
     return slope_of_clients(scenario, chosen.rule.logarithms, inflate * start, inflate * end)
 
 
@@ -64,11 +65,14 @@ def slope_of_clients(scenario: Scenario, logarithms: float, start: float, end: f
 def unlucky_slope(scenario: Scenario, policy: str) -> float:
     """Regret of the profitable categories per log t in the limit: 0 except for Exponential-type rewards.
 
+    NaN if the policy has a patience or a rule of its own, for which it is not known.
+
     >>> from profitable.paper.experiment import load
     >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)  # tau/(mu - tau) rounds, and each costs mu - tau
     1.0
     """
-    rates = unlucky_starts(scenario, Policy.parse(policy), horizon=LAST_ROUND).per_log_t
+    found = unlucky_starts(scenario, Policy.parse(policy), horizon=LAST_ROUND)
+    rates = found.per_log_t if found.known else (math.nan,) * len(scenario.truths)
     return math.fsum(
         truth.loss * truth.clients.average * rate for truth, rate in zip(scenario.truths, rates, strict=True)
     )

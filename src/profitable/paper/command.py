@@ -17,11 +17,11 @@ from profitable.errors import InputError, NotSavedError
 from profitable.model.category import is_text
 from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
-from profitable.paper.finding import DAGGER, final, plus_minus
+from profitable.paper.finding import final, plus_minus
 from profitable.paper.reproduction import Reproduction, conduct
 from profitable.paper.summary import summarise
 from profitable.policy.policies import ThompsonSampling
-from profitable.simulation.result import DAGGER_NOTE
+from profitable.simulation.result import MARK_NOTES
 
 CREDIT_ROUNDS, CREDIT_PLAYS, CREDIT_PLAYS_QUICK = 500, 30, 10
 
@@ -152,6 +152,4 @@ def _regret_tables(reproduction: Reproduction) -> list[str]:
         horizon = number(trials[0].result.horizon)
         title = f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed {reproduction.seed}"
         parts.append(f"{title}{', as the authors ran it' if by_authors else ''}:\n{text_table(headers, rows)}")
-    if any(DAGGER in part for part in parts):
-        parts.append(DAGGER_NOTE)
-    return parts
+    return parts + [note for mark, note in MARK_NOTES.items() if any(mark in part for part in parts)]

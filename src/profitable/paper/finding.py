@@ -8,11 +8,11 @@ import numpy as np
 
 from profitable.common.text_tables import number
 from profitable.paper.reproduction import Reproduction, Trial
+from profitable.simulation.curve import DAGGER as DAGGER
 from profitable.simulation.curve import Curve
 
 HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
 UNDECIDED, NOT_RUN = "not decided", "not run"
-DAGGER = " †"  # `Curve.carried_by_few`
 FEWEST_RUNS = 50
 FEWEST_BEYOND = 20.0  # a tail is shown only as far as at least this many runs lie beyond
 SURE = 4.0  # standard errors; a larger difference is not chance
@@ -97,6 +97,15 @@ def only(trials: Sequence[Trial], names: Sequence[str]) -> str:
     return f"Decided on {', '.join(trial.experiment.name for trial in trials)} alone. "
 
 
+def limit_text(value: float) -> str:
+    """A limit that theory gives, if it does.
+
+    >>> limit_text(0.30216), limit_text(float("nan"))
+    ('0.302', 'unknown')
+    """
+    return "unknown" if np.isnan(value) else f"{value:.3g}"
+
+
 def plus_minus(value: float, error: float) -> str:
     """Mean and standard error with the digits that mean something.
 
@@ -113,7 +122,7 @@ def plus_minus(value: float, error: float) -> str:
 
 def final(curve: Curve) -> str:
     """Final regret ± error, with a mark where rare large runs make the error itself uncertain."""
-    return plus_minus(float(curve.regret[-1]), float(curve.stderr[-1])) + (DAGGER if curve.carried_by_few[-1] else "")
+    return plus_minus(float(curve.regret[-1]), float(curve.stderr[-1])) + curve.mark
 
 
 def lead(better: Curve, worse: Curve) -> float:

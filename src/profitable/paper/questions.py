@@ -8,7 +8,7 @@ import numpy as np
 from profitable.common.text_tables import horizon_text, number
 from profitable.paper.asymptotics import unlucky_at_least, unlucky_slope
 from profitable.paper.experiment import load
-from profitable.paper.finding import FEWEST_BEYOND, checkpoint, plus_minus
+from profitable.paper.finding import FEWEST_BEYOND, checkpoint, limit_text, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, slopes, start_of
 from profitable.theory import bounds
@@ -99,7 +99,7 @@ def _unlucky(trial: Trial) -> Answer:
                 cells.append("-")
                 continue
             cells.append(plus_minus(waits * (1.0 - share), waits * (1.0 - share) / np.sqrt(runs_beyond)))
-        limit = f"{unlucky_slope(trial.result.scenario, curve.policy) / truth.loss:.3g}"
+        limit = limit_text(unlucky_slope(trial.result.scenario, curve.policy) / truth.loss)
         rows.append((*cells, limit))
     place = checkpoint(thompson, UNLUCKY_TIMES[-1])
     seen = float(thompson.t[place] - thompson.accepted_rounds[0, place])

@@ -27,7 +27,7 @@ class Slope:
     constant: float
     with_factor: float
     expected: float
-    expected_profitable: float
+    expected_profitable: float  # NaN if it is not known
     earlier: tuple[float, float]  # in the three decades before
     total: tuple[float, float]
     profitable: tuple[float, float]
@@ -46,7 +46,7 @@ class Slope:
             "lower_bound_constant": self.constant,
             "upper_bound_constant": self.with_factor,
             "expected_unprofitable": self.expected,
-            "expected_profitable": self.expected_profitable,
+            "expected_profitable": _or_none(self.expected_profitable),
             "slopes": values,
             "carried_by_few_runs": self.carried_by_few,
         }

@@ -9,7 +9,7 @@ from profitable.common.text_tables import money, number
 from profitable.paper.claims import claims
 from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import AUTHORS, BEYOND, PAPER, Experiment
-from profitable.paper.finding import DAGGER, checkpoint, final, plus_minus
+from profitable.paper.finding import DAGGER, checkpoint, final, limit_text, plus_minus
 from profitable.paper.optimal import optimal_summary
 from profitable.paper.questions import answers
 from profitable.paper.reading import reading
@@ -124,7 +124,7 @@ def slopes_table(reproduction: Reproduction) -> dict[str, Any]:
             f"{slope.constant:.4g}",
             f"{slope.with_factor:.4g}",
             _seen_in_runs(slope, reproduction),
-            f"{slope.expected_profitable:.3g}",
+            limit_text(slope.expected_profitable),
         ]
         for slope in found
     ]

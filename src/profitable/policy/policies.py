@@ -10,8 +10,8 @@ from profitable.common import check
 from profitable.common.looks import BLACK, BLUE, DASH_DOT, DASHED, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look
 from profitable.common.text_tables import number
 from profitable.errors import ParameterError
-from profitable.kernels import evidence
-from profitable.kernels.patience import AHEAD, DRAWN, LAST_ROUND, Patience, rounds_ahead
+from profitable.kernels import evidence, patience
+from profitable.kernels.patience import Patience
 from profitable.policy.policy import POLICIES as POLICIES
 from profitable.policy.policy import Bayesian, BoundedPolicy, Deterministic
 from profitable.policy.policy import Policy as Policy
@@ -86,7 +86,7 @@ class ThompsonSampling(Bayesian):
 
     @property
     def terms(self) -> Patience:
-        return Patience(DRAWN)
+        return Patience(patience.DRAWN)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Optimal(Bayesian):
             problem = f"is given beside {given[0]}"
             raise ParameterError(given[1], futures[given[1]], problem, f"give one of {', '.join(futures)}, or none")
         if self.horizon is not None and not (isinstance(self.horizon, str) and self.horizon == OWN):
-            object.__setattr__(self, "horizon", check.whole("horizon", self.horizon, most=LAST_ROUND))
+            object.__setattr__(self, "horizon", check.whole("horizon", self.horizon, most=patience.LAST_ROUND))
         if self.discount is not None:
             discount = check.number(self.discount)
             if not check.fits(discount, 0.0, 1.0) or float(discount) in (0.0, 1.0):
@@ -202,13 +202,13 @@ class Optimal(Bayesian):
             rounds = -1.0 / math.log(self.discount)
         elif self.kappa is not None:
             growth = self.kappa
-        return Patience(AHEAD, 0.0, 1.0, rounds, growth, self.risk, self.clients or 0.0)
+        return Patience(patience.AHEAD, 0.0, 1.0, rounds, growth, self.risk, self.clients or 0.0)
 
     def within(self, horizon: int) -> "Optimal":
         return replace(self, horizon=horizon) if self.horizon == OWN else self
 
     def outlook(self, t: float, per_round: float) -> str:
-        ahead = rounds_ahead(self.coded_patience, t)
+        ahead = patience.rounds_ahead(self.coded_patience, t)
         clients = number(float(f"{per_round * ahead:.2g}"))
         if self.horizon is not None:
             passed = f"the horizon of {number(self.terms.rounds)} rounds has passed, and without clients to come"

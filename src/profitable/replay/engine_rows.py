@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 
 from profitable.errors import InputError
-from profitable.kernels.statistic import LogRatio, Power, Statistic
+from profitable.model.view import View
 from profitable.replay.bands import Cut
 from profitable.replay.crowd import NEVER_KNOWN
 from profitable.replay.engine_times import EngineTime
@@ -35,11 +35,11 @@ class EngineRows:
     known: EngineTime | None
     id: str | None
     fold: str | None
-    statistic: Statistic
+    view: View  # of the family: what is added up of a reward
     value: str | None  # what the reward column must hold, if the reward is "column=value"
 
     @classmethod
-    def of(cls, frame: Any, layout: Layout, id: str | None, fold: str | None, statistic: Statistic) -> "EngineRows":
+    def of(cls, frame: Any, layout: Layout, id: str | None, fold: str | None, view: View) -> "EngineRows":
         """Look at the columns of a frame; InputError if one is missing or of the wrong kind."""
         schema = frame.collect_schema()
         cuts = tuple(Cut.parse(text, list(schema)) for text in layout.categories)
@@ -64,7 +64,7 @@ class EngineRows:
                 raise InputError(field, name, f"is of the type {schema[name]}, no whole number", remedy)
         time = EngineTime.of(frame, layout.times[0], schema)
         known = None if layout.known is None else EngineTime.of(frame, layout.known, schema)
-        return cls(frame, layout, schema, cuts, time, known, id, fold, statistic, value if is_value else None)
+        return cls(frame, layout, schema, cuts, time, known, id, fold, view, value if is_value else None)
 
     @property
     def reward(self) -> str:
@@ -124,16 +124,13 @@ class EngineRows:
 
     def _statistic(self, reward: Any) -> Any:
         """What is added up of a reward; 0 for rewards that the family cannot have, which are refused later."""
-        if isinstance(self.statistic, LogRatio):
-            scaled = reward / self.statistic.scale
-            return (
-                nw.when(scaled > 0.0)
-                .then(nw.when(scaled > 0.0).then(scaled).otherwise(nw.lit(1.0)).log())
-                .otherwise(nw.lit(0.0))
-            )
-        if isinstance(self.statistic, Power):
-            return nw.when(reward > 0.0).then(reward).otherwise(nw.lit(0.0)) ** self.statistic.shape
-        return reward
+        statistic, support = self.view.statistic, self.view.support
+        if statistic.is_reward:
+            return reward
+        legal = (reward > support.low if support.open else reward >= support.low) & (reward <= support.high)
+        inside = nw.lit(min(max(0.0, support.low + 1.0), support.high))  # engines also compute what is not chosen
+        own = statistic.of_column(nw.when(legal).then(reward).otherwise(inside))
+        return nw.when(legal).then(own).otherwise(nw.lit(0.0))
 
     # ------------------------------------------------------------------------------------------ rows
 

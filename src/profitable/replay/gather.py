@@ -85,10 +85,13 @@ def cells(
     if id is not None and fold is not None:
         raise ParameterError("fold", fold, "is given beside id", "give one of the two")
     chosen = None if family is None else Family.of(family)
-    statistic = (chosen or Family.of("bernoulli")).view().statistic
+    view = (chosen or Family.of("bernoulli")).view()
+    if view.statistic.of_column(nw.col("reward")) is None:
+        problem = f"adds up {type(view.statistic).__name__} of the rewards, which no engine is told how to compute"
+        raise InputError("family", str(chosen), problem, "backtest the rows, or give the statistic an of_column")
     if bins is not None:
         bins = check.whole("bins", bins, least=2, most=MOST_BINS)
-    rows = EngineRows.of(_lazy(frame), asked, id, fold, statistic)
+    rows = EngineRows.of(_lazy(frame), asked, id, fold, view)
     period = asked.round or ("number" if rows.time.kind == dates.NUMBER else "month")
     assert isinstance(period, str)
     for each in (rows.time, rows.known):
@@ -97,8 +100,8 @@ def cells(
             if (each.kind == dates.NUMBER) != (rows.time.kind == dates.NUMBER):
                 remedy = "give both as dates, or both as whole numbers"
                 raise InputError("known", each.column, f"is a {each.kind}, and time holds a {rows.time.kind}", remedy)
-    made = _Gathering(rows, period, "" if statistic.is_reward else str(chosen)).run(bins)
-    return Cells(made.past, made.clients, None if statistic.is_reward else chosen)
+    made = _Gathering(rows, period).run(bins)
+    return Cells(made.past, made.clients, None if view.statistic.is_reward else chosen)
 
 
 def _refuse_rows_only(layout: Layout) -> None:
@@ -137,8 +140,8 @@ class _Made:
 class _Gathering:
     """One group-by, and what is made of it."""
 
-    def __init__(self, rows: EngineRows, round: str, family: str) -> None:
-        self.rows, self.layout, self.round, self.family = rows, rows.layout, round, family
+    def __init__(self, rows: EngineRows, round: str) -> None:
+        self.rows, self.layout, self.round = rows, rows.layout, round
         self.source = f"a table in {rows.frame.implementation.value}"
 
     def run(self, bins: int | None) -> _Made:
@@ -285,7 +288,7 @@ class _Gathering:
         ):
             sums[new] = sums.pop(old)
         has_folds = self.rows.id is not None or self.rows.fold is not None
-        return Grouped.of(**keys, folds=FOLDS if has_folds else 1, sums=sums, statistic=self.rows.statistic)
+        return Grouped.of(**keys, folds=FOLDS if has_folds else 1, sums=sums, statistic=self.rows.view.statistic)
 
     # ------------------------------------------------------------------------------------------ histograms
 

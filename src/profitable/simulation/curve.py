@@ -23,10 +23,15 @@ WORTH_A_MARK = 0.25  # of a standard error: with so much added above, two errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PARTS = ("regret", "profitable", "unprofitable")
 NO_UNLUCKY_STARTS = UnluckyStarts()
+DAGGER, QUESTION = " †", " ?"  # marks of an error in tables
+UNKNOWN_WAITS = (
+    "theory does not know its patience or its evidence, so it is unknown whether waits too rare for these runs are "
+    "missing from its mean"
+)
 NOT_JUDGED = (
     "it is not known whether its error can be trusted, as in all results of format 1; simulate it again to know"
 )
-NOT_KNOWN = (
+UNKNOWN_LOSSES = (
     "whether a profitable category is lost for good in runs too rare to be seen cannot be known from these runs, "
     "because its mean changes or its variance is unknown"
 )
@@ -195,6 +200,11 @@ class Curve:
         return self._rare_runs("regret") | (self._missing > self.stderr) | self._unseen_losses
 
     @property
+    def mark(self) -> str:
+        """What stands behind its last error in tables: † if `carried_by_few`, ? if `is_unsure`."""
+        return DAGGER if self.carried_by_few[-1] else QUESTION if self.is_unsure else ""
+
+    @property
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """Limits that cover the true mean regret in about 95 % of samples, [n] each; NaN for one run.
 
@@ -259,8 +269,8 @@ class Curve:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether a profitable category may be lost for good too rarely to be seen, and it is unknown how often."""
-        return self.lost_for_good is not None and not self.lost_for_good.is_known
+        """Whether waits or losses too rare for these runs may be missing, and theory does not know how many."""
+        return not self.unlucky.known or (self.lost_for_good is not None and not self.lost_for_good.is_known)
 
     def quantile(self, share: float) -> FloatArray:
         """The regret that this share of the runs does not exceed, to within half a per cent, [n]; 0.5 is the median."""
@@ -287,10 +297,11 @@ class Curve:
 
     def warning(self) -> str | None:
         """What to know before trusting the error bars; None if there is nothing to say."""
+        beyond = UNKNOWN_WAITS if not self.unlucky.known else UNKNOWN_LOSSES if self.is_unsure else ""
         if not self.carried_by_few[-1]:
             unknown = self.runs >= FEW_RUNS and self.stderr[-1] > 0.0 and np.isnan(self.stderr_uncertainty[-1])
-            reason = NOT_JUDGED if unknown else NOT_KNOWN if self.is_unsure else None
-            return reason and f"{self.policy}: {reason}"
+            said = [text for text in (NOT_JUDGED if unknown else "", beyond) if text]
+            return f"{self.policy}: {'; '.join(said)}" if said else None
         error, (low, high) = self.stderr[-1], (each[-1] for each in self.interval)
         reasons: list[str] = []
         if self._rare_runs("regret")[-1]:
@@ -309,7 +320,7 @@ class Curve:
             )
         return (
             f"{self.policy}: the standard error {error:.3g} of the regret {' and '.join(reasons)}; take "
-            f"{low:.4g} to {high:.4g} for the true mean, or give more runs"
+            f"{low:.4g} to {high:.4g} for the true mean, or give more runs{beyond and '; '}{beyond}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def draw_result(result: "Result", *, categories: bool = False) -> "Figure":
     styles = [(look.colour, line_style(look)) for look in looks_of(result.policies).values()]
     for i, curve in enumerate(result.curves):
         colour, style = styles[i]
-        label = curve.policy + (" †" if curve.carried_by_few[-1] else "")
+        label = curve.policy + curve.mark
         main.plot(t, curve.regret, color=colour, linestyle=style, linewidth=1.8, label=label)
         if curve.runs > 1:
             main.fill_between(t, *curve.interval, color=colour, alpha=0.2, linewidth=0)

@@ -11,7 +11,7 @@ from profitable.common.files import as_path
 from profitable.common.text_tables import html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
-from profitable.simulation.curve import Curve
+from profitable.simulation.curve import DAGGER, QUESTION, Curve
 from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario, Truth
 from profitable.version import VERSION
@@ -23,6 +23,10 @@ DAGGER_NOTE = (
     "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of samples, or up to the "
     "limit that a note gives."
 )
+UNKNOWN_NOTE = (
+    "? Theory does not cover this case: waits or losses too rare for these runs may be missing from the mean."
+)
+MARK_NOTES = {DAGGER: DAGGER_NOTE, QUESTION: UNKNOWN_NOTE}
 ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
 CHANGING = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable, (±) the one and the other)"
 
@@ -104,17 +108,22 @@ class Result:
 
     def table(self) -> str:
         """Final regret and its parts, policy by policy, and accepted rounds by category."""
-        dagger = f"{DAGGER_NOTE}\n" if any(curve.carried_by_few[-1] for curve in self.curves) else ""
+        notes = "".join(f"{note}\n" for note in self._marks())
         return (
             f"{self._title()}\n\n"
             f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable "
             f"categories, quantiles over runs,\n"
             f"share of runs that accept exactly the profitable set in the last round, share that reject a profitable\n"
             f"category in more than half of all rounds (lost), realised profit by then:\n"
-            f"{text_table(*self._regrets())}\n{dagger}\n"
+            f"{text_table(*self._regrets())}\n{notes}\n"
             f"{self._accepted_title()}:\n"
             f"{text_table(*self._accepted())}"
         )
+
+    def _marks(self) -> list[str]:
+        """What the marks in the table mean."""
+        used = {curve.mark for curve in self.curves}
+        return [note for mark, note in MARK_NOTES.items() if mark in used]
 
     def _title(self) -> str:
         return f"{self.scenario.name}: horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}"
@@ -130,7 +139,7 @@ class Result:
                 [
                     curve.policy,
                     _short(float(curve.regret[-1])),
-                    _short(float(curve.stderr[-1])) + (" †" if curve.carried_by_few[-1] else ""),
+                    _short(float(curve.stderr[-1])) + curve.mark,
                     _short(float(curve.mean("profitable")[-1])),
                     _short(float(curve.mean("unprofitable")[-1])),
                     _short(float(curve.quantile(0.5)[-1])),
@@ -164,8 +173,8 @@ class Result:
     def _repr_html_(self) -> str:
         """The table as a notebook shows it."""
         regrets = f"{self._title()}. Regret at t = {number(int(self.checkpoints[-1]))}"
-        dagger = f"<p>{DAGGER_NOTE}</p>" if any(curve.carried_by_few[-1] for curve in self.curves) else ""
-        return html_table(regrets, *self._regrets()) + dagger + html_table(self._accepted_title(), *self._accepted())
+        notes = "".join(f"<p>{note}</p>" for note in self._marks())
+        return html_table(regrets, *self._regrets()) + notes + html_table(self._accepted_title(), *self._accepted())
 
     def __str__(self) -> str:
         return self.table()

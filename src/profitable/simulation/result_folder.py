@@ -264,11 +264,12 @@ def _unlucky_starts(settings: dict[str, Any], entry: dict[str, Any], scenario: S
     """`Curve.unlucky`: format 2 keeps it, format 1 does not."""
     if settings["format"] > 1:
         kept = settings["unlucky_starts"][entry["policy"]]
-        return UnluckyStarts() if kept.get("ahead") else UnluckyStarts(tuple(kept["rates"]), kept["c"])
+        rates = () if kept.get("ahead") else tuple(kept["rates"])
+        return UnluckyStarts(rates, kept["c"], kept.get("known", True))
     try:
         return unlucky_starts(scenario, Policy.parse(entry["key"]), settings["horizon"])
     except InputError:  # a policy of the user's own, or one with a prior of its own
-        return UnluckyStarts()
+        return UnluckyStarts(known=False)
 
 
 def _lost_for_good(

@@ -27,7 +27,6 @@ from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts, stream_name
 from profitable.simulation.task import Job
 from profitable.simulation.tilted_runs import lost_for_good
-from profitable.theory.unlucky_start import UnluckyStarts
 
 logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
@@ -189,11 +188,9 @@ def new_result(settings: Settings) -> Result:
 
 def _from_theory(settings: Settings, policy: Any) -> dict[str, Any]:
     """What theory knows about runs that may be too rare to be seen."""
-    if not isinstance(policy, Policy):
-        return {"unlucky": UnluckyStarts()}
     scenario, horizon = settings.scenario, settings.horizon
-    size: dict[str, Any] = {"horizon": horizon, "checkpoints": settings.checkpoints, "seed": settings.seed}
-    return {
-        "unlucky": unlucky_starts(scenario, policy, horizon),
-        "lost_for_good": lost_for_good(scenario, policy, **size),
-    }
+    found: dict[str, Any] = {"unlucky": unlucky_starts(scenario, policy, horizon)}
+    if isinstance(policy, Policy):
+        size: dict[str, Any] = {"horizon": horizon, "checkpoints": settings.checkpoints, "seed": settings.seed}
+        found["lost_for_good"] = lost_for_good(scenario, policy, **size)
+    return found

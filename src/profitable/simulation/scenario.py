@@ -290,13 +290,18 @@ class Scenario:
             raise InputError("path", str(path), problem, "choose another file") from None
 
 
-def unlucky_starts(scenario: Scenario, policy: Policy, horizon: int) -> UnluckyStarts:
+def unlucky_starts(scenario: Scenario, policy: Policy | Any, horizon: int) -> UnluckyStarts:
     """How often a policy rejects profitable categories for a long time after an unlucky start.
 
-    If the policy forgets, a rejected category returns by itself.  If means change, nothing is known about it.
+    If the policy forgets, a rejected category returns by itself.  If means change, it is not judged.  Nothing is known
+    about an object that decides by itself.
     """
-    if policy.forgets or scenario.moves:
+    if scenario.moves or (isinstance(policy, Policy) and policy.forgets):
         return UnluckyStarts()
+    if not isinstance(policy, Policy):
+        return UnluckyStarts(known=not any(truth.profitable for truth in scenario.truths))
     policy = policy.within(horizon)
     rates = [unlucky_rate(policy, truth.category, truth.fixed_mean, truth.clients.seen) for truth in scenario.truths]
-    return UnluckyStarts(tuple(rates), policy.terms.c)
+    if None in rates:
+        return UnluckyStarts(known=False)
+    return UnluckyStarts(tuple(rate or 0.0 for rate in rates), policy.terms.c)

@@ -13,6 +13,7 @@ import numpy as np
 from profitable.common import check
 from profitable.common.types import IntArray
 from profitable.errors import ParameterError
+from profitable.kernels.patience import TIME
 from profitable.policy.policies import BY_CLIENTS, CROWD, Plus, Policy
 from profitable.simulation.custom_policy import check_custom
 from profitable.simulation.kernel_input import KernelInput, make_input, make_open_input, work_per_client
@@ -154,7 +155,7 @@ def crowded_parts(settings: Settings) -> list[str]:
     """Warnings about policies that count so many clients a round that they reject any mean below the threshold."""
     crowded: list[str] = []
     for policy, name in zip(settings.policies, settings.names, strict=True):
-        if not isinstance(policy, Plus) or policy.count != BY_CLIENTS:
+        if not isinstance(policy, Plus) or policy.count != BY_CLIENTS or policy.terms.kind != TIME:
             continue
         tolerated = policy.inflate * max(1.0, math.log(settings.horizon)) ** policy.c
         for truth in settings.scenario.truths:

@@ -14,6 +14,9 @@ A policy that looks ahead rejects after N clients while e^(-evidence) is below a
 N/M is taken as if every round had brought the average number of clients.  If the policy expects kappa times the past,
 the wait is as above, with 2 risk times the accepted rounds as a factor, and divided by kappa.  With a horizon or a
 discount, the category is lost for good with that probability, and `theory/lost_for_good.py` is about that.
+
+All this is about the patience and the evidence of the paper's policies and of `Optimal`.  Nothing is known about a
+policy with a patience or a rule of its own: its waits may grow faster than log t (`tail_of`).
 """
 
 import math
@@ -23,23 +26,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from profitable.common.types import FloatArray
+from profitable.kernels.evidence import DIVERGENCE, DIVERGENCE_PLUS, EMPIRICAL, PLUS_OF_ROUNDS, POSTERIOR, VARIANCE
 from profitable.kernels.law import GAMMA
-from profitable.kernels.patience import AHEAD
+from profitable.kernels.patience import AHEAD, DRAWN, TIME
 from profitable.model.category import Category
 from profitable.policy.policy import Bayesian, BoundedPolicy, Policy
 
 TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = "posterior", "divergence", "divergence+"
 TAIL_OF_PLUS_OF_ROUNDS = "divergence+, of rounds"
 TAIL_AHEAD = "posterior, looking ahead"
+NO_TAIL = ""
+TAILS = {
+    POSTERIOR: TAIL_OF_POSTERIOR,
+    DIVERGENCE: TAIL_OF_DIVERGENCE,
+    DIVERGENCE_PLUS: TAIL_OF_DIVERGENCE_PLUS,
+    PLUS_OF_ROUNDS: TAIL_OF_PLUS_OF_ROUNDS,
+}
+WITHOUT_TAIL_ON_AN_INTERVAL = (DIVERGENCE, DIVERGENCE_PLUS, PLUS_OF_ROUNDS, EMPIRICAL, VARIANCE)
 MOST_SEEN = 2_000  # clients; the weights fall geometrically
 
 
 @dataclass(frozen=True)
 class UnluckyStarts:
-    """A policy's waits in a scenario: longer than w rounds with probability rate/(w (log w)^c); a rate per category."""
+    """A policy's waits in a scenario: longer than w rounds with probability rate/(w (log w)^c); a rate per category.
+
+    If they are not `known`, there are no rates, and that says nothing.
+    """
 
     rates: tuple[float, ...] = ()
     c: float = 0.0
+    known: bool = True
 
     @property
     def per_log_t(self) -> tuple[float, ...]:
@@ -75,34 +91,43 @@ def _unseen(rate: float, c: float, t: float, runs: int) -> float:
     return rate * (late ** (1.0 - c) - early ** (1.0 - c)) / (1.0 - c)
 
 
-def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable[[int], FloatArray]) -> float:
-    """The rate of a category; 0 if a policy has no such waits there.
+def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable[[int], FloatArray]) -> float | None:
+    """The rate of a category; 0 if a policy has no such waits there, None if that is not known.
 
     `seen(most)` has the probabilities that exactly 0, 1, ..., most - 1 clients have come after some round.
     """
-    view = category.family.view()
-    if view.law.code != GAMMA or mean <= category.threshold or policy.floor > 0.0 or policy.stops_for_good:
+    view, tail = category.family.view(), tail_of(policy)
+    if mean <= category.threshold or policy.floor > 0.0 or policy.stops_for_good:
+        return 0.0
+    if tail is None:
+        return None
+    if view.law.code != GAMMA:
         return 0.0
     if isinstance(policy, Bayesian) and policy.prior_of(category) is not None:
         return 0.0
     ratio = view.statistic.of_mean(category.threshold) / view.statistic.of_mean(mean)
     chances, terms = seen(MOST_SEEN), policy.terms
-    weights = sum_of_weights(tail_of(policy), ratio, view.law.size, chances)
+    weights = sum_of_weights(tail, ratio, view.law.size, chances)
     if terms.kind == AHEAD:
         per_round = terms.clients or 1.0 / float(chances[1:].mean())
         return weights * 2.0 * terms.risk / per_round / terms.growth
     return weights / terms.inflate
 
 
-def tail_of(policy: Policy) -> str:
-    """Which weights belong to a policy; empty if it sees rewards cut, or has a rule for which they are not known."""
+def tail_of(policy: Policy) -> str | None:
+    """Which weights belong to a policy; `NO_TAIL` if it sees rewards cut, None if its waits are not known.
+
+    On an interval [0, B], n clients who bring nothing are evidence of at most n log(B/(B - tau)) for the rules listed.
+    So long waits need many bad clients, and these are rarer than 1/w.
+    """
+    kind, rule = policy.terms.kind, policy.rule
+    if kind not in (TIME, DRAWN, AHEAD):
+        return None
     if isinstance(policy, BoundedPolicy):
-        return ""
-    if policy.rule.is_posterior:
-        return TAIL_AHEAD if policy.terms.kind == AHEAD else TAIL_OF_POSTERIOR
-    if policy.rule.needs_rounds:
-        return TAIL_OF_PLUS_OF_ROUNDS
-    return {0.0: TAIL_OF_DIVERGENCE, 1.0: TAIL_OF_DIVERGENCE_PLUS}.get(policy.rule.logarithms, "")
+        return NO_TAIL if rule in WITHOUT_TAIL_ON_AN_INTERVAL else None
+    if kind == AHEAD:
+        return TAIL_AHEAD if rule == POSTERIOR else None
+    return TAILS.get(rule)
 
 
 def sum_of_weights(tail: str, ratio: float, shape: float, seen: FloatArray) -> float:
