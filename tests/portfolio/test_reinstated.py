@@ -18,7 +18,7 @@ from tests.portfolio.small import outcomes, small, statuses
 POLICIES = ["ts:forget=0.8", "kl-ucb", "bayes-ucb:floor=0.2", "kl-emp-ucb:window=2", "ucb-v:forget=0.9"]
 LIMIT: dict[str, Any] = {"places": 5, "demand": {"students": 3, "shops": 2, "cars": 4, "cards": 1}}
 ASKED: list[dict[str, Any]] = [{}, {"available": ["cars", "shops"]}, LIMIT, {}]
-NOTE = "4 decisions were put back from files, and cannot be computed anew: outcomes that they knew may be missing"
+NOTE = "4 decisions were put back from JSON, and are not computed anew: outcomes that were known then may be missing"
 
 
 def day(book: pb.Portfolio, number: int) -> None:

@@ -16,7 +16,7 @@ from profitable.portfolio.journal import DECIDE, FIELDS_OF, Line
 from profitable.portfolio.outcome import text
 from profitable.portfolio.recorded import REINSTATED, RecordedDecision, as_text, record_checksum
 
-TOLD = {"round": int, "key": str, "time": str, "actor": str, "version": str, "shadow": bool, "record": dict}
+HEAD_FIELDS = {"round": int, "key": str, "time": str, "actor": str, "version": str, "shadow": bool, "record": dict}
 SETTINGS = (("threshold", Row.THRESHOLD, float), ("paused", Row.PAUSED, bool))  # of each category
 
 
@@ -30,20 +30,22 @@ class Told(NamedTuple):
     def read(cls, given: str | bytes) -> "Told":
         """Read the JSON; InputError if it is none, or was altered."""
         try:
-            head: Any = from_json(given)
+            found: object = from_json(given)
         except (ValueError, TypeError):
             raise _refused(given, "is not JSON, or is torn") from None
-        if not isinstance(head, dict) or not all(isinstance(head.get(name), kind) for name, kind in TOLD.items()):
+        head = cast(dict[str, Any], found if isinstance(found, dict) else {})
+        if not all(isinstance(head.get(name), kind) for name, kind in HEAD_FIELDS.items()):
             raise _refused(given, "is not the decision of a portfolio with its record")
         record = cast(dict[str, Any], head["record"])
         if record.get("checksum") != record_checksum(head, record):
             raise _refused(head["key"], "was altered: its checksum does not fit")
         text("key", head["key"])
         try:
-            content: Any = from_json(record["body"])
+            found = from_json(record["body"])
         except (ValueError, TypeError):
-            content = None
-        if not isinstance(content, dict) or not FIELDS_OF[DECIDE] <= content.keys():
+            found = None
+        content = cast(dict[str, Any], found if isinstance(found, dict) else {})
+        if not FIELDS_OF[DECIDE] <= content.keys():
             raise _refused(head["key"], "has no record of a decision")
         return cls(head, content)
 
