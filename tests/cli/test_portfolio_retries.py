@@ -65,7 +65,7 @@ def test_the_drill(book: Path, tmp_path: Path) -> None:
     assert "1 counted, 1 refused" in rows
     assert "decision = 3 did not accept 'shops'" in rows
     found = run(tmp_path, "verify", "lending.db")
-    assert "note: 2 decisions were put back from files" in found
+    assert "note: 2 decisions were put back from JSON" in found
 
 
 MISTAKES: list[tuple[list[str], str]] = [

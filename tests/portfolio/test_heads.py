@@ -82,6 +82,21 @@ def test_an_earlier_backup_is_found(place: Place, heads: Path) -> None:
     assert heads.read_bytes() == before
 
 
+def test_the_file_with_the_last_lines_is_lost(tmp_path: Path, heads: Path) -> None:
+    """SQLite keeps them in a second file until they are moved; a copy without it is a portfolio that ends earlier."""
+    place = Place(str(tmp_path / "a.db"))
+    book = small(place)
+    book.verify(heads=heads)
+    shutil.copy(tmp_path / "a.db", tmp_path / "cut.db")
+    cut = Place(str(tmp_path / "cut.db"))
+    shorter = cut.open()
+    assert shorter.head.line < book.head.line
+    assert shorter.verify().is_clean
+    assert "Lines were cut off" in shorter.verify(heads=heads).findings[0]
+    for each in (place, cut):
+        each.close()
+
+
 def rewritten(place: Place, since: int, **changed: object) -> None:
     """Change a line, and write all hashes anew from there on."""
     rows = place.rows("SELECT * FROM profitable_journal ORDER BY line")

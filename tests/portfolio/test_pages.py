@@ -1,7 +1,7 @@
 """The commands on the pages about the portfolio: they run in the order of the page, and print what it says.
 
 A block after `<!-- file: name -->` is written to that file.  A console block after `<!-- runs -->` is run, and `...`
-stands for whatever is printed there: a time, or a hash.
+stands for whatever is printed there: a time, or a hash.  A command that ends with `> name` writes to that file.
 """
 
 import doctest
@@ -30,8 +30,13 @@ def test_commands_print_what_the_page_says(page: str, tmp_path: Path, monkeypatc
             continue
         for part in body.split("$ profitable ")[1:]:
             line, _, expected = part.partition("\n")
-            done = CliRunner().invoke(app, shlex.split(line))
+            command, _, target = line.partition(" > ")
+            done = CliRunner().invoke(app, shlex.split(command))
             assert done.exit_code in (0, REFUSED), (line, done.output, done.exception)
-            assert doctest.OutputChecker().check_output(expected, done.output, FLAGS), f"{line}\n{done.output}"
+            printed = done.output
+            if target:
+                (tmp_path / target).write_text(done.stdout, encoding="utf-8")
+                printed = done.stderr
+            assert doctest.OutputChecker().check_output(expected, printed, FLAGS), f"{line}\n{printed}"
             number += 1
     assert number > 5

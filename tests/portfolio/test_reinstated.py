@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic_core import from_json
 
 import profitable as pb
 from profitable.kernels.agent_table import Row
 from profitable.portfolio.clients import settled
 from profitable.portfolio.copying import copy_portfolio
+from profitable.portfolio.recorded import as_text, record_checksum
 from profitable.portfolio.upgrade import upgrade
 from tests.portfolio.model import assert_same, assert_same_decision
 from tests.portfolio.places import Place
@@ -18,7 +20,7 @@ from tests.portfolio.small import outcomes, small, statuses
 POLICIES = ["ts:forget=0.8", "kl-ucb", "bayes-ucb:floor=0.2", "kl-emp-ucb:window=2", "ucb-v:forget=0.9"]
 LIMIT: dict[str, Any] = {"places": 5, "demand": {"students": 3, "shops": 2, "cars": 4, "cards": 1}}
 ASKED: list[dict[str, Any]] = [{}, {"available": ["cars", "shops"]}, LIMIT, {}]
-NOTE = "4 decisions were put back from files, and cannot be computed anew: outcomes that they knew may be missing"
+NOTE = "4 decisions were put back from JSON, and are not computed anew: outcomes that were known then may be missing"
 
 
 def day(book: pb.Portfolio, number: int) -> None:
@@ -138,14 +140,45 @@ NONSENSE: dict[str, tuple[Callable[[str], str], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", NONSENSE)
-def test_what_is_no_decision(two_places: tuple[Place, Place], what: str) -> None:
+def forged(file: str, change: Callable[[dict[str, Any]], object], **head: object) -> str:
+    """A file whose record was changed, and whose checksum fits."""
+    content = {**json.loads(file), **head}
+    body = from_json(content["record"]["body"])
+    change(body)
+    record = {**content["record"], "body": as_text(body)}
+    return json.dumps({**content, "record": {**record, "checksum": record_checksum(content, record)}})
+
+
+FORGERIES: dict[str, Callable[[str], str]] = {
+    "no names": lambda file: forged(file, lambda body: body["columns"].pop("name")),
+    "too few numbers": lambda file: forged(file, lambda body: body["columns"]["evidence"].pop()),
+    "texts": lambda file: forged(file, lambda body: body["columns"].update(evidence=["a"] * 4)),
+    "no columns": lambda file: forged(file, lambda body: body.update(columns=7)),
+    "another policy": lambda file: forged(file, lambda body: body.update(policy="nothing")),
+    "nothing asked": lambda file: forged(file, lambda body: body.update(asked=None)),
+    "unknown categories": lambda file: forged(file, lambda body: body["columns"].update(name=["a", "b", "c", "d"])),
+    "a round that is true": lambda file: forged(file, len, round=True),
+    "a time that is none": lambda file: forged(file, len, time="\x1b[2J"),
+}
+
+
+def test_what_somebody_made_up(two_places: tuple[Place, Place]) -> None:
     _, restored, files = lost(two_places, "kl-ucb")
     before = two_places[1].dump()
-    make, why = NONSENSE[what]
-    with pytest.raises(pb.errors.InputError, match=why):
-        restored.reinstate(make(files[0]))
-    assert two_places[1].dump() == before
+    for what, forge in FORGERIES.items():
+        with pytest.raises(pb.errors.InputError):
+            print(what, restored.reinstate(forge(files[0])))
+        assert two_places[1].dump() == before, what
+    assert restored.reinstate(forged(files[0], len)).round == 2  # in which nothing was changed
+
+
+def test_what_is_no_decision(two_places: tuple[Place, Place]) -> None:
+    _, restored, files = lost(two_places, "kl-ucb")
+    before = two_places[1].dump()
+    for what, (make, why) in NONSENSE.items():
+        with pytest.raises(pb.errors.InputError, match=why):
+            print(what, restored.reinstate(make(files[0])))
+        assert two_places[1].dump() == before, what
 
 
 def test_pretty_printing_is_no_edit(two_places: tuple[Place, Place]) -> None:

@@ -19,14 +19,14 @@ from profitable.portfolio.policy_text import policy_of
 from profitable.portfolio.recorded import as_text
 from profitable.portfolio.tables import journal
 
-FIELDS = ("reward", "amount", "cost")
+MONEY_FIELDS = ("reward", "amount", "cost")
 
 
 class Wanted(NamedTuple):
     """What a caller asks of a correction."""
 
     id: str
-    given: dict[str, float]  # those of `FIELDS` that are to be replaced; none if it is taken back
+    given: dict[str, float]  # those of `MONEY_FIELDS` that are to be replaced; none if it is taken back
     reason: str | None
     key: str | None
 
@@ -46,10 +46,12 @@ class Wanted(NamedTuple):
 
     def after(self, before: Line) -> dict[str, float | None]:
         """What comes after a line: what is not given stays as it was."""
-        return {name: self.given.get(name, getattr(before, name)) for name in FIELDS} if self.given else NOTHING
+        return (
+            {name: self.given.get(name, getattr(before, name)) for name in MONEY_FIELDS} if self.given else TAKEN_BACK
+        )
 
 
-NOTHING: dict[str, float | None] = dict.fromkeys(FIELDS)
+TAKEN_BACK: dict[str, float | None] = dict.fromkeys(MONEY_FIELDS)
 
 
 def correction(connection: sa.Connection, agent: Agent, wanted: Wanted, actor: str) -> dict[str, Any] | Answer:
@@ -61,9 +63,9 @@ def correction(connection: sa.Connection, agent: Agent, wanted: Wanted, actor: s
         raise CorrectionError("id", wanted.id, "has no outcome here", "report it first, or correct the id")
     chain = [*chain_of(connection, outcome)]
     latest = chain[-1]
-    before, after = {name: getattr(latest, name) for name in FIELDS}, wanted.after(latest)
+    before, after = {name: getattr(latest, name) for name in MONEY_FIELDS}, wanted.after(latest)
     so_already = Answer(wanted.id, "known", "it is so already")
-    if before == NOTHING:
+    if before == TAKEN_BACK:
         if not wanted.given:
             return so_already
         remedy = "report it again under another id"
@@ -96,7 +98,7 @@ def _again(connection: sa.Connection, line: Line, wanted: Wanted) -> Answer:
         outcome = one(connection, journal.c.line == outcome.refers)
     if before is None or outcome is None:
         raise altered(line.line)
-    said = {name: getattr(line, name) for name in FIELDS}
+    said = {name: getattr(line, name) for name in MONEY_FIELDS}
     if (outcome.id, said, line.content.get("reason")) != (wanted.id, wanted.after(before), wanted.reason):
         problem = f"belongs to line {line.line}, which corrects {outcome.id} ({told(line)})"
         raise ConflictError("key", wanted.key, problem, "ask for the same, or give another key")

@@ -103,12 +103,9 @@ class HeadsFile:
             cause = "they are those of another portfolio, or this one was rewritten from its beginning"
             yield f"the heads of {self._path} belong to a journal whose first line has {problem}: {cause}"
             return
-        for kept in [] if self._public is None else self.heads:
-            if self._signing.is_signed(kept.text, kept.signature, self._public):
-                continue
+        if (unsigned := self._unsigned()) is not None:
             cause = "it was altered, or signed with another key, or not at all"
-            yield f"the signature of {kept.told} in {self._path} does not fit: {cause}"
-            break
+            yield f"the signature of {unsigned.told} in {self._path} does not fit: {cause}"
         stored = _hashes(connection, sorted({kept.head.line for kept in self.heads}))
         ordered = sorted(self.heads, key=lambda kept: kept.head.line)
         wrong = [kept for kept in ordered if stored.get(kept.head.line) != kept.head.hash]
@@ -121,6 +118,13 @@ class HeadsFile:
         else:
             cause = "it has another hash. Lines were rewritten, or an earlier backup was put in its place and went on"
         yield f"the journal does not continue {wrong[0].told} in {self._path}: {cause} ({last})"
+
+    def _unsigned(self) -> Kept | None:
+        """The first head whose signature does not fit, if there is a key to tell."""
+        if (key := self._public) is None:
+            return None
+        is_signed = self._signing.is_signed
+        return next((kept for kept in self.heads if not is_signed(kept.text, kept.signature, key)), None)
 
     # ------------------------------------------------------------------------------------------ the file
 

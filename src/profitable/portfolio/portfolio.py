@@ -233,7 +233,7 @@ class Portfolio(Session):
         """
         told = Told.read(decision)
         told.check_origin(self.origin)
-        with self._writing() as writing:
+        with self._writing() as writing, told.read_as_decision():
             found = named(writing.connection, DECIDE, told.key)
             if found is None:
                 found = writing.new(DECIDE, id=told.key, round=told.head["round"], body=told.body())

@@ -5,18 +5,21 @@ Decided anew, Monday might accept other categories, for its outcomes are missing
 is put back: the line has the numbers that were acted on, and a mark that they come from a file.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json
 
 from profitable.agent.agent import Agent
-from profitable.errors import ConflictError, InputError
+from profitable.errors import ConflictError, InputError, ProfitableError
 from profitable.kernels.agent_table import Row
 from profitable.portfolio.journal import DECIDE, FIELDS_OF, Line
 from profitable.portfolio.outcome import text
 from profitable.portfolio.recorded import REINSTATED, RecordedDecision, as_text, record_checksum, record_of
 
-TOLD = {"round": int, "key": str, "time": str, "actor": str, "version": str, "shadow": bool, "record": dict}
+HEAD_FIELDS = {"round": int, "key": str, "time": str, "actor": str, "version": str, "shadow": bool, "record": dict}
+FIRST = ("time", "actor", "version")  # what is kept of the line that was lost
 SETTINGS = (("threshold", Row.THRESHOLD, float), ("paused", Row.PAUSED, bool))  # of each category
 
 
@@ -30,20 +33,23 @@ class Told(NamedTuple):
     def read(cls, given: str | bytes) -> "Told":
         """Read the JSON; InputError if it is none, or was altered."""
         try:
-            head: Any = from_json(given)
+            found: object = from_json(given)
         except (ValueError, TypeError):
             raise _refused(given, "is not JSON, or is torn") from None
-        if not isinstance(head, dict) or not all(isinstance(head.get(name), kind) for name, kind in TOLD.items()):
+        head = cast(dict[str, Any], found if isinstance(found, dict) else {})
+        if not all(type(head.get(name)) is kind for name, kind in HEAD_FIELDS.items()):
             raise _refused(given, "is not the decision of a portfolio with its record")
         record = cast(dict[str, Any], head["record"])
         if record.get("checksum") != record_checksum(head, record):
             raise _refused(head["key"], "was altered: its checksum does not fit")
-        text("key", head["key"])
+        for name in ("key", *FIRST):
+            text(name, head[name])
         try:
-            content: Any = from_json(record["body"])
+            found = from_json(record["body"])
         except (ValueError, TypeError):
-            content = None
-        if not isinstance(content, dict) or not FIELDS_OF[DECIDE] <= content.keys():
+            found = None
+        content = cast(dict[str, Any], found if isinstance(found, dict) else {})
+        if not FIELDS_OF[DECIDE] <= content.keys():
             raise _refused(head["key"], "has no record of a decision")
         return cls(head, content)
 
@@ -54,9 +60,7 @@ class Told(NamedTuple):
 
     def body(self) -> str:
         """The body of the line that puts it back."""
-        return as_text(
-            {**self.content, REINSTATED: {name: self.head[name] for name in ("time", "actor", "version", "line")}}
-        )
+        return as_text({**self.content, REINSTATED: {name: self.head[name] for name in FIRST}})
 
     def check_origin(self, origin: str) -> None:
         """InputError if it is the decision of another portfolio."""
@@ -70,6 +74,16 @@ class Told(NamedTuple):
             problem = f"was decided here in line {line.line} (round {line.round}), and otherwise than the file says"
             remedy = "restore the backup once more, and reinstate what was acted on before anything is decided"
             raise ConflictError("key", self.key, problem, remedy)
+
+    @contextmanager
+    def read_as_decision(self) -> Generator[None]:
+        """InputError if a record cannot be read: its checksum fits, and somebody made it up."""
+        try:
+            yield
+        except ProfitableError:
+            raise
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+            raise _refused(self.key, "has no record of a decision") from None
 
     def check_fits(self, agent: Agent, decision: RecordedDecision) -> None:
         """InputError unless it is the next round, under the settings of now, and says what its record says."""

@@ -102,8 +102,9 @@ class Verifier:
             told = "agree with what was stored up to rounding, as they do on another machine"
             self._notes.append(f"{number(self._rounded)} decisions {told}")
         if again := self._follower.reinstated:
-            told = "put back from files, and cannot be computed anew: outcomes that they knew may be missing"
-            self._notes.append(f"{several(again, 'decision')} {'was' if again == 1 else 'were'} {told}")
+            computed = "was put back from JSON, and is" if again == 1 else "were put back from JSON, and are"
+            told = "not computed anew: outcomes that were known then may be missing"
+            self._notes.append(f"{several(again, 'decision')} {computed} {told}")
         numbers = (self._seen.line, self._outcomes, self._decisions)
         return Verification(self._store.name, end, *numbers, tuple(self._findings), tuple(self._notes))
 
