@@ -144,7 +144,9 @@ def _entry(
         "difference": difference,
         "low": difference - 2.0 * float(error[-1]),
         "high": difference + 2.0 * float(error[-1]),
-        "standing": ["cannot be told", "better", "worse"][int(np.sign(difference)) * (abs(difference) > 2.0 * error[-1])],
+        "standing": ["cannot be told", "better", "worse"][
+            int(np.sign(difference)) * (abs(difference) > 2.0 * error[-1])
+        ],
         "seeds": 20 if name == "ts" else 1,
         "seed_error": 812.5 if name == "ts" else None,
         "shuffled": {"difference": 0.4 * difference, "error": 950.0} if kind == "policy" else None,

@@ -72,7 +72,9 @@ def test_doubts() -> None:
     assert doubt is not None
     assert "95% of the bootstrap portfolios have the same difference" in doubt
     assert doubt.startswith("The interval of it may be too narrow: ")
-    assert "%" not in doubt.replace("95% of the bootstrap", "")  # how much too narrow depends on a law that nobody knows
+    assert "%" not in doubt.replace(
+        "95% of the bootstrap", ""
+    )  # how much too narrow depends on a law that nobody knows
     assert made(0.0, spread, varying=2.0).doubt is None
     doubt = made(0.0, spread, varying=1.0).doubt
     assert doubt is not None
@@ -161,7 +163,7 @@ def test_folds_of_clear_gaps() -> None:
     assert 0.6 < found.claimed / found.spread < 1.8
 
 
-# With a warning: least and most coverage in percent, of 2 000 portfolios.  It depends on the law, so no warning says it.
+# With a warning: least and most coverage in percent, of 2 000 portfolios.  It depends on the law: no warning says it.
 WARNED_OF: list[tuple[Portfolio, str, float, float]] = [
     (GOOD, "kl-ucb", 46.0, 62.0),
     (RARE, "kl-ucb", 55.0, 71.0),

@@ -189,8 +189,14 @@ def test_a_promised_number_is_per_unit_lent_and_a_column_is_money(late: dict[str
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("rate", "open_value = 'rate' is at most 0.0114 per unit lent: a column must be money, as back is; multiply it"),
-        (11_400.0, "open_value = 11400.0 is 11 400 per unit lent or more, and 1 must come back; give a number per unit"),
+        (
+            "rate",
+            "open_value = 'rate' is at most 0.0114 per unit lent: a column must be money, as back is; multiply it",
+        ),
+        (
+            11_400.0,
+            "open_value = 11400.0 is 11 400 per unit lent or more, and 1 must come back; give a number per unit",
+        ),
         ("nothing", None),  # in any unit
         (0.02, None),
     ],

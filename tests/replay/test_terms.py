@@ -26,7 +26,12 @@ FAMILY: list[tuple[Any, Callable[[np.random.Generator, int], Any], str, str]] = 
     (2.0, lambda rng, n: rng.exponential(2.0, n), "Exponential()", "rewards are positive, and their spread is"),
     (2.0, lambda rng, n: rng.gamma(9.0, 0.2, n), "Normal(", "no shape that is known"),
     (0.5, lambda rng, n: rng.normal(0.5, 1.0, n), "Normal(", "no shape that is known"),
-    (0.5, lambda rng, n: np.full(n, 2.5), "Bounded(low=0.4, high=2.5)", "rewards were 2.5 to 2.5, and few of them decide"),
+    (
+        0.5,
+        lambda rng, n: np.full(n, 2.5),
+        "Bounded(low=0.4, high=2.5)",
+        "rewards were 2.5 to 2.5, and few of them decide",
+    ),
     (0.8, lambda rng, n: 100.5 * (rng.random(n) < 0.01), "Bounded(low=0, high=110)", "and few of them decide"),
     (0.8, lambda rng, n: 300.0 * (rng.random(n) < 0.01), "Bounded(low=0, high=300)", "and few of them decide"),
     (0.5, lambda rng, n: -rng.poisson(2.0, n), "Normal(", "no shape that is known"),
@@ -71,7 +76,9 @@ def test_bounds_of_the_user_are_kept_and_a_reward_beyond_them_is_named() -> None
     assert str(pb.backtest(frame, **LENT, **ONCE, bound=4).terms.family) == "Bounded(low=0.6, high=4)"
     frame.loc[3, "back"] = 4.2 * frame.loc[3, "amount"]
     for given in ({"family": "bounded:low=0,high=4"}, {"bound": 4}):
-        with pytest.raises(RewardError, match=r"row 4, column back / amount = 4\.2 .*or choose another family than Bounded"):
+        with pytest.raises(
+            RewardError, match=r"row 4, column back / amount = 4\.2 .*or choose another family than Bounded"
+        ):
             pb.backtest(frame, **LENT, **ONCE, **given)
 
 

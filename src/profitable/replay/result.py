@@ -124,7 +124,9 @@ class Backtest:
             return "No policy beats accepting everybody here."
         if math.isnan(best.difference.low):
             return f"{best.name} earned the most; without bootstrap replays nobody knows whether that is chance."
-        return f"No policy is significantly better than accepting everybody here: the lead of {best.name} may be chance."
+        return (
+            f"No policy is significantly better than accepting everybody here: the lead of {best.name} may be chance."
+        )
 
     def luck(self) -> str:
         """What it means that several variants were tried."""

@@ -82,7 +82,9 @@ class Rows:
             return None
         seen = more.get("logged")
         # A column is in the unit of the outcome.  A number is per unit lent, if there are amounts.
-        promised = numbers(piece, given) if isinstance(given, str) else given * more.get("amount", np.ones(outcome.size))
+        promised = (
+            numbers(piece, given) if isinstance(given, str) else given * more.get("amount", np.ones(outcome.size))
+        )
         never = None
         if self.layout.open_value is not None:
             never = np.isnan(outcome) if seen is None else np.isnan(outcome) & seen
