@@ -17,11 +17,11 @@ from tests.replay.portfolios import (
     CLEAR,
     DRIFT,
     GOOD,
+    HOPELESS,
     MANY,
     NEAR,
     RARE,
     RAREST,
-    SELDOM,
     Portfolio,
     differences,
     entries_of,
@@ -169,7 +169,7 @@ WARNED_OF: list[tuple[Portfolio, str, float, float]] = [
     (RARE, "kl-ucb", 55.0, 71.0),
     (RARE, "ts", 79.0, 95.0),
     (RAREST, "kl-ucb", 9.0, 25.0),
-    (SELDOM, "kl-ucb", 92.0, 99.0),
+    (HOPELESS, "kl-ucb", 90.0, 99.0),
 ]
 
 
