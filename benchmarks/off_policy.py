@@ -138,7 +138,7 @@ def measure(log: str, policy: str, rounds: int, clients: int, worlds: int, with_
 
 
 def main() -> None:
-    worlds, with_intervals = (int(each) for each in (*sys.argv[1:], *("1000", "200")[len(sys.argv) - 1 :]))
+    worlds, with_intervals = (int(each) for each in (*sys.argv[1:], *("1000", "100")[len(sys.argv) - 1 :]))
     headers = ("log", "policy", "rounds × clients", "draws", "warned", "inverse", "robust", "bias", "interval")
     rows = [measure(*design, worlds, with_intervals) for design in DESIGNS]
     print(text_table(headers, rows))
