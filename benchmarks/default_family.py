@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/default_family.py [portfolios]
 
 kl-UCB on 24 rounds of six categories.  The table has the mean difference to accepting everybody, with its standard
-error, outcomes known at once and late: losses within three rounds, gains after four to twelve.  Not part of `make bench`:
-it measures no time.
+error, outcomes known at once and late: losses within three rounds, gains after four to twelve.  Not part of `make
+bench`: it measures no time.
 """
 
 import math
@@ -93,8 +93,9 @@ def main() -> None:
                 for key, family in families.items():
                     gain, best, used = replayed(table, world, late, family)
                     gains[key].append(gain)
-                    name = used if family is None else name
-                gains["hindsight"].append(best)
+                    if family is None:
+                        name = used
+                        gains["hindsight"].append(best)
             rows.append(
                 [world[0], "late" if late else "at once", f"`{name}`", *(shown(each) for each in gains.values())]
             )

@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/off_policy.py [worlds] [worlds with intervals]
 
 A world has four categories, half of which pay.  An agent with a floor decides about them and keeps a log, with one draw
-for each category and round.  Another policy is evaluated on that log.  The truth of an estimate is what the policy earned
-on these clients; in brackets, the coverage where nothing was warned of.  The truth of the printed interval is the mean difference to accepting everybody over all worlds.  Not
-part of `make bench`: it measures no time.
+for each category and round.  Another policy is evaluated on that log.  The truth of an estimate is what the policy
+earned on these clients; in brackets, the coverage where nothing was warned of.  The truth of the printed interval is
+the mean difference to accepting everybody over all worlds.  Not part of `make bench`: it measures no time.
 """
 
 import math
@@ -111,7 +111,8 @@ def measure(log: str, policy: str, rounds: int, clients: int, worlds: int, with_
         prepared, accepted = Log.of(one(found, world)), found.accepted[:, part]
         truth = float((accepted * (found.rewards[:, :, part] - THRESHOLD).sum(axis=1)).sum())
         got, held = evaluate(prepared, accepted), support(prepared, accepted)
-        assert got.inverse_propensity is not None and got.doubly_robust is not None
+        assert got.inverse_propensity is not None
+        assert got.doubly_robust is not None
         rows.append(
             (
                 abs(got.inverse_propensity - truth) <= SIGMAS * (got.inverse_propensity_error or 0.0) + 1e-9,
@@ -137,7 +138,7 @@ def measure(log: str, policy: str, rounds: int, clients: int, worlds: int, with_
 
 
 def main() -> None:
-    worlds, with_intervals = (int(each) for each in (*sys.argv[1:], *("1000", "200")[len(sys.argv) - 1 :]))
+    worlds, with_intervals = (int(each) for each in (*sys.argv[1:], *("1000", "100")[len(sys.argv) - 1 :]))
     headers = ("log", "policy", "rounds × clients", "draws", "warned", "inverse", "robust", "bias", "interval")
     rows = [measure(*design, worlds, with_intervals) for design in DESIGNS]
     print(text_table(headers, rows))

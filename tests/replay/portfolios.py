@@ -67,7 +67,7 @@ DRIFT = Portfolio("drift", np.repeat([[0.3, 0.1, 0.25, 0.15], [0.1, 0.3, 0.15, 0
 GOOD = steady("accepting everybody is right", [0.45, 0.35])
 RARE = steady("rare rewards", [0.012, 0.008], 10.0, 0.02)
 RAREST = steady("the rarest rewards", [0.02, 0.001], 10.0, 0.005)
-SELDOM = steady("less rare rewards", [0.05, 0.03], 10.0, 0.03)
+HOPELESS = steady("rare rewards, far below the threshold", [0.004, 0.003], 10.0, 0.02)
 MANY = steady("forty categories", 8 * [0.15, 0.14, 0.16, 0.1, 0.17], 10.0)
 
 

@@ -17,11 +17,11 @@ from tests.replay.portfolios import (
     CLEAR,
     DRIFT,
     GOOD,
+    HOPELESS,
     MANY,
     NEAR,
     RARE,
     RAREST,
-    SELDOM,
     Portfolio,
     differences,
     entries_of,
@@ -163,13 +163,13 @@ def test_folds_of_clear_gaps() -> None:
     assert 0.6 < found.claimed / found.spread < 1.8
 
 
-# With a warning: least and most coverage in percent, of 2 000 portfolios.  It depends on the law, so no warning says it.
+# With a warning: least and most coverage in percent, of 2 000 portfolios.  It depends on the law: no warning says it.
 WARNED_OF: list[tuple[Portfolio, str, float, float]] = [
     (GOOD, "kl-ucb", 46.0, 62.0),
     (RARE, "kl-ucb", 55.0, 71.0),
     (RARE, "ts", 79.0, 95.0),
     (RAREST, "kl-ucb", 9.0, 25.0),
-    (SELDOM, "kl-ucb", 92.0, 99.0),
+    (HOPELESS, "kl-ucb", 90.0, 99.0),
 ]
 
 

@@ -352,6 +352,7 @@ def numbers(found: OffPolicy) -> list[float | None]:
     return [found.inverse_propensity, found.self_normalised, found.doubly_robust]
 
 
+BELOW = "Below 30, their errors (±) are too small, and self-normalised is biased: go by the interval."
 SHOPS = [(1, 1, 1.0, True, 0.5), (2, 1, 1.0, False, 0.5), (3, 1, 1.0, True, 0.5)]
 
 
@@ -410,8 +411,7 @@ def test_large_weights_are_pointed_at() -> None:
     assert found.effective_size == pytest.approx(1.0)
     assert found.warnings == (
         "The weights are large: the 100 clients whom the policy accepts are known as well as 1 would be.",
-        "The estimates rest on about 1.0 draw of the log, most of all in category 'cars'. Below 30, their errors (±) are too "
-        "small, and self-normalised is biased: go by the interval.",
+        f"The estimates rest on about 1.0 draw of the log, most of all in category 'cars'. {BELOW}",
     )
     calm = told([(1 + i % 100, 0, 1.0, i % 2 == 0, 0.5) for i in range(600)], [[1, 1]] * 100)
     assert (calm.effective_size, calm.warnings) == (pytest.approx(300.0), ())
@@ -424,8 +424,7 @@ def test_few_draws_are_pointed_at_however_many_clients_there_are() -> None:
     (text,) = found.warnings
     assert text == (
         "The estimates rest on about 2.0 draws of the log, most of all in category 'cars'. The log drew once for all "
-        "clients of a category and round. Below 30, their errors (±) are too small, and self-normalised is biased: go by "
-        "the interval."
+        f"clients of a category and round. {BELOW}"
     )
     certain = [(t, 1, 1.0, True, 1.0) for t in range(1, 5) for _ in range(10_000)]
     assert told([*rows, *certain], [[1, 1]] * 4).warnings == ()  # the draws matter little

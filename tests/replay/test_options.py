@@ -16,6 +16,16 @@ def test_options_are_those_of_the_file() -> None:
     assert set(RUN_OPTIONS) == set(OPTIONS)
 
 
+def test_the_policies_that_are_tried_count_both_logarithms_in_rounds() -> None:
+    """Where a round brings many clients, kl-ucb+ by clients rejects any mean below the threshold: see its warning."""
+    policies = list(map(str, Options().tried))
+    assert "kl-ucb+:count=rounds" in policies
+    assert "kl-ucb+" not in policies
+    near = CALLS | {"cost": 2.55}
+    found = pb.backtest(calls(per_cell=300), **near, replays=0, shuffles=0, seeds=1)
+    assert not any("count=rounds" in text for text in found.warnings())
+
+
 BAD: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"policies": ["ts", "ts"]}, ("policies", "twice")),
     ({"policies": ["ts", pb.ThompsonSampling()]}, ("policies", "twice")),

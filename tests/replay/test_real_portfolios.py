@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/real-portfolios.md").read_text(encoding="utf-8")
 SCRIPT = ROOT / "docs/renew_real_portfolios.py"
 ONCE = {"replays": 0, "shuffles": 0, "progress": False}
-WITHOUT_CHANCE = ["kl-ucb", "kl-ucb+", "bayes-ucb", "optimal:horizon", "kl-ucb:forget=0.97"]
+WITHOUT_CHANCE = ["kl-ucb", "kl-ucb+:count=rounds", "bayes-ucb", "optimal:horizon", "kl-ucb:forget=0.97"]
 
 pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="the real portfolios are not here: no folder shared/data")
 

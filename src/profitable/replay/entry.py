@@ -16,8 +16,8 @@ category is stopped by bad luck is in none of them.  If the clients who are refu
 did not come, no replicate has one.  How much too narrow it is depends on the law, which nobody knows: a warning gives
 no figure.  Elsewhere, near the threshold or with drift, the interval is rather too wide.
 
-When a difference is significant (`Entry.required`).  One rule for marks, verdicts and sentences: the interval lies on one
-side of 0, and the difference is beyond the normal quantile after Bonferroni correction for the policies tried.
+When a difference is significant (`Entry.required`).  One rule for marks, verdicts and sentences: the interval lies on
+one side of 0, and the difference is beyond the normal quantile after Bonferroni correction for the policies tried.
 """
 
 import math

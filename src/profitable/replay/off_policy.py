@@ -322,10 +322,9 @@ def _few_draws(log: Log, accepted: npt.NDArray[Any]) -> tuple[str, ...]:
         return ()
     draws = f"{found.draws:,.{0 if found.draws >= 9.5 else 1}f} draw{'' if round(found.draws, 1) == 1.0 else 's'}"
     whole = " The log drew once for all clients of a category and round." if log.by_cell else ""
-    return (
-        f"The estimates rest on about {draws} of the log, most of all in category {found.category!r}.{whole} Below "
-        f"{FEW_DRAWS:.0f}, their errors (±) are too small, and self-normalised is biased: go by the interval.",
-    )
+    rest = f"The estimates rest on about {draws} of the log, most of all in category {found.category!r}.{whole}"
+    small = f"Below {FEW_DRAWS:.0f}, their errors (±) are too small, and self-normalised is biased: go by the interval."
+    return (f"{rest} {small}",)
 
 
 def _misfit(log: Log) -> tuple[str, ...]:

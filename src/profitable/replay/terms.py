@@ -5,8 +5,8 @@ shape of the rewards and the largest of them, not which category is good.
 
 Why `Normal` is not suggested where few rewards decide, or where outcomes come late.  It estimates the spread.  Before
 the first of some rare large rewards the spread is tiny, and the category looks hopeless; if losses are known before
-gains, the few outcomes that are known look alike.  `Bounded` needs far more clients to refuse a category, and its bounds
-are near the rewards of the file, so that it does not need more than it must (docs/backtest.md has the table).
+gains, the few outcomes that are known look alike.  `Bounded` needs far more clients to refuse a category, and its
+bounds are near the rewards of the file, so that it does not need more than it must (docs/backtest.md has the table).
 """
 
 import math
@@ -176,7 +176,7 @@ def _bounded(clients: Crowd, layout: Layout, bound: float | None) -> Bounded:
 def near_bounds(low: float, high: float, threshold: float) -> tuple[float, float]:
     """Round numbers just beyond what was seen, with the threshold between them: two digits of their distance.
 
-    Where no reward was above the threshold, the high lies as far above it as the low lies below: policies must learn it.
+    Where no reward was above the threshold, the high is as far above it as the low is below: policies must learn it.
 
     >>> near_bounds(0.6512, 1.0987, 1.0), near_bounds(0.0, 498.5, 0.7), near_bounds(0.4, 0.9, 1.0)
     ((0.65, 1.1), (0.0, 500.0), (0.4, 1.6))
