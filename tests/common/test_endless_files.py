@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,7 +36,7 @@ COMMANDS = [
 
 
 @contextmanager
-def endless(folder: Path, text: bytes, head: bytes = b"") -> Iterator[Path]:
+def endless(folder: Path, text: bytes, head: bytes = b"") -> Generator[Path]:
     """A pipe into which somebody writes a text again and again, until its reader leaves."""
     path = folder / "pipe"
     os.mkfifo(path)
@@ -60,7 +60,10 @@ def endless(folder: Path, text: bytes, head: bytes = b"") -> Iterator[Path]:
 @pytest.mark.parametrize("load", LOADERS, ids=lambda load: f"{load.__module__}.{load.__qualname__}")
 def test_a_pipe_without_an_end(load: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_PIPED", 10**6)
-    with endless(tmp_path, b'name = "x"\n') as path, pytest.raises(pb.ProfitableError, match=r"it has more than 0 megabytes"):
+    with (
+        endless(tmp_path, b'name = "x"\n') as path,
+        pytest.raises(pb.ProfitableError, match=r"it has more than 0 megabytes"),
+    ):
         load(path)
 
 
@@ -103,7 +106,9 @@ def test_rows_that_are_one_transaction(tmp_path: Path, monkeypatch: pytest.Monke
     with endless(tmp_path, b"1,a,1\n", b"id,category,reward\n") as path:
         done = call("observe", "book.db", str(path), "--all-or-nothing", cwd=tmp_path)
     assert done.returncode == 2
-    assert "has more than 1000 rows, which are kept in memory; leave out --all-or-nothing, or save it as a" in done.stderr
+    assert (
+        "has more than 1000 rows, which are kept in memory; leave out --all-or-nothing, or save it as a" in done.stderr
+    )
     path.unlink()
     with endless(tmp_path, b"a,1\n", b"category,clients\n") as path:
         done = call("decide", "book.db", "--key", "1", "--places", "3", "--demand", str(path), cwd=tmp_path)

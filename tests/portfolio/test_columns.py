@@ -54,9 +54,7 @@ def test_lists_are_how_the_last_version_wrote_them() -> None:
 def decided(number: int, policy: str) -> tuple[str, dict[str, Any]]:
     """The body of a decision about many categories, and the columns in it."""
     names = [f"category {i}" for i in range(number)]
-    agent = pb.Agent(
-        [pb.Category(name, pb.Bernoulli(), threshold=0.45) for name in names], policy=policy, seed=1
-    )
+    agent = pb.Agent([pb.Category(name, pb.Bernoulli(), threshold=0.45) for name in names], policy=policy, seed=1)
     agent.decide()
     random = np.random.default_rng(3)
     for name in names:
@@ -100,7 +98,7 @@ def test_damage_is_found(damage: dict[str, Any]) -> None:
     body, columns = decided(40, "kl-ucb")
     line = Line(1, "now", "ann", "0.2.0", DECIDE, body=json.dumps({**json.loads(body), "columns": columns | damage}))
     with pytest.raises(BrokenPortfolioError, match="line = 1 was altered, or is damaged"):
-        line.content  # noqa: B018
+        _ = line.content
 
 
 @pytest.mark.parametrize("policy", ["kl-ucb:floor=0.1", "ts", "kl-emp-ucb:window=3"])

@@ -54,7 +54,11 @@ def test_categories_of_rows(place: Place, known: str) -> None:
     assert {line.category for line in book.log(kind="outcome")} == {known}
     assert "is unknown" in book.observe([pb.Outcome("3", "caf\u00e8s", reward=1)])[0].why
     with pytest.raises(ParameterError, match="is the name of another category, with its accents written otherwise"):
-        book.add_category(pb.Category(unicodedata.normalize("NFC" if known[3] == "e" else "NFD", known), pb.Bernoulli(), threshold=0.5))
+        book.add_category(
+            pb.Category(
+                unicodedata.normalize("NFC" if known[3] == "e" else "NFD", known), pb.Bernoulli(), threshold=0.5
+            )
+        )
 
 
 def test_categories_that_look_the_same(tmp_path: Path) -> None:
@@ -79,12 +83,17 @@ def test_an_earlier_journal_has_ids_as_they_came(form: str, tmp_path: Path) -> N
     path = tmp_path / "book.db"
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA journal_mode = WAL")
-        database.executescript((Path(__file__).parent / "version_0_2_0" / "floor_and_limit.sql").read_text(encoding="utf-8"))
+        database.executescript(
+            (Path(__file__).parent / "version_0_2_0" / "floor_and_limit.sql").read_text(encoding="utf-8")
+        )
     database.close()
     book = pb.Portfolio(path)
     known = book.status().columns["known"]
     assert statuses(book.observe([pb.Outcome(form, "students", reward=1)])) == ["known"]
-    assert statuses(book.observe([pb.Outcome(form, "students", reward=1), pb.Outcome("a0", "students", reward=0)])) == ["known"] * 2
+    assert (
+        statuses(book.observe([pb.Outcome(form, "students", reward=1), pb.Outcome("a0", "students", reward=0)]))
+        == ["known"] * 2
+    )
     assert statuses(book.open([pb.Client(form, "students")])) == ["known"]
     assert book.status().columns["known"] == known
     assert len(book.log(id=form)) == 2
