@@ -13,6 +13,7 @@ import profitable as pb
 from profitable.agent.grant import Grant
 from profitable.agent.limit import Limit
 from profitable.agent.sharing import Claims
+from profitable.common.types import IntArray
 
 ALARM = 1e-6  # of each comparison of frequencies; there are 15 of them
 ROUNDS = 2_000
@@ -29,6 +30,11 @@ def six(policy: str = f"kl-ucb:floor={FLOOR}", seed: int = 0) -> pb.Agent:
     return agent
 
 
+def granted_of(decision: pb.Decision) -> IntArray:
+    assert decision.granted_clients is not None
+    return decision.granted_clients
+
+
 @pytest.mark.parametrize(
     ("places", "asks", "good"),
     [
@@ -40,14 +46,14 @@ def six(policy: str = f"kl-ucb:floor={FLOOR}", seed: int = 0) -> pb.Agent:
     ],
 )
 def test_frequencies_are_those_of_the_propensity(places: int, asks: int, good: list[float | None]) -> None:
-    """Each round says its propensities before it draws, so the rounds in which it is 0.1 are as many tosses of one coin."""
+    """A round's propensities do not depend on its draws, so the rounds in which one is 0.1 are tosses of one coin."""
     agent = six()
     demand = dict.fromkeys(agent.names, asks)
     hits, tosses = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
     for _ in range(ROUNDS):
         decision = agent.decide(places=places, demand=demand)
         assert [verdict.propensity for verdict in decision][:3] == good
-        chances, granted = decision.propensity[3:], decision.granted_clients
+        chances, granted = decision.propensity[3:], granted_of(decision)
         assert granted.sum() <= places
         assert np.isin(chances, (0.0, FLOOR)).all()
         assert not granted[3:][chances == 0.0].any()
@@ -112,7 +118,7 @@ def test_what_is_said() -> None:
     assert "accepted: by the floor of 100 %" in decision["bad 1"].reason
     assert "granted 5 of 5 clients to learn about it" in decision["bad 1"].reason
     assert decision["bad 3"].reason.startswith(
-        "not granted: the limit leaves the floor no room for its clients in this round; otherwise accepted: by the floor"
+        "not granted: the limit leaves the floor no room for its clients in this round; otherwise accepted: by the"
     )
     agent = six("kl-ucb:floor=0.000001")
     decision = agent.decide(places=4, demand=dict.fromkeys(agent.names, 5))
@@ -129,6 +135,6 @@ def test_thompson_s_propensity_stays_unknown_and_the_floor_still_counts() -> Non
     for _ in range(ROUNDS):
         decision = agent.decide(places=12, demand=dict.fromkeys(agent.names, 4))
         assert np.isnan(decision.propensity).all()
-        hits += decision.granted_clients[3:] == 4
+        hits += granted_of(decision)[3:] == 4
     for number in hits.tolist():
         assert stats.binomtest(number, ROUNDS, FLOOR).pvalue > ALARM

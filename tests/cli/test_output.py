@@ -26,7 +26,8 @@ def run(folder: Path, script: str, **environment: str) -> subprocess.CompletedPr
     """Run a line of shell in which `profitable` is the command of this checkout."""
     command = f'profitable() {{ "{sys.executable}" -m profitable "$@"; }}; {script}'
     everything = os.environ | environment
-    return subprocess.run(["bash", "-c", command], cwd=folder, env=everything, capture_output=True, timeout=120)
+    told = ["bash", "-c", command]
+    return subprocess.run(told, cwd=folder, env=everything, capture_output=True, timeout=120, check=False)
 
 
 def decided(folder: Path) -> int:

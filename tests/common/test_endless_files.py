@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,7 +36,7 @@ COMMANDS = [
 
 
 @contextmanager
-def endless(folder: Path, text: bytes, head: bytes = b"") -> Iterator[Path]:
+def endless(folder: Path, text: bytes, head: bytes = b"") -> Generator[Path]:
     """A pipe into which somebody writes a text again and again, until its reader leaves."""
     path = folder / "pipe"
     os.mkfifo(path)

@@ -98,7 +98,7 @@ def test_damage_is_found(damage: dict[str, Any]) -> None:
     body, columns = decided(40, "kl-ucb")
     line = Line(1, "now", "ann", "0.2.0", DECIDE, body=json.dumps({**json.loads(body), "columns": columns | damage}))
     with pytest.raises(BrokenPortfolioError, match="line = 1 was altered, or is damaged"):
-        line.content
+        _ = line.content
 
 
 @pytest.mark.parametrize("policy", ["kl-ucb:floor=0.1", "ts", "kl-emp-ucb:window=3"])

@@ -8,7 +8,7 @@ import numpy as np
 from profitable.agent.limit import SLACK, Limit
 from profitable.agent.sharing import Claims, Sharing
 from profitable.common.text_tables import money, number
-from profitable.common.types import FloatArray
+from profitable.common.types import FloatArray, IntArray
 
 NOT_GRANTED = "not granted: "
 NO_CHANCE = "the limit leaves the floor no room for its clients in this round"
@@ -53,7 +53,7 @@ class Grant:
             known = np.where(self._claims.lottery, np.where(self._in_lottery, own, 0.0), known)
         return np.where(demand == 0, 0.0, known)
 
-    def _extremes(self) -> tuple[FloatArray, FloatArray]:
+    def _extremes(self) -> tuple[IntArray, IntArray]:
         """The least and the most that each category outside the floor's lottery gets, whoever wins, [M] each.
 
         Where all clients cost the same, the less is left the less each gets.  Otherwise what is left may go to a
@@ -64,7 +64,8 @@ class Grant:
             return self.clients, self.clients
         costs = self._cost[by_patience & (self.limit.demand > 0) & (self._cost > 0.0)]
         if costs.size and costs.min() < costs.max():
-            return np.where(self._cost > 0.0, -1.0, self.limit.demand), np.where(by_patience, self.limit.demand, 0.0)
+            demand = self.limit.demand
+            return np.where(self._cost > 0.0, -1, demand), np.where(by_patience, demand, 0)
         everybody, nobody = (
             Sharing(self.limit, claims._replace(accepted=by_patience | winners)).clients
             for winners in (self._in_lottery, np.zeros_like(self._in_lottery))

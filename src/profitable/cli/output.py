@@ -8,6 +8,7 @@ import codecs
 import io
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 ESCAPE = "profitable.escape"  # how letters are written that the encoding does not have
@@ -23,16 +24,13 @@ def prepare_streams() -> None:
     codecs.register_error(ESCAPE, _escaped)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  it stays open
-    if sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.flush()
-        raw = _Output(sys.stdout.fileno(), "w", closefd=False)
-        sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(raw),
-            encoding=sys.stdout.encoding,
-            errors=ESCAPE,
-            line_buffering=sys.stdout.line_buffering,
-        )
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  it stays open
+    stdout: Any = sys.stdout
+    if stdout is sys.__stdout__ and isinstance(stdout, io.TextIOWrapper):
+        stdout.flush()
+        buffer = io.BufferedWriter(_Output(stdout.fileno(), "w", closefd=False))
+        by_line = stdout.line_buffering
+        sys.stdout = io.TextIOWrapper(buffer, encoding=stdout.encoding, errors=ESCAPE, line_buffering=by_line)
 
 
 class _Output(io.FileIO):

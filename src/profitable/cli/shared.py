@@ -60,10 +60,12 @@ def print_json(value: object) -> None:
 
 def print_csv(columns: Mapping[str, Sequence[Any]]) -> None:
     """Columns of the same length as CSV on standard output."""
+    from profitable.common.spreadsheet import guarded
+
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(columns)
-    table.writerows(zip(*columns.values(), strict=True))
+    table.writerows(map(guarded, row) for row in zip(*columns.values(), strict=True))
     typer.echo(text.getvalue(), nl=False)
 
 

@@ -17,7 +17,8 @@ Example: 2 of 10 Bernoulli clients against tau = 0.5.  d(0.2, 0.5) = 0.2 log 0.4
 Jeffreys posterior is Beta(2.5, 8.5), and P(mean >= 0.5) = 0.0260.
 
 >>> bernoulli = Law(BINOMIAL, low=0.0, high=1.0, size=1.0)
->>> round(against(bernoulli, 10.0, 2.0, 0.5), 3), round(math.exp(-posterior_evidence(bernoulli, 10.0, 2.0, 0.5, 0.0)), 4)
+>>> chance = math.exp(-posterior_evidence(bernoulli, 10.0, 2.0, 0.5, 0.0))
+>>> round(against(bernoulli, 10.0, 2.0, 0.5), 3), round(chance, 4)
 (1.927, 0.026)
 
 Every function here gives NaN for a code it does not know.  `NORMAL` is such a code: its variance is not known, so N and

@@ -4,7 +4,7 @@
 | --- | --- |
 | up to 32 entries | a list |
 | more, all of them the same number | that number |
-| other numbers | `f8:` or `i8:` and base64 of what zlib makes of the bytes: all first bytes, then all second ones, ... |
+| other numbers | `f8:` or `i8:` and base64 of what zlib makes of the bytes: all first ones, then all second ones, ... |
 | anything else, as names | `json:` and base64 of what zlib makes of the list as JSON |
 
 Numbers are doubles or 64-bit integers, little-endian, so not a bit is lost.  `unpacked` reads every form of every

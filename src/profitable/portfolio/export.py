@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from profitable.common.extras import extra
 from profitable.common.files import read_text, replace_file, replace_text
+from profitable.common.spreadsheet import guarded
 from profitable.errors import NotStoredError, ParameterError
 from profitable.portfolio.clients import Settled, settled
 from profitable.portfolio.journal import PAGE_LINES, Line, pages
@@ -128,7 +129,7 @@ def _csv(path: Path, names: Sequence[str], rows: Rows) -> int:
             table = csv.writer(file)
             table.writerow(names)
             for row in rows:
-                table.writerow(row)
+                table.writerow(map(guarded, row))
                 number += 1
 
     replace_file(path, fill)

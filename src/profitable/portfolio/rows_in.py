@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
+from profitable.common.spreadsheet import unguarded
 from profitable.errors import InputError, ParameterError
 from profitable.portfolio.cells_in import CellError, check_date_format, day, number, shares, whole
 from profitable.portfolio.outcome import Client, Outcome
@@ -110,7 +111,7 @@ class Form:
         """How the cells of each kind are read, in a file with that delimiter."""
         semicolons = delimiter == ";"
         return {
-            "text": str,
+            "text": unguarded,
             "number": partial(number, decimal=self.decimal, semicolons=semicolons),
             "whole": partial(whole, decimal=self.decimal, semicolons=semicolons),
             "day": partial(day, date_format=self.date_format),
@@ -265,7 +266,7 @@ class Sheet:
             if cells is None:
                 yield Row(each.number, each.text, "", None, each.problem, None)
             elif "".join(cells).strip():
-                id = cells[first].strip() if first < len(cells) else ""
+                id = unguarded(cells[first].strip()) if first < len(cells) else ""
                 yield Row(each.number, each.text, id, *self._read(each.text, cells), cells)
 
     def _read(self, text: str, cells: list[str]) -> tuple[Any, str]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from profitable.common import check
+from profitable.common.spreadsheet import unguarded
 from profitable.common.text_tables import number
 from profitable.common.types import FloatArray
 from profitable.errors import InputError, ParameterError
@@ -117,7 +118,7 @@ class Part:
         return places[np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(words)))]
 
     def _code(self, word: str | None) -> int:
-        name = word if word and word.strip() else MISSING_NAME
+        name = unguarded(word) if word and word.strip() else MISSING_NAME
         return self.values.setdefault(name, len(self.values))
 
     def _refuse_many(self, piece: Piece, value: str) -> None:
