@@ -189,7 +189,14 @@ def test_a_password_that_is_right_is_not_shown_either(guarded: Server) -> None:
     for address in ("ann:zQsekretQz@/postgres?", "ann@/postgres?password=zQsekretQz&"):
         place = Place(at(guarded, f"{address}options=-csearch_path%3Danns"))
         book = place.open() if place_exists(guarded) else small(place)
-        shown = (book.where, repr(book), repr(book._store), book.status().to_dict(), book.verify().to_dict(), str(book.verify()))
+        shown = (
+            book.where,
+            repr(book),
+            repr(book._store),
+            book.status().to_dict(),
+            book.verify().to_dict(),
+            str(book.verify()),
+        )
         assert "Qz" not in str(shown)
         with pytest.raises(pb.errors.InputError, match="exists already") as caught:
             place.create(categories(), policy="ts")

@@ -39,7 +39,10 @@ def address(server: Server) -> Iterator[Address]:
         book.decide(key="day 1")
     run(OWNER, rights)
     yield of
-    run("postgres", "DROP SCHEMA lending CASCADE;\n" + ";\n".join(f"DROP ROLE {each}" for each in (OWNER, DAILY, AUDITOR)))
+    run(
+        "postgres",
+        "DROP SCHEMA lending CASCADE;\n" + ";\n".join(f"DROP ROLE {each}" for each in (OWNER, DAILY, AUDITOR)),
+    )
 
 
 def test_the_daily_role_does_its_work(address: Address, tmp_path: Path) -> None:

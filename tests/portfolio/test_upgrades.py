@@ -153,9 +153,7 @@ def test_writers_wait_for_an_upgrade_and_for_each_other(server_place: Place, mon
     assert_clean(place.open())
 
 
-def test_a_writer_who_does_not_want_to_wait_is_told_to_try_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_who_does_not_want_to_wait_is_told_to_try_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     small(place).close()
     book = place.open(wait=0.1)
 
@@ -188,8 +186,8 @@ def test_a_portfolio_that_is_open_during_an_upgrade(
         lambda: book.observe(outcomes("students", 1, 0, prefix="two")),
         lambda: book.decide(key="day 2"),
         lambda: book.pause("shops"),
-        lambda: book.status(),
-        lambda: book.verify(),
+        book.status,
+        book.verify,
         lambda: copy_portfolio(place.where, tmp_path / "copy.db"),
         lambda: upgrade(place.where),
     ]
@@ -212,12 +210,17 @@ def test_without_the_row_to_lock_nobody_writes(place: Place) -> None:
 def test_somebody_who_writes_without_the_lock(server_place: Place) -> None:
     """As by SQL: the number of the line is taken.  To try again is right."""
     book = small(server_place)
-    with pytest.raises(NotStoredError, match="somebody without the lock; try again"), book._writing() as writing:
-        server_place.change(
-            "INSERT INTO profitable_journal (line, time, actor, version, kind, round, hash) "
-            "VALUES (3, 'now', 'eve', '0', 'change', 1, 'none')"
-        )
-        writing.add(writing.new("outcome", id="x", category="students", reward=1.0))
-        writing.touched.add(0)
+
+    def write() -> None:
+        with book._writing() as writing:
+            server_place.change(
+                "INSERT INTO profitable_journal (line, time, actor, version, kind, round, hash) "
+                "VALUES (3, 'now', 'eve', '0', 'change', 1, 'none')"
+            )
+            writing.add(writing.new("outcome", id="x", category="students", reward=1.0))
+            writing.touched.add(0)
+
+    with pytest.raises(NotStoredError, match="somebody without the lock; try again"):
+        write()
     server_place.change("DELETE FROM profitable_journal WHERE line = 3")
     assert observe_one(book) == ["counted"]

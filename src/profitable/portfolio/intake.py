@@ -210,7 +210,9 @@ def unstorable(rows: Sequence[Outcome | Client], codec: str | None) -> dict[int,
                 (value or "").encode(codec or "utf-8")
             except UnicodeEncodeError as error:
                 letter = error.object[error.start]
-                why = f"{field} = {value!r} has the letter {letter!r}, which a database of encoding {codec} cannot store"
+                why = (
+                    f"{field} = {value!r} has the letter {letter!r}, which a database of encoding {codec} cannot store"
+                )
                 found[place] = Answer(row.id, "refused", f"{why}; leave it out, or use one whose encoding is UTF8")
     return found
 
