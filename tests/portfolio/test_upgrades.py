@@ -75,7 +75,7 @@ def test_restoring_on_the_command_line(tmp_path: Path) -> None:
     with small(Place(str(tmp_path / "a.db"))) as book:
         end = book.head
     refused = call("copy", "a.db", "b.db", "--actor", "ann", cwd=tmp_path)
-    assert (refused.returncode, "is for --restore" in refused.stderr) == (2, True)
+    assert (refused.returncode, "is given without --restore" in refused.stderr) == (2, True)
     done = call("copy", "a.db", "b.db", "--restore", "--actor", "ann", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with pb.Portfolio(tmp_path / "b.db") as book:
