@@ -1,4 +1,4 @@
-"""The state belongs to one end of the journal: lines that were cut off, or put in past the package, are noticed at once.
+"""The state belongs to one end of the journal: lines that were cut off, or put in by SQL, are noticed at once.
 
 Whoever has the portfolio open already, and whoever opens it, is refused before anything is written.
 """

@@ -1,4 +1,4 @@
-"""`verify` finds what was done to the tables, not only to their rows, and servers that do not store what they promise."""
+"""`verify` finds what was done to the tables themselves, and servers that do not store what they acknowledge."""
 
 import sqlite3
 from collections.abc import Iterator

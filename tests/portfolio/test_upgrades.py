@@ -75,7 +75,7 @@ def test_restoring_on_the_command_line(tmp_path: Path) -> None:
     with small(Place(str(tmp_path / "a.db"))) as book:
         end = book.head
     refused = call("copy", "a.db", "b.db", "--actor", "ann", cwd=tmp_path)
-    assert (refused.returncode, "is for --restore" in refused.stderr) == (2, True)
+    assert (refused.returncode, "is given without --restore" in refused.stderr) == (2, True)
     done = call("copy", "a.db", "b.db", "--restore", "--actor", "ann", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with pb.Portfolio(tmp_path / "b.db") as book:
@@ -186,8 +186,8 @@ def test_a_portfolio_that_is_open_during_an_upgrade(
         lambda: book.observe(outcomes("students", 1, 0, prefix="two")),
         lambda: book.decide(key="day 2"),
         lambda: book.pause("shops"),
-        lambda: book.status(),
-        lambda: book.verify(),
+        book.status,
+        book.verify,
         lambda: copy_portfolio(place.where, tmp_path / "copy.db"),
         lambda: upgrade(place.where),
     ]
@@ -210,12 +210,17 @@ def test_without_the_row_to_lock_nobody_writes(place: Place) -> None:
 def test_somebody_who_writes_without_the_lock(server_place: Place) -> None:
     """As by SQL: the number of the line is taken.  To try again is right."""
     book = small(server_place)
-    with pytest.raises(NotStoredError, match="somebody without the lock; try again"), book._writing() as writing:
-        server_place.change(
-            "INSERT INTO profitable_journal (line, time, actor, version, kind, round, hash) "
-            "VALUES (3, 'now', 'eve', '0', 'change', 1, 'none')"
-        )
-        writing.add(writing.new("outcome", id="x", category="students", reward=1.0))
-        writing.touched.add(0)
+
+    def write() -> None:
+        with book._writing() as writing:
+            server_place.change(
+                "INSERT INTO profitable_journal (line, time, actor, version, kind, round, hash) "
+                "VALUES (3, 'now', 'eve', '0', 'change', 1, 'none')"
+            )
+            writing.add(writing.new("outcome", id="x", category="students", reward=1.0))
+            writing.touched.add(0)
+
+    with pytest.raises(NotStoredError, match="somebody without the lock; try again"):
+        write()
     server_place.change("DELETE FROM profitable_journal WHERE line = 3")
     assert observe_one(book) == ["counted"]

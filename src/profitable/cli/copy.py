@@ -14,7 +14,7 @@ def copy(
     target: Annotated[str, typer.Argument(help="Where the copy is to be, as a new file or in an empty database.")],
     restore: Annotated[
         bool,
-        typer.Option("--restore", help="The copy takes the place of a portfolio that is lost. Its journal says so."),
+        typer.Option("--restore", help="The copy replaces a portfolio that was lost: add a line that says so."),
     ] = False,
     actor: Annotated[
         str | None, typer.Option(help="With --restore: who does this. By default, the name of the user.")
@@ -23,8 +23,9 @@ def copy(
 ) -> None:
     """Copy a portfolio to another file or database, or back.  It may be in use meanwhile.
 
-    Every line is checked on its way. The copy is whole or not there. It has the lines of the original; with --restore,
-    one more says who restored it, when, and from what.
+    Every line is checked on its way. The copy is whole or not there.
+
+    A copy has the lines of the original. With --restore it has one more, which says who restored it.
     """
     from profitable.common.progress import Progress
     from profitable.common.text_tables import number
@@ -37,7 +38,7 @@ def copy(
     if actor is not None and not restore:
         from profitable.errors import ParameterError
 
-        raise ParameterError("actor", actor, "is for --restore: a plain copy adds no line", "leave it out")
+        raise ParameterError("actor", actor, "is given without --restore", "leave it out: a copy adds no line")
     restored_by = actor_of(actor) if restore else None
     source = Store(where, wait=wait)
     try:
@@ -50,4 +51,8 @@ def copy(
         with Progress(total=max(1, lines), title="copying") as bar:
             show: Any = bar.update
             end = copy_portfolio(where, target, restored_by=restored_by, wait=wait, progress=show)
-        typer.echo(f"Copied {number(end.line)} lines to {name_of(place_of(target))}.\nhead: {end.hash}")
+        copied, added = number(end.line), ""
+        if restored_by is not None:
+            copied = number(end.line - 1)
+            added = f", and added line {number(end.line)}: restored from {source.name} by {restored_by}"
+        typer.echo(f"Copied {copied} lines to {name_of(place_of(target))}{added}.\nhead: {end.hash}")

@@ -12,9 +12,9 @@ from profitable.errors import ParameterError
 
 POSTGRES = "postgresql+psycopg"
 GIVE = f"give a file, or {POSTGRES}://user@host/database"
-HIDDEN = "***"
+MASK = "***"
 # The options of an address that messages show.  What is not here may be a secret, as `sslpassword`.
-SHOWN = ("host", "hostaddr", "port", "options", "sslmode", "target_session_attrs", "application_name")
+SHOWN_OPTIONS = ("host", "hostaddr", "port", "options", "sslmode", "target_session_attrs", "application_name")
 # A password in an address as PostgreSQL's own programs take it, or in one that lacks a slash: no file has such a name.
 KEYWORD = re.compile(r"password\s*(=|%3d)", re.I)
 NO_SLASHES = re.compile(r"postgres\w*(\+\w+)?:", re.I)
@@ -26,7 +26,7 @@ def place_of(where: object) -> Path | sa.URL:
     if isinstance(where, sa.URL) or (isinstance(where, str) and "://" in text):
         return _url(where)
     if KEYWORD.search(text) or NO_SLASHES.match(text):
-        raise ParameterError("portfolio", HIDDEN, "is no address of a database", GIVE)
+        raise ParameterError("portfolio", MASK, "is no address of a database", GIVE)
     return as_path("portfolio", where)
 
 
@@ -34,7 +34,7 @@ def _url(where: str | sa.URL) -> Path | sa.URL:
     try:
         url = _read(where)
     except ValueError:
-        name = HIDDEN if isinstance(where, sa.URL) else masked(where)
+        name = MASK if isinstance(where, sa.URL) else masked(where)
         remedy = f"{GIVE}, where a password has %40 for @, %2F for / and %3F for ?"
         raise ParameterError("portfolio", name, "is no address of a database", remedy) from None
     if url.drivername.split("+")[0] == "sqlite" and url.database:
@@ -68,16 +68,16 @@ def name_of(place: Path | sa.URL) -> str:
         return str(place)
     user, colon, _ = (place.username or "").partition(":")
     has_password = colon or place.password is not None
-    who = f"{quote(user)}{f':{HIDDEN}' if has_password else ''}@" if place.username or has_password else ""
+    who = f"{quote(user)}{f':{MASK}' if has_password else ''}@" if place.username or has_password else ""
     host = f"[{place.host}]" if ":" in (place.host or "") else place.host or ""
     port = "" if place.port is None else f":{place.port}"
     database = "" if place.database is None else f"/{place.database}"
     shown = [
         f"{key}={quote_plus(value)}"
         for key, values in place.normalized_query.items()
-        for value in (values if key in SHOWN else ())
+        for value in (values if key in SHOWN_OPTIONS else ())
     ]
-    hidden = [HIDDEN] if set(place.query) - set(SHOWN) else []
+    hidden = [MASK] if set(place.query) - set(SHOWN_OPTIONS) else []
     query = f"?{'&'.join([*shown, *hidden])}" if place.query else ""
     return f"{place.drivername}://{who}{host}{port}{database}{query}"
 
@@ -92,13 +92,13 @@ def masked(address: str) -> str:
         return name_of(_read(address))
     except ValueError:
         kind = address.partition("://")[0]
-        return f"{kind}://{HIDDEN}" if re.fullmatch(r"[a-z0-9+]+", kind) else HIDDEN
+        return f"{kind}://{MASK}" if re.fullmatch(r"[a-z0-9+]+", kind) else MASK
 
 
 def without_secrets(text: str, url: sa.URL) -> str:
     """What somebody else says of an address, without what messages do not show of it."""
-    hidden = [value for key, values in url.normalized_query.items() if key not in SHOWN for value in values]
+    hidden = [value for key, values in url.normalized_query.items() if key not in SHOWN_OPTIONS for value in values]
     for secret in (str(url.password or ""), (url.username or "").partition(":")[2], *hidden):
         if secret:
-            text = text.replace(secret, HIDDEN)
+            text = text.replace(secret, MASK)
     return text

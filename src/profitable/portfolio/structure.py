@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from profitable.portfolio.tables import VERSION_TABLE, metadata
 
-NAMES = (*metadata.tables, VERSION_TABLE)
-KINDS = {  # what a table of PostgreSQL can be, other than a plain one
+TABLE_NAMES = (*metadata.tables, VERSION_TABLE)
+TABLE_KINDS = {  # what a table of PostgreSQL can be, other than a plain one
     "relkind <> 'r'": "is no plain table",
     "relpersistence <> 'p'": "is not logged, so a crash of the server empties it",
     "relrowsecurity": "has row-level security, which hides lines or refuses them",
@@ -26,7 +26,7 @@ OBJECTS = {  # what may hang on tables without being ours, by what people call i
         "broken index": "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid IN {ours} AND NOT indisvalid",
     },
 }
-OURS = "(" + ", ".join(f"to_regclass('{name}')" for name in NAMES) + ")"
+OURS = "(" + ", ".join(f"to_regclass('{name}')" for name in TABLE_NAMES) + ")"
 DURABLE = "SELECT name, setting, reset_val FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', :commit)"
 COMMIT = "synchronous_commit"  # which every connection of ours turns on
 
@@ -35,7 +35,7 @@ def changes(connection: sa.Connection) -> Iterator[str]:
     """What is not as this package made it, one sentence each."""
     is_plain = True
     if connection.dialect.name == "postgresql":
-        for condition, told in KINDS.items():
+        for condition, told in TABLE_KINDS.items():
             found = f"SELECT relname FROM pg_class WHERE oid IN {OURS} AND {condition}"
             for name in connection.scalars(sa.text(found)):
                 yield f"the table {name} {told}"
