@@ -162,6 +162,25 @@ def test_a_finished_result_is_taken_over(
     assert sorted(played) == [0, 0, 1, 1, 2, 2, 2, 2]
 
 
+def test_what_is_lost_for_good_is_kept_and_made_again_for_older_results(tmp_path: Path) -> None:
+    policies = ["optimal:horizon", "kl-ucb"]
+    scenario = pb.Scenario("coin", [pb.Truth(pb.Category("coin", pb.Bernoulli(), threshold=0.5), mean=0.7, clients=3)])
+    simulate(tmp_path, scenario=scenario, policies=policies)
+    found = pb.Result.load(tmp_path)
+    lost = found["optimal:horizon"].lost_for_good
+    assert lost is not None
+    assert lost.mean[-1] > 0.0
+    assert found["kl-ucb"].lost_for_good is None
+    assert found.table() == simulate(None, scenario=scenario, policies=policies).table()
+    settings = json.loads((tmp_path / "result.json").read_text())
+    del settings["lost_for_good"], settings["checksum"]
+    settings["unlucky_starts"]["optimal:horizon"] = {"rates": [0.5], "c": 0.0, "ahead": 1_000.0}
+    (tmp_path / "result.json").write_text(files.seal(files.json_text(settings)))
+    older = pb.Result.load(tmp_path)
+    assert older["optimal:horizon"].lost_for_good == lost
+    assert older["optimal:horizon"].unlucky.rates == ()
+
+
 def test_results_of_the_first_format_are_read_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shutil.copytree(OLD, tmp_path / "old")
     settings = json.loads((folder / "result.json").read_text())

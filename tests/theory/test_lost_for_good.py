@@ -86,11 +86,12 @@ LAWS: list[tuple[Law, Any, Any]] = [
 
 @pytest.mark.parametrize(("law", "mean", "logpdf"), LAWS, ids=lambda each: str(getattr(each, "code", "")))
 def test_weights_are_likelihood_ratios(law: Law, mean: float, logpdf: Any) -> None:
-    clients, totals, tilted = np.array([1.0, 5.0, 40.0]), np.array([1.0, 2.0, 30.0]), [0.3 * mean, 0.8 * mean]
-    average = np.logaddexp(*(logpdf(clients, totals, each) for each in tilted)) - math.log(2.0)
+    clients, totals = np.array([1.0, 5.0, 40.0]), np.array([1.0, 2.0, 30.0])
+    tilted = {0.3 * mean: 0.25, 0.8 * mean: 0.75}
+    average = np.logaddexp(*(logpdf(clients, totals, nu) + math.log(share) for nu, share in tilted.items()))
     expected = logpdf(clients, totals, mean) - average
     np.testing.assert_allclose(log_weights(law, clients, totals, mean, tilted), expected, rtol=1e-9, atol=1e-9)
-    assert log_weights(law, np.zeros(1), np.zeros(1), mean, tilted) == 0.0
+    assert log_weights(law, np.zeros(1), np.zeros(1), mean, tilted) == pytest.approx(0.0, abs=1e-12)  # no client yet
 
 
 @pytest.mark.parametrize(("law", "mean", "logpdf"), LAWS, ids=lambda each: str(getattr(each, "code", "")))
@@ -102,7 +103,7 @@ def test_tilted_means_rise_to_the_mirror(law: Law, mean: float, logpdf: Any) -> 
     assert law.low < means[0]
     assert all(np.diff([*means, mirror, threshold]) > 0.0)
     clients = np.full(3, 1e3)
-    weights = log_weights(law, clients, clients * threshold * np.array([1.0, 0.9, 0.5]), mean, [mirror])
+    weights = log_weights(law, clients, clients * threshold * np.array([1.0, 0.9, 0.5]), mean, {mirror: 1.0})
     assert weights[0] == pytest.approx(0.0, abs=1e-6)
     assert np.all(weights[1:] < 0.0)
 

@@ -4,11 +4,12 @@ They have random streams of their own.  So the numbers of all other runs are the
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from profitable.common.types import FloatArray, IntArray
-from profitable.kernels.law import NORMAL
+from profitable.kernels.law import NORMAL, deviance
 from profitable.kernels.run_record import RUN
 from profitable.kernels.skip_ahead import run_events
 from profitable.policy.policy import Policy
@@ -17,7 +18,8 @@ from profitable.simulation.kernel_input import make_input
 from profitable.simulation.scenario import Scenario, Truth
 from profitable.theory.lost_for_good import LostForGood, log_weights, tilted_means
 
-TILTED_RUNS = 200  # at each tilted mean of a category
+FEWEST, MOST = 20, 200  # runs at each tilted mean of a category
+CLIENTS = 200_000  # in all these runs, unless they are the fewest
 
 
 def lost_for_good(
@@ -34,15 +36,15 @@ def lost_for_good(
         return None
     if scenario.moves or any(truth.category.family.view().law.code == NORMAL for truth in profitable):
         return LostForGood()
-    mean, error, variance = (np.zeros(checkpoints.size) for _ in range(3))
+    mean, variance, spread = (np.zeros(checkpoints.size) for _ in range(3))
     for truth in profitable:
-        costs, weights = _play_tilted(policy, truth, horizon, checkpoints, seed)
-        weighted = weights[..., None] * costs  # [tilts, runs, n]
-        own = weighted.mean(axis=(0, 1))
+        played = _play_tilted(policy, truth, horizon, checkpoints, seed)
+        own = sum(part.share * part.weighted.mean(axis=0) for part in played)
+        second = sum(part.share * (part.weighted * part.costs).mean(axis=0) for part in played)
         mean += own
-        error = np.hypot(error, np.sqrt((weighted.var(axis=1, ddof=1) / TILTED_RUNS).sum(axis=0)) / len(weighted))
-        variance += np.maximum((weighted * costs).mean(axis=(0, 1)) - own**2, 0.0)
-    columns = (mean, error, np.sqrt(variance))
+        variance += sum(part.share**2 * part.weighted.var(axis=0, ddof=1) / len(part.costs) for part in played)
+        spread += np.maximum(second - own**2, 0.0)
+    columns = (mean, np.sqrt(variance), np.sqrt(spread))
     return LostForGood(*(tuple(column.tolist()) for column in columns))
 
 
@@ -52,25 +54,40 @@ def _can_be_lost(truth: Truth, horizon: int) -> bool:
     return truth.category.threshold > least and any(phase.truth.profitable for phase in truth.phases(horizon))
 
 
-def _play_tilted(
-    policy: Policy, truth: Truth, horizon: int, checkpoints: IntArray, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """The regret of runs at all tilted means, [tilts, runs, n], and the weights of these runs, [tilts, runs]."""
+class Part(NamedTuple):
+    """The runs at one tilted mean: their share of all runs, their regret, and that times their weights, [runs, n]."""
+
+    share: float
+    costs: FloatArray
+    weighted: FloatArray
+
+
+def _play_tilted(policy: Policy, truth: Truth, horizon: int, checkpoints: IntArray, seed: int) -> list[Part]:
     given = make_input(policy, truth, horizon=horizon, every_reward=False)
     law, (mean,), threshold = given.problem.truth.law, given.means.tolist(), given.problem.threshold
     average, prior = truth.clients.average, given.problem.sight.prior_clients
-    nats = policy.patience(1, known=1.0 + prior, per_round=average)
-    means = tilted_means(law, mean, threshold, nats=nats, most=horizon * average)
+    nats, most = policy.patience(1, known=1.0 + prior, per_round=average), horizon * average
+    sizes = {
+        tilted: _runs_for(min(nats / deviance(law, 1.0, tilted, threshold), most))
+        for tilted in tilted_means(law, mean, threshold, nats=nats, most=most)
+    }
     if prior > 0.0:
-        means.append(mean)  # a prior may lose a category whose rewards are above the threshold
-    costs, weights = np.zeros((len(means), TILTED_RUNS, checkpoints.size)), np.zeros((len(means), TILTED_RUNS))
-    for place, tilted in enumerate(means):
+        sizes[mean] = _runs_for(most)  # a prior may lose a category whose rewards are above the threshold
+    shares = {tilted: number / sum(sizes.values()) for tilted, number in sizes.items()}
+    played: list[Part] = []
+    for place, (tilted, number) in enumerate(sizes.items()):
         problem = given.problem._replace(truth=given.problem.truth._replace(mean=tilted))
-        accepted = np.zeros((TILTED_RUNS, checkpoints.size), dtype=np.int64)
+        accepted = np.zeros((number, checkpoints.size), dtype=np.int64)
         tables = replace(given, means=np.array([tilted])).tables(checkpoints, accepted, accepted.copy())
-        runs, names = np.zeros(TILTED_RUNS, dtype=RUN), (policy.stream_name, truth.category.name, place)
+        runs, names = np.zeros(number, dtype=RUN), (policy.stream_name, truth.category.name, place)
         world, own = (stream(seed, f"tilted {kind}", *names) for kind in ("world", "own"))
         run_events(world, own, np.zeros(2, dtype=np.int64), problem, tables, runs)
-        costs[place] = regret_of(truth.phases(horizon)[0], tables)
-        weights[place] = np.exp(log_weights(law, runs["clients"], runs["total"], mean, means))
-    return costs, weights
+        costs = regret_of(truth.phases(horizon)[0], tables)
+        weights = np.exp(log_weights(law, runs["clients"], runs["total"], mean, shares))
+        played.append(Part(shares[tilted], costs, weights[:, None] * costs))
+    return played
+
+
+def _runs_for(clients: float) -> int:
+    """How many runs to play, if one of them takes so many clients."""
+    return int(min(max(CLIENTS / clients, FEWEST), MOST))

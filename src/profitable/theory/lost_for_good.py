@@ -10,18 +10,18 @@ weight each by its likelihood ratio.
 - A category that is lost after N clients looks like a mean nu below tau with N d(nu, tau) = patience.  So for N = 1, 2,
   4, ... there is one *tilted mean*, down to the *mirror* of mu: d(tau, nu) = d(tau, mu).
 - A run counts with the weight of the mixture: the likelihood at mu over the average likelihood at all tilted means.
-  Beside the mirror, no run that ends below the threshold has a weight above the number of tilted means.  So the
+  If the mirror has the share a of the runs, no run that ends below the threshold has a weight above 1/a.  So the
   standard error of the result can be trusted.
 
 >>> bernoulli = Law(BINOMIAL, 0.0, 1.0)
 >>> [round(mean, 3) for mean in tilted_means(bernoulli, 0.7, 0.5, nats=4.0, most=1e4)]
 [0.067, 0.238, 0.3]
->>> np.exp(log_weights(bernoulli, np.array([9.0]), np.array([0.0]), 0.7, [0.3])).round(6)  # (0.3/0.7)^9
+>>> np.exp(log_weights(bernoulli, np.array([9.0]), np.array([0.0]), 0.7, {0.3: 1.0})).round(6)  # (0.3/0.7)^9
 array([0.000488])
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,12 +87,17 @@ def _below(law: Law, threshold: float, distance: Callable[[float], float], nats:
     return at(low)
 
 
-def log_weights(law: Law, clients: FloatArray, totals: FloatArray, mean: float, tilted: Sequence[float]) -> FloatArray:
-    """The logarithm of the likelihood at the mean over the average likelihood at the tilted means, for each run."""
+def log_weights(
+    law: Law, clients: FloatArray, totals: FloatArray, mean: float, tilted: Mapping[float, float]
+) -> FloatArray:
+    """The logarithm of the likelihood at the mean over the average likelihood at the tilted means, for each run.
+
+    `tilted` has the tilted means and their shares of all runs.
+    """
 
     def nats(nu: float) -> FloatArray:
         pairs = zip(clients.tolist(), totals.tolist(), strict=True)
         return np.array([deviance(law, number, total, nu) if number > 0.0 else 0.0 for number, total in pairs])
 
     own = nats(mean)
-    return math.log(len(tilted)) - np.logaddexp.reduce([own - nats(nu) for nu in tilted], axis=0)
+    return -np.logaddexp.reduce([math.log(share) + own - nats(nu) for nu, share in tilted.items()], axis=0)
