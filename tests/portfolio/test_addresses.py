@@ -14,6 +14,7 @@ from psycopg import sql
 
 import profitable as pb
 from profitable.errors import NotStoredError, PortfolioError
+from profitable.portfolio import postgres
 from profitable.portfolio.place import masked, name_of, place_of
 from tests.cli.test_app import call
 from tests.portfolio.places import Place
@@ -148,6 +149,17 @@ def test_an_address_with_which_nobody_can_connect(guarded: Server, case: str) ->
     assert not isinstance(caught.value, NotStoredError), caught.value
     told = "".join(traceback.format_exception(caught.value))
     assert "Qz" not in told
+
+
+@pytest.mark.parametrize("case", ["password", "no password", "another role"])
+def test_a_wrong_password_is_one_in_every_language(
+    guarded: Server, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers translate what they say.  Whether a password was asked for is known without words."""
+    monkeypatch.setattr(postgres, "WRONG_ADDRESS", ())
+    with pytest.raises(PortfolioError) as caught:
+        pb.Portfolio(at(guarded, WRONG[case]))
+    assert not isinstance(caught.value, NotStoredError)
 
 
 def test_a_host_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:

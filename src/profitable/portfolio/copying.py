@@ -60,5 +60,4 @@ def _restored(connection: sa.Connection, end: Head, actor: str, source: str) -> 
     """Say in the journal that it goes on from a backup; returns its new end."""
     writing = Writing(connection, state.load(connection, end.line), end, actor)
     writing.add(writing.new(RESTORE, body=as_text({"from": source})))
-    writing.passed = True  # so that the state is that of the new line
     return writing.store()

@@ -68,12 +68,15 @@ class Writing:
         return line
 
     def store(self) -> Head:
-        """Write lines and state; returns the new end of the journal."""
+        """Write lines and state; returns the new end of the journal.
+
+        At least one part of the state is written, so that its newest is always that of the last line.
+        """
         if not self.lines:
             return self._end
         lines = list(chained(self.lines, self._end.hash))
         append(self.connection, lines)
-        if self.passed or self.changed:
+        if self.passed or self.changed or not self.touched:
             state.save_all(self.connection, self.agent, self.line, settings=self.changed)
         else:
             state.save(self.connection, self.agent, self.line, sorted(self.touched))
