@@ -142,7 +142,7 @@ NONSENSE: dict[str, tuple[Callable[[str], str], str]] = {
 
 def forged(file: str, change: Callable[[dict[str, Any]], object], **head: object) -> str:
     """A file whose record was changed, and whose checksum fits."""
-    content = {**json.loads(file), **head}
+    content: dict[str, Any] = {**json.loads(file), **head}
     body = from_json(content["record"]["body"])
     change(body)
     record = {**content["record"], "body": as_text(body)}
