@@ -106,7 +106,7 @@ class Sharing:
         asking = claims.accepted & (limit.demand > 0)
         free = asking & (cost == 0.0)
         self.clients[free] = limit.demand[free]
-        if limit.floor_first:
+        if limit.floor_first and claims.lottery.any():
             self._hold_lottery()
             asking &= ~claims.lottery
         asking &= (cost > 0.0) & (cost <= self._room(limit.size))

@@ -10,6 +10,7 @@ it keeps them.  Example: 3 clients at a threshold of 0.1, of whom 0.3 was receiv
 from profitable.kernels.compile import kernel, part
 
 SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halves
+CLOSE = 2.0**-12  # of a sum: beyond it, its carry changes the thirteenth digit of a gap at most
 TIE = 4.5e-16  # relative to the mean: two to four times the spacing of doubles there
 ROUNDED_WEIGHTS = 1e-12  # D/Q of equal rewards, at most, after many changes of their weight
 
@@ -39,9 +40,14 @@ def exact_sum(x: float, y: float) -> tuple[float, float]:
 
 @part
 def shortfall(clients: float, mean: float, total: float, carry: float) -> float:
-    """clients * mean - (total + carry), with the product exact; `carry` is what the sum lost to rounding."""
+    """clients * mean - (total + carry), with the product exact; `carry` is what the sum lost to rounding.
+
+    The carry counts where it could change more than the last digits, which is where the mean is close.  Elsewhere it
+    would only show that a huge number was once added and taken back, which the total does not.
+    """
     product, error = exact_product(clients, mean)
-    return (product - total) + (error - carry)
+    gap = (product - total) + error
+    return gap - carry if abs(gap) < CLOSE * abs(total) else gap
 
 
 @kernel
