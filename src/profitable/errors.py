@@ -30,6 +30,7 @@
     │   ├── BrokenPortfolioError                damaged, altered, or not a portfolio at all
     │   └── NotStoredError                      a full disk, a file that is read-only or gone, a lost connection
     │       └── BusyPortfolioError                  locked by another process for too long
+    ├── ForkedError                         an agent or a portfolio that was in use when this process was forked
     ├── ExecutorError                       workers of a simulation are lost or unfit; `result` has what is finished
     └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
 
@@ -207,3 +208,7 @@ class NotStoredError(PortfolioError):
 
 class BusyPortfolioError(NotStoredError):
     """Another process kept the portfolio locked for longer than one wants to wait."""
+
+
+class ForkedError(ProfitableError):
+    """An agent or a portfolio that was in use when this process was forked from another one."""

@@ -1,5 +1,9 @@
 """A small portfolio that many tests start from."""
 
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import profitable as pb
@@ -36,3 +40,22 @@ def assert_clean(book: pb.Portfolio) -> None:
     """Nothing is found, and nothing is worth a note."""
     found = book.verify()
     assert (found.findings, found.notes) == ((), ()), str(found)
+
+
+@contextmanager
+def elsewhere(place: Place, number: int) -> Generator[None]:
+    """While another process, which nobody has forked, has a portfolio open; first it reports some outcomes."""
+    code = f"""
+import sys, profitable as pb
+with pb.Portfolio({place.where!r}) as book:
+    book.observe([pb.Outcome(f"elsewhere {{i}}", "students", reward=1) for i in range({number})])
+    print("reported", flush=True)
+    sys.stdin.read()
+"""
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "reported\n"
+        yield
+        process.communicate()
+    assert process.returncode == 0

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 import profitable as pb
 from profitable.errors import BusyPortfolioError, NotStoredError, PortfolioError
 from tests.portfolio.places import Place
-from tests.portfolio.small import assert_clean, outcomes, small, statuses
+from tests.portfolio.small import assert_clean, elsewhere, outcomes, small, statuses
 
 NOBODY = 65_534  # a user without rights
 HELD = 30.0 if os.environ.get("PROFITABLE_SOAK") else 1.5  # seconds for which another one holds the lock
@@ -164,6 +165,50 @@ def test_a_log_that_is_removed_while_it_is_open(tmp_path: Path) -> None:
     (tmp_path / "book.db-wal").unlink()
     with pytest.raises(NotStoredError, match="was removed or replaced"):
         book.observe(outcomes("students", 1, prefix="lost"))
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["the other one stays", "the other one leaves"])
+@pytest.mark.parametrize("endings", [("-wal", "-shm"), ("-shm",)], ids=" and ".join)
+def test_a_log_that_is_replaced_while_it_is_open(tmp_path: Path, endings: tuple[str, ...], stays: bool) -> None:
+    """Somebody removes it, and another process makes a new one.  Two processes then write to different logs."""
+    place = Place(str(tmp_path / "book.db"))
+    small(place).close()
+    book, idle = place.open(), place.open()
+    book.observe(outcomes("students", 1, 0))
+    assert idle.round == 1
+    for ending in endings:
+        (tmp_path / f"book.db{ending}").unlink()
+    with ExitStack() as other:
+        other.enter_context(elsewhere(place, 25))
+        if not stays:
+            other.close()
+        for _ in range(2):
+            with pytest.raises(NotStoredError, match="was removed or replaced while it was open"):
+                book.observe(outcomes("students", 1, prefix="lost"))
+        again = place.open()  # which also closes the idle one, or SQLite would go on with the old log
+        assert statuses(again.observe(outcomes("students", 1, 0, 1, prefix="again"))) == ["counted"] * 3
+        with pytest.raises(NotStoredError, match="was removed or replaced while it was open"):
+            idle.decide(key="day 2")
+    for each in (book, idle, again):
+        each.close()
+    stored = {row[0] for row in place.rows("SELECT id FROM profitable_journal WHERE kind = 'outcome'")}
+    assert {f"elsewhere {i}" for i in range(25)} | {f"again {i}" for i in range(1, 4)} <= stored
+    assert not any(name.startswith("lost") for name in stored)
+    assert_clean(place.open())
+
+
+def test_a_log_that_is_removed_and_nobody_else_writes(tmp_path: Path) -> None:
+    """Then closing is the last chance to keep what was in it."""
+    place = Place(str(tmp_path / "book.db"))
+    book = small(place)
+    book.observe(outcomes("students", *[1, 0] * 50))
+    for ending in ("-wal", "-shm"):
+        (tmp_path / f"book.db{ending}").unlink()
+    with pytest.raises(NotStoredError, match="was removed or replaced"):
+        book.observe(outcomes("students", 1, prefix="lost"))
+    again = place.open()
+    assert again.agent["students"].clients == 100
+    assert_clean(again)
 
 
 def test_a_log_that_is_left_from_another_portfolio(tmp_path: Path) -> None:

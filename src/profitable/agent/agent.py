@@ -2,7 +2,6 @@
 
 import copy
 import os
-import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from profitable.agent.explanation import Cells, Facts, Standing, columns_of, exp
 from profitable.agent.ledger import Ledger
 from profitable.agent.limit import read_limit
 from profitable.agent.observation import Batch, Rewards
-from profitable.agent.one_at_a_time import alone
+from profitable.agent.one_at_a_time import alone, lock_of
 from profitable.agent.transfer import transfer
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
@@ -69,7 +68,7 @@ class Agent:
     def _begin(self, ledger: Ledger, stream: ExponentialStream) -> None:
         self._ledger = ledger
         self._stream = stream
-        self._lock = threading.RLock()
+        self._lock = lock_of(self)
 
     # ------------------------------------------------------------------------------------------ looking
 
@@ -427,7 +426,7 @@ class Agent:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = threading.RLock()
+        self._lock = lock_of(self)
 
     # ------------------------------------------------------------------------------------------ showing
 

@@ -23,7 +23,7 @@ def copy(
 ) -> None:
     """Copy a portfolio to another file or database, or back.  It may be in use meanwhile.
 
-    Every line is checked on its way. The copy is whole or not there.
+    Every line is checked on its way, and a file is read back before it gets its name. The copy is whole or not there.
 
     A copy has the lines of the original. With --restore it has one more, which says who restored it.
     """

@@ -5,27 +5,15 @@ The file is deleted afterwards.  One that is left after a crash does no harm: wi
 """
 
 import os
-import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from profitable.common.file_lock import try_lock
 from profitable.errors import ResultFolderError
 
 LOCK = ".lock"
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(handle: int) -> None:
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _try_lock(handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -59,13 +47,9 @@ def _locked(path: Path) -> int | None:
     """An open file that is locked; None if somebody else has locked it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            _try_lock(handle)
-        except (BlockingIOError, PermissionError):
+        if not try_lock(handle):
             os.close(handle)
             return None
-        except OSError:
-            return handle  # this file system has no locks
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle

@@ -1,12 +1,15 @@
 """A copy of a portfolio, line by line, in another file or database: a backup, a restored backup, a move.
 
-Every line is checked against the chain on its way, so that a copy that was made is a copy that is right.
+Every line is checked against the chain on its way, and in a file once more when it is read back.  So a copy that was
+made is a copy that is right.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sa
 
+from profitable.errors import BrokenPortfolioError
 from profitable.portfolio import state
 from profitable.portfolio.journal import RESTORE, START, Head, append, checked_pages
 from profitable.portfolio.new_store import fill_store
@@ -35,9 +38,10 @@ def copy_portfolio(
     try:
         store.check_schema()
         end = Head(0, START)
+        rows: list[dict[str, Any]] = []
 
         def fill(connection: sa.Connection) -> None:
-            nonlocal end
+            nonlocal end, rows
             with store.read() as original:
                 for page in checked_pages(original):
                     end = Head(page[-1].line, page[-1].hash)
@@ -49,8 +53,16 @@ def copy_portfolio(
             connection.execute(sa.insert(state.state), [part._asdict() for part in parts])
             if restored_by is not None:
                 end = _restored(connection, end, text("actor", restored_by), store.name)
+            rows = [part._asdict() for part in state.parts(connection)]
 
-        fill_store(target, fill, wait)
+        def check(connection: sa.Connection) -> None:
+            found = START
+            for page in checked_pages(connection):
+                found = page[-1].hash
+            if found != end.hash or rows != [part._asdict() for part in state.parts(connection)]:
+                raise BrokenPortfolioError("copy", str(target), "is not what was copied", "copy it again")
+
+        fill_store(target, fill, wait, check)
     finally:
         store.close()
     return end

@@ -9,9 +9,9 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError
 
 from profitable.common.extras import extra
-from profitable.errors import BusyPortfolioError, NotStoredError, ParameterError, PortfolioError, ProfitableError
+from profitable.errors import NotStoredError, ParameterError, PortfolioError, ProfitableError
 from profitable.portfolio.place import name_of, without_secrets
-from profitable.portfolio.store_errors import SEND_AGAIN, is_there, no_portfolio
+from profitable.portfolio.store_errors import SEND_AGAIN, busy, is_there, no_portfolio
 from profitable.portfolio.tables import journal
 
 ADDRESS = "correct the address or ask"
@@ -59,8 +59,7 @@ def meaning(error: Any, url: sa.URL, name: str, wait: float) -> ProfitableError:
     reason = without_secrets(" ".join(str(error).split()).rstrip(".") or type(error).__name__, url)
     sqlstate = getattr(error, "sqlstate", None)
     if sqlstate == "55P03":
-        problem = f"was locked by another process for {wait:g} seconds"
-        return BusyPortfolioError("portfolio", name, problem, SEND_AGAIN)
+        return busy(name, wait)
     if sqlstate == "42P01":
         return no_portfolio(name)
     if sqlstate == "23505" and error.diag.table_name == journal.name:  # ids are looked up before they are stored

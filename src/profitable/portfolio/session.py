@@ -5,9 +5,8 @@ what was written since: the columns of some categories, or the whole agent.
 """
 
 import getpass
-import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -93,7 +92,6 @@ class Session:
         is done, the user's name unless given.  `wait` is for how many seconds one waits while others write.
         """
         self.actor = actor_of(actor)
-        self._lock = threading.RLock()
         self._agent: Agent | None = None
         self._head = Head(0, "")
         self._accepted: dict[int, frozenset[str]] = {}  # the categories that earlier rounds accepted, some of them
@@ -106,6 +104,10 @@ class Session:
         except BaseException:
             self._store.close()
             raise
+
+    @property
+    def _lock(self) -> AbstractContextManager[Any]:
+        return self._store._lock
 
     def close(self) -> None:
         """Let go of the database."""

@@ -10,19 +10,17 @@ A *read* sees one moment, and waits for nobody.
 | `postgresql+psycopg://.../lending?options=-csearch_path%3Dcars` | the same, in the schema `cars` |
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from weakref import finalize
 
 import sqlalchemy as sa
-from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.pool import StaticPool
 
+from profitable.agent.one_at_a_time import alone, lock_of
 from profitable.agent.parts import CLOCK_PART
 from profitable.common import check
 from profitable.errors import (
@@ -34,10 +32,13 @@ from profitable.errors import (
     PortfolioError,
 )
 from profitable.portfolio import postgres
+from profitable.portfolio.database_file import DatabaseFile, Frozen, sqlite_engine, sqlite_options
+from profitable.portfolio.held import Held, check_unspoilt, in_use, replaced
 from profitable.portfolio.place import name_of, place_of
 from profitable.portfolio.prepared import Prepared
-from profitable.portfolio.store_errors import NO_TABLES, SEND_AGAIN, damaged, no_portfolio
+from profitable.portfolio.store_errors import NO_TABLES, SEND_AGAIN, busy, damaged, no_portfolio
 from profitable.portfolio.tables import VERSION_TABLE, state
+from profitable.portfolio.write_queue import WaitedTooLong, sqlite_version
 
 SCHEMA = "1"  # the version of the tables, as the last of the migrations makes them
 WAIT = 60.0  # seconds to wait for another writer, unless the caller says otherwise
@@ -51,19 +52,21 @@ class Store:
     """A connection to the database of one portfolio."""
 
     def __init__(self, where: object, *, wait: float = WAIT) -> None:
-        """Connect; nothing is read yet."""
+        """Connect; no table is read yet."""
         self.place = place_of(where)
         self._sent = ExitStack()
         self.wait = wait = min(check.not_negative("wait", wait, "give a number of seconds, 0 or more"), LONGEST_WAIT)
-        self._frozen: _Frozen | None = None
+        self._lock = lock_of(self)
+        self._frozen: Frozen | None = None
+        self._is_closed = False
         self._connect()
-        self._watched = _Watched(self.place) if isinstance(self.place, Path) else None
 
     def _connect(self) -> None:
         if isinstance(self.place, Path):
-            options = _sqlite_options(self.place)
-            self._frozen = _Frozen(self.place) if "immutable" in options else None
-            self._engine = _sqlite(self.place, self.wait, options)
+            options = sqlite_options(self.place)
+            check_unspoilt(self.name, self.place)
+            self._frozen = Frozen(self.place) if "immutable" in options else None
+            self._engine = sqlite_engine(self.place, self.wait, options)
         else:
             self._engine = postgres.engine(self.place, self.wait)
         try:
@@ -72,6 +75,15 @@ class Store:
         except BaseException as error:
             self._engine.dispose()
             raise self._ours(error) from None
+        self._held = Held(self._engine, self._connection, self._lock)
+        self._end = finalize(self, self._held.let_go)  # also if nobody closes it
+        if isinstance(self.place, Path) and self._frozen is None:
+            try:
+                self._run("PRAGMA schema_version")  # which opens the log
+                self._held.file = DatabaseFile(self.place)
+            except BaseException as error:
+                self._end()
+                raise self._ours(error) from None
 
     @property
     def name(self) -> str:
@@ -84,17 +96,23 @@ class Store:
         return self._connection
 
     @property
+    def engine(self) -> str:
+        """The engine and its version."""
+        version: tuple[int, ...] = getattr(self._engine.dialect, "server_version_info", ())
+        return sqlite_version() if self.is_file else f"PostgreSQL {'.'.join(map(str, version))}"
+
+    @property
     def is_file(self) -> bool:
         """Whether it is a file of SQLite."""
         return isinstance(self.place, Path)
 
     def close(self) -> None:
         """Let go of the database."""
-        with suppress(SQLAlchemyError):
-            self._connection.close()
-        self._engine.dispose()
+        self._is_closed = True
+        self._end()
 
     @contextmanager
+    @alone
     def read(self) -> Generator[sa.Connection]:
         """A transaction that sees one moment."""
         with self._moment() as version:
@@ -107,7 +125,7 @@ class Store:
         begin = "BEGIN" if self.is_file else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
         self._check_open()
         if self._frozen is not None and self._frozen.has_changed():
-            self.close()
+            self._end()
             self._connect()  # which reads the file as it is now
         try:
             yield _only(*self._begin(begin, (VERSION_ROW, ())))
@@ -125,8 +143,13 @@ class Store:
             raise BusyPortfolioError("portfolio", self.name, "was written to while it was read", remedy)
 
     def _check_open(self) -> None:
-        if self._connection.closed:
+        if self._is_closed:
             raise PortfolioError("portfolio", self.name, "was closed", "open it again")
+        if self._held.is_lost:
+            raise replaced(self.name)
+        if not self._held.is_open or not self._held.is_ours:  # since a fork
+            self._end()
+            self._connect()
 
     @contextmanager
     def write(self, *questions: Question) -> Generator[list[list[Any]]]:
@@ -134,20 +157,50 @@ class Store:
 
         Returns the rows that answer each question, asked as soon as nobody else can write.
         """
-        self._check_open()
         # In PostgreSQL whatever the server's default is, so that each question sees what is stored when its turn comes.
         begin = "BEGIN IMMEDIATE" if self.is_file else "BEGIN ISOLATION LEVEL READ COMMITTED"
+        with self._turn():
+            try:
+                lock, version, *answers = self._begin(begin, (LOCK_ROW, (CLOCK_PART,)), (VERSION_ROW, ()), *questions)
+                self._check_version(_only(version))
+                if not lock:  # so nobody is alone
+                    raise BrokenPortfolioError("state", CLOCK_PART, "is missing", "restore the portfolio from a backup")
+                yield answers
+                self._commit()
+            except BaseException as error:
+                raise self._undone(error) from None
+
+    @contextmanager
+    @alone
+    def _turn(self) -> Generator[None]:
+        """Wait until nobody else writes to the file; in PostgreSQL it is a row that one waits for."""
+        self._check_open()
+        if (file := self._held.file) is None:
+            yield
+            return
+        left = self.wait
         try:
-            lock, version, *answers = self._begin(begin, (LOCK_ROW, (CLOCK_PART,)), (VERSION_ROW, ()), *questions)
-            self._check_version(_only(version))
-            if not lock:  # so nobody is alone
-                raise BrokenPortfolioError("state", CLOCK_PART, "is missing", "restore the portfolio from a backup")
-            yield answers
-            self._commit()
-        except BaseException as error:
-            raise self._undone(error) from None
-        if self._watched is not None:
-            self._watched.check()
+            with file.turn(self.wait) as left:
+                self._check_replaced(file)
+                if left < self.wait:
+                    self._wait_for_others(left)
+                yield
+                self._check_replaced(file)
+        except WaitedTooLong:
+            raise busy(self.name, self.wait) from None
+        finally:
+            if left < self.wait and self._held.is_open:
+                self._wait_for_others(self.wait)
+
+    def _wait_for_others(self, seconds: float) -> None:
+        """How long SQLite waits for programs that do not queue."""
+        self._run(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
+    def _check_replaced(self, file: DatabaseFile) -> None:
+        """NotStoredError if the file was removed or replaced."""
+        if file.is_replaced():
+            self._end()
+            raise replaced(self.name)
 
     def _begin(self, begin: str, *questions: Question) -> list[list[Any]]:
         """Begin a transaction; returns the rows that answer each question.  It is one way to a server and back."""
@@ -172,6 +225,8 @@ class Store:
         return self._connection.connection.dbapi_connection
 
     def _run(self, text: str) -> None:
+        if not self._held.is_ours:
+            raise in_use(self.name)
         self._driver.execute(text)
 
     def _commit(self) -> None:
@@ -184,6 +239,9 @@ class Store:
     def _undone(self, error: BaseException) -> BaseException:
         """Leave a transaction that failed; returns the error, as ours if it is one of the database."""
         error = _interruption(error)
+        if not self._held.is_ours:  # but the parent's, and its transaction
+            self._sent.pop_all()
+            return error
         is_known = isinstance(error, Exception) and not isinstance(error, (self._failures, SQLAlchemyError))
         if self.is_file or is_known:
             with suppress(Exception):
@@ -256,6 +314,10 @@ class Store:
 
         `then` is told which version they had, None if there were none.  Writers wait meanwhile.
         """
+        with self._turn():
+            self._upgrade(then)
+
+    def _upgrade(self, then: Callable[[sa.Connection, str | None], object]) -> None:
         from alembic.util.exc import CommandError
 
         from profitable.portfolio.migrations import upgrade
@@ -277,6 +339,15 @@ class Store:
             raise BrokenPortfolioError("portfolio", self.name, problem, "restore it from a backup") from None
         except BaseException as error:
             raise self._undone(error) from None
+
+    def keep_a_log(self) -> None:
+        """Put a file that is complete into WAL mode, in which readers do not wait for writers."""
+        try:
+            ((mode,),) = self._driver.execute("PRAGMA journal_mode = WAL").fetchall()
+        except BaseException as error:
+            raise self._ours(error) from None
+        if mode != "wal":
+            raise NotStoredError("portfolio", self.name, "cannot be put into WAL mode", "choose another folder")
 
     def integrity(self) -> list[str]:
         """What the engine's own check finds; empty if all is well, or if the engine has none."""
@@ -312,103 +383,6 @@ def _interruption(error: BaseException) -> BaseException:
 
 
 # ---------------------------------------------------------------------------------------------- SQLite
-
-
-class _Watched:
-    """Whether the files that a connection writes to are still those that have the name.
-
-    A file that is removed while it is open can still be written to, and what is written is lost.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._log = str(path), str(_log_of(path))
-        self._before = self._identity()
-
-    def _identity(self) -> tuple[int, int]:
-        try:
-            found = os.stat(self._path)  # noqa: PTH116  # before every commit, so it has to be fast
-        except OSError as error:
-            problem = f"cannot be opened ({(error.strerror or 'unknown reason').lower()})"
-            raise PortfolioError("portfolio", self._path, problem, "give the file of a portfolio") from None
-        return found.st_dev, found.st_ino
-
-    def check(self) -> None:
-        """NotStoredError if the file was removed or replaced."""
-        with suppress(PortfolioError):
-            if self._identity() == self._before and os.path.exists(self._log):
-                return
-        problem = "was removed or replaced while it was open, so nothing was stored"
-        raise NotStoredError("portfolio", self._path, problem, "put it back, and open it again")
-
-
-def _log_of(path: Path) -> Path:
-    """Where SQLite keeps what is not in the file yet: beside the file itself, if the path is a link."""
-    return Path(f"{path.resolve()}-wal")
-
-
-class _Frozen:
-    """A file that is read without a lock, because we may not write there: has somebody else written to it?"""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._before = self._state()
-
-    def _state(self) -> object:
-        with suppress(OSError), self._path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            return found.st_ino, found.st_size, found.st_mtime_ns, file.read(100)  # the header counts some changes
-        return None
-
-    def has_changed(self) -> bool:
-        """Whether the file is another one than when it was opened."""
-        return self._state() != self._before
-
-
-def _sqlite_options(path: Path) -> str:
-    """How a file is opened; PortfolioError if it cannot be."""
-    try:
-        is_folder, is_there = path.is_dir(), path.exists()
-    except OSError as error:  # a folder that may not be entered, or a name that is too long
-        problem = f"cannot be opened ({(error.strerror or 'unknown reason').lower()})"
-        raise PortfolioError("portfolio", str(path), problem, "give the file of a portfolio") from None
-    if is_folder:
-        raise PortfolioError("portfolio", str(path), "is a folder", "give the file of a portfolio")
-    if not is_there:
-        remedy = "make it with `profitable portfolio create`, or give the file of a portfolio"
-        raise PortfolioError("portfolio", str(path), "does not exist", remedy)
-    if os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK):
-        return "mode=rw"
-    # For an auditor.  Without a log beside it, nobody is writing at this moment.  A lock would need a file beside it,
-    # so `_Frozen` looks whether somebody has begun to write.
-    return "mode=ro" if _log_of(path).exists() else "mode=ro&immutable=1"
-
-
-def _sqlite(path: Path, wait: float, options: str) -> sa.Engine:
-    def connect() -> sqlite3.Connection:
-        where = f"file:{quote(str(path.absolute()))}?{options}"
-        return sqlite3.connect(where, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
-
-    engine = sa.create_engine("sqlite://", creator=connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT")
-
-    def prepare(connection: Any, _: object) -> None:
-        connection.execute("PRAGMA synchronous = FULL")
-
-    def keep(context: Any) -> None:
-        # After Ctrl-C, SQLAlchemy would drop the connection with its statement, and so keep the lock.
-        context.is_disconnect = False
-
-    event.listen(engine, "connect", prepare)
-    event.listen(engine, "handle_error", keep)
-    return engine
-
-
-def new_file(path: Path) -> None:
-    """An empty database in WAL mode."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-    finally:
-        connection.close()
 
 
 def _sqlite_error(name: str, code: int, reason: str) -> PortfolioError:

@@ -47,6 +47,7 @@ class Verification:
     """What `verify` found: findings are changes that should not be there, notes are worth knowing."""
 
     where: str
+    engine: str  # and its version
     head: Head
     lines: int  # that were looked at
     outcomes: int
@@ -64,7 +65,8 @@ class Verification:
         numbers = {"lines": self.lines, "outcomes": self.outcomes, "decisions": self.decisions}
         found = {"findings": list(self.findings), "notes": list(self.notes)}
         end = {"line": self.head.line, "hash": self.head.hash}
-        return {"portfolio": self.where, "clean": self.is_clean, "head": end, **numbers, **found}
+        about = {"portfolio": self.where, "engine": self.engine, "clean": self.is_clean}
+        return {**about, "head": end, **numbers, **found}
 
     def __str__(self) -> str:
         numbers = (several(self.lines, "line"), several(self.outcomes, "outcome"), several(self.decisions, "decision"))
@@ -106,7 +108,9 @@ class Verifier:
             told = "not computed anew: outcomes that were known then may be missing"
             self._notes.append(f"{several(again, 'decision')} {computed} {told}")
         numbers = (self._seen.line, self._outcomes, self._decisions)
-        return Verification(self._store.name, end, *numbers, tuple(self._findings), tuple(self._notes))
+        return Verification(
+            self._store.name, self._store.engine, end, *numbers, tuple(self._findings), tuple(self._notes)
+        )
 
     def _look(self, connection: sa.Connection) -> None:
         try:
