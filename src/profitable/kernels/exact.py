@@ -10,7 +10,7 @@ it keeps them.  Example: 3 clients at a threshold of 0.1, of whom 0.3 was receiv
 from profitable.kernels.compile import kernel, part
 
 SPLITTER = 134217729.0  # 2^27 + 1: Dekker's splitting of a double into two halves
-CLOSE = 2.0**-12  # of a sum: beyond it, its carry changes the thirteenth digit of a gap at most
+CLOSE_GAP = 2.0**-12  # of a sum: beyond it, its carry changes the thirteenth digit of a gap at most
 TIE = 4.5e-16  # relative to the mean: two to four times the spacing of doubles there
 ROUNDED_WEIGHTS = 1e-12  # D/Q of equal rewards, at most, after many changes of their weight
 
@@ -47,7 +47,7 @@ def shortfall(clients: float, mean: float, total: float, carry: float) -> float:
     """
     product, error = exact_product(clients, mean)
     gap = (product - total) + error
-    return gap - carry if abs(gap) < CLOSE * abs(total) else gap
+    return gap - carry if abs(gap) < CLOSE_GAP * abs(total) else gap
 
 
 @kernel

@@ -29,7 +29,7 @@ from profitable.common.types import FloatArray, IntArray
 
 READABLE = 32  # entries that are written as a list
 ZLIB_LEVEL = 1  # the others take four times as long and save a twentieth
-MOST_BYTES = 2**30  # of a column, unpacked
+MOST_UNPACKED = 2**30  # of a column, unpacked
 DOUBLES, INTEGERS, JSON = "f8:", "i8:", "json:"
 
 
@@ -72,7 +72,7 @@ def _unpacked(column: Any, size: int) -> list[Any]:
     kind, _, content = column.partition(":")
     stream = zlib.decompressobj()
     try:
-        plain = stream.decompress(binascii.a2b_base64(content, strict_mode=True), MOST_BYTES)
+        plain = stream.decompress(binascii.a2b_base64(content, strict_mode=True), MOST_UNPACKED)
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if f"{kind}:" == JSON:
