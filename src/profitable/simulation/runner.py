@@ -193,7 +193,6 @@ def _from_theory(settings: Settings, policy: Any) -> dict[str, Any]:
         return {"unlucky": UnluckyStarts()}
     scenario, horizon = settings.scenario, settings.horizon
     size: dict[str, Any] = {"horizon": horizon, "checkpoints": settings.checkpoints, "seed": settings.seed}
-    return {
-        "unlucky": unlucky_starts(scenario, policy, horizon),
-        "lost_for_good": lost_for_good(scenario, policy, **size),
-    }
+    with Interruption(at_once=True):  # it may compile
+        lost = lost_for_good(scenario, policy, **size)
+    return {"unlucky": unlucky_starts(scenario, policy, horizon), "lost_for_good": lost}
