@@ -192,5 +192,6 @@ def _from_theory(settings: Settings, policy: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"unlucky": unlucky_starts(scenario, policy, horizon)}
     if isinstance(policy, Policy):
         size: dict[str, Any] = {"horizon": horizon, "checkpoints": settings.checkpoints, "seed": settings.seed}
-        found["lost_for_good"] = lost_for_good(scenario, policy, **size)
+        with Interruption(at_once=True):  # it may compile
+            found["lost_for_good"] = lost_for_good(scenario, policy, **size)
     return found

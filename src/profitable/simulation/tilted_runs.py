@@ -18,8 +18,8 @@ from profitable.simulation.kernel_input import make_input
 from profitable.simulation.scenario import Scenario, Truth
 from profitable.theory.lost_for_good import LostForGood, log_weights, tilted_means
 
-FEWEST, MOST = 20, 200  # runs at each tilted mean of a category
-CLIENTS = 200_000  # in all these runs, unless they are the fewest
+FEWEST_TILTED, MOST_TILTED = 20, 200  # runs at each tilted mean of a category
+TILTED_CLIENTS = 200_000  # in all these runs, unless they are the fewest
 
 
 def lost_for_good(
@@ -90,4 +90,4 @@ def _play_tilted(policy: Policy, truth: Truth, horizon: int, checkpoints: IntArr
 
 def _runs_for(clients: float) -> int:
     """How many runs to play, if one of them takes so many clients."""
-    return int(min(max(CLIENTS / clients, FEWEST), MOST))
+    return int(min(max(TILTED_CLIENTS / clients, FEWEST_TILTED), MOST_TILTED))
