@@ -152,9 +152,7 @@ def test_an_address_with_which_nobody_can_connect(guarded: Server, case: str) ->
 
 
 @pytest.mark.parametrize("case", ["password", "no password", "another role"])
-def test_a_wrong_password_is_one_in_every_language(
-    guarded: Server, case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_password_is_one_in_every_language(guarded: Server, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers translate what they say.  Whether a password was asked for is known without words."""
     monkeypatch.setattr(postgres, "WRONG_ADDRESS", ())
     with pytest.raises(PortfolioError) as caught:
