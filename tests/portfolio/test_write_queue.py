@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -148,21 +148,24 @@ def test_nothing_is_written_out_of_turn(place: Place, monkeypatch: pytest.Monkey
     """Also the checkpoint of a commit: no other writer can reset the log meanwhile."""
     seen: list[tuple[str, bool]] = []
     inside: list[bool] = []
-    turn, run = WriteQueue.turn, Store._run
+    enter, leave, run = WriteQueue.enter, WriteQueue.leave, Store._run
 
-    @contextmanager
-    def watched(queue: WriteQueue, wait: float) -> Generator[float]:
-        with turn(queue, wait) as left:
-            inside.append(queue._handle is not None)
-            yield left
-            inside.pop()
+    def entered(queue: WriteQueue, wait: float) -> float:
+        left = enter(queue, wait)
+        inside.append(queue._handle is not None)
+        return left
+
+    def left(queue: WriteQueue) -> None:
+        inside.pop()
+        leave(queue)
 
     def noted(store: Store, text: str) -> None:
         run(store, text)
         seen.append((text, bool(inside and inside[-1])))
 
     book = small(place)
-    monkeypatch.setattr(WriteQueue, "turn", watched)
+    monkeypatch.setattr(WriteQueue, "enter", entered)
+    monkeypatch.setattr(WriteQueue, "leave", left)
     monkeypatch.setattr(Store, "_run", noted)
     book._store.connection.exec_driver_sql("PRAGMA wal_autocheckpoint = 1")
     log = Path(f"{place.where}-wal")

@@ -4,6 +4,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable
+from functools import cache
 
 HAS_RANGES = sys.platform == "linux"  # whether single bytes can be locked, also against other threads of one process
 
@@ -36,6 +37,7 @@ elif sys.platform == "linux":
         """Keep others from locking some bytes; wait if somebody has."""
         fcntl.fcntl(handle, fcntl.F_OFD_SETLKW, _range(fcntl.F_RDLCK, first, size))
 
+    @cache
     def _range(kind: int, first: int, size: int) -> bytes:
         return struct.pack("hhqqi4x", kind, os.SEEK_SET, first, size, 0)
 

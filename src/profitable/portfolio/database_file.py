@@ -30,18 +30,14 @@ class DatabaseFile:
         """Look at the files of a connection that has read something, and so has opened them."""
         log = log_of(path)
         self._paths = (str(path.absolute()), str(log), f"{str(log).removesuffix('-wal')}-shm")
-        self._before = self._identities()
-        self._changed = self._change()
+        self._before, self._changed = self._look()
         self.queue = WriteQueue(log)
 
-    def _identities(self) -> list[Identity]:
-        return [identity_of(path) for path in self._paths]
-
-    def _change(self) -> int:
-        """When the database itself was last written to, in a checkpoint."""
-        with suppress(OSError):
-            return os.stat(self._paths[0]).st_mtime_ns  # noqa: PTH116  # with every commit, so it has to be fast
-        return 0
+    def _look(self) -> tuple[list[Identity], int]:
+        """Which files have the names, and when the database itself was last written to, in a checkpoint."""
+        found = [_status_of(path) for path in self._paths]
+        changed = 0 if found[0] is None else found[0].st_mtime_ns
+        return [None if each is None else (each.st_dev, each.st_ino) for each in found], changed
 
     @property
     def identity(self) -> Identity:
@@ -50,14 +46,10 @@ class DatabaseFile:
 
     def is_replaced(self) -> bool:
         """Whether one of the files was removed or replaced."""
-        return self._identities() != self._before
-
-    @contextmanager
-    def turn(self, wait: float) -> Generator[float]:
-        """Be the only one who writes; the value is what is left of the time to wait.  WaitedTooLong if it is over."""
-        with self.queue.turn(wait) as left:
-            yield left
-            self._changed = self._change()
+        found, changed = self._look()
+        if found == self._before:
+            self._changed = changed
+        return found != self._before
 
     @contextmanager
     def closing(self) -> Generator[bool]:
@@ -67,8 +59,8 @@ class DatabaseFile:
         log is another one by now, that would overwrite what others have written, so SQLite is made to believe that
         somebody has.  If the log is only gone, and nobody has written since, it is the last chance to keep it.
         """
-        now = self._identities()
-        is_last = now == [self.identity, None, None] and self._change() == self._changed
+        now, changed = self._look()
+        is_last = now == [self.identity, None, None] and changed == self._changed
         try:
             if now[0] != self.identity or now == self._before or is_last:
                 yield True
@@ -87,11 +79,15 @@ class DatabaseFile:
 
 def identity_of(path: str | Path) -> Identity:
     """Which file has a name; None if there is none."""
+    found = _status_of(str(path))
+    return None if found is None else (found.st_dev, found.st_ino)
+
+
+def _status_of(path: str) -> os.stat_result | None:
     try:
-        found = os.stat(path)  # noqa: PTH116  # with every commit, so it has to be fast
+        return os.stat(path)  # noqa: PTH116  # with every commit, so it has to be fast
     except OSError:
         return None
-    return found.st_dev, found.st_ino
 
 
 def log_of(path: Path) -> Path:

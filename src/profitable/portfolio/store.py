@@ -171,26 +171,27 @@ class Store:
                 raise self._undone(error) from None
 
     @contextmanager
-    @alone
     def _turn(self) -> Generator[None]:
         """Wait until nobody else writes to the file; in PostgreSQL it is a row that one waits for."""
-        self._check_open()
-        if (file := self._held.file) is None:
-            yield
-            return
-        left = self.wait
-        try:
-            with file.turn(self.wait) as left:
+        with self._lock:
+            self._check_open()
+            if (file := self._held.file) is None:
+                yield
+                return
+            left = self.wait
+            try:
+                left = file.queue.enter(self.wait)
                 self._check_replaced(file)
                 if left < self.wait:
                     self._wait_for_others(left)
                 yield
                 self._check_replaced(file)
-        except WaitedTooLong:
-            raise busy(self.name, self.wait) from None
-        finally:
-            if left < self.wait and self._held.is_open:
-                self._wait_for_others(self.wait)
+            except WaitedTooLong:
+                raise busy(self.name, self.wait) from None
+            finally:
+                if left < self.wait and self._held.is_open:
+                    self._wait_for_others(self.wait)
+                file.queue.leave()
 
     def _wait_for_others(self, seconds: float) -> None:
         """How long SQLite waits for programs that do not queue."""

@@ -13,14 +13,17 @@ lasts from the beginning of a transaction to its end, the checkpoint of the comm
 import os
 import sqlite3
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from profitable.common.file_lock import try_lock_range, unlock_range
 
 SEATS = 16  # beyond them, it is chance who is next
-SHORTEST, LONGEST, SHARE = 0.0002, 0.005, 0.02  # seconds between two looks, and as a share of the time waited so far
+SHORTEST_PAUSE, LONGEST_PAUSE, PAUSE_SHARE = (
+    0.0002,
+    0.005,
+    0.02,
+)  # seconds between two looks, and as a share of the time waited so far
 
 
 class WaitedTooLong(Exception):
@@ -35,17 +38,10 @@ class WriteQueue:
         with suppress(OSError):  # there is none; or it was removed, as the next one who writes will see
             self._handle = os.open(log, os.O_RDWR)
 
-    @contextmanager
-    def turn(self, wait: float) -> Generator[float]:
-        """Be the only one who writes; the value is what is left of the time to wait.  WaitedTooLong if it is over."""
-        handle = self._handle
-        try:
-            yield wait if handle is None else self._enter(handle, wait)
-        finally:
-            if handle is not None and self._handle is not None:  # if it was closed meanwhile, it is unlocked already
-                unlock_range(handle, 0, SEATS)
-
-    def _enter(self, handle: int, wait: float) -> float:
+    def enter(self, wait: float) -> float:
+        """Wait until one is the only one who writes; returns what is left of the time.  WaitedTooLong if it is over."""
+        if (handle := self._handle) is None:
+            return wait
         if try_lock_range(handle, 0, SEATS):  # nobody is here
             unlock_range(handle, 1, SEATS - 1)
             return wait
@@ -55,10 +51,15 @@ class WriteQueue:
                 waited = time.monotonic() - start
                 if (left := wait - waited) <= 0.0:
                     raise WaitedTooLong
-                time.sleep(min(LONGEST, max(SHORTEST, SHARE * waited)))
+                time.sleep(min(LONGEST_PAUSE, max(SHORTEST_PAUSE, PAUSE_SHARE * waited)))
             if seat < SEATS - 1:
                 unlock_range(handle, seat + 1, 1)
         return left
+
+    def leave(self) -> None:
+        """Let the next one write, or do not wait any more."""
+        if self._handle is not None:
+            unlock_range(self._handle, 0, SEATS)
 
     def close(self) -> None:
         """Leave the queue; or leave the place to the process that has forked this one."""
