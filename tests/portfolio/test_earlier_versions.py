@@ -42,4 +42,6 @@ def test_decisions_read_as_they_did(earlier: tuple[Path, dict]) -> None:
     book = pb.Portfolio(path)
     assert book.explain("cafés", key="day 6") == said.pop("explained")
     for key, decision in said.items():
-        assert book.decision(key=key).to_columns() == decision
+        now = book.decision(key=key).to_columns()
+        del now["record"]  # which that version did not give
+        assert now == decision

@@ -7,13 +7,17 @@ import threading
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 import profitable as pb
+from profitable.agent.parts import CLOCK_PART
+from profitable.portfolio import state
 from profitable.portfolio.copying import copy_portfolio
 from profitable.portfolio.heads import FORM
 from profitable.portfolio.journal import Line, chained
+from profitable.portfolio.upgrade import recomputed
 from tests.portfolio.places import Place
 from tests.portfolio.small import outcomes, small
 
@@ -57,9 +61,9 @@ def restore(place: Place, book: pb.Portfolio, line: int) -> None:
     """Put the portfolio back to what it was at a line: what copying an old file over it does."""
     place.change("DELETE FROM profitable_journal WHERE line > :line", line=line)
     with book._store.write():
-        from profitable.portfolio.upgrade import rebuild
-
-        rebuild(book._store.connection)
+        agent, end = recomputed(book._store.connection)
+        book._store.connection.execute(sa.delete(state.state).where(state.state.c.part != CLOCK_PART))
+        state.save_all(book._store.connection, agent, end.line, settings=True)
 
 
 def test_an_earlier_backup_is_found(place: Place, heads: Path) -> None:

@@ -49,7 +49,7 @@ def test_theory_knows_a_policy_or_says_that_it_does_not(row: PolicyRow, policy: 
         assert (curve.mark == " ?") <= (not is_known(row))
         assert (curve.mark == "") <= is_known(row)
         assert final(curve).endswith(curve.mark)
-    assert ("? Theory does not know this policy" in str(result)) == (result.curves[0].mark == " ?")
+    assert ("? Theory does not cover this case" in str(result)) == (result.curves[0].mark == " ?")
     manifest = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     assert manifest["unlucky_starts"][str(policy)]["known"] == is_known(row)
     assert limit_text(unlucky_slope(BOTH, str(policy))) != "unknown" or not is_known(row)

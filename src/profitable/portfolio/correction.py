@@ -42,7 +42,8 @@ class Wanted(NamedTuple):
         if not take_back and not given:
             raise ParameterError("reward", None, "is missing", "give what is right, or take it back")
         reason = None if reason is None else text("reason", reason, 2_000)
-        return cls(text("id", id), given, reason, None if key is None else text("key", key))
+        text("id", id)  # which is looked for as it is written, first of all
+        return cls(id, given, reason, None if key is None else text("key", key))
 
     def after(self, before: Line) -> dict[str, float | None]:
         """What comes after a line: what is not given stays as it was."""

@@ -22,7 +22,7 @@ from pydantic_core import from_json
 from profitable.errors import BrokenPortfolioError
 from profitable.portfolio.columns import unpacked
 from profitable.portfolio.prepared import Prepared
-from profitable.portfolio.spelling import forms, normal
+from profitable.portfolio.spelling import can_encode, forms, normal
 from profitable.portfolio.tables import journal
 
 CREATE, DECIDE, OPEN, OUTCOME, CORRECT, CHANGE = "create", "decide", "open", "outcome", "correct", "change"
@@ -194,9 +194,14 @@ def one(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Line 
     return None if row is None else Line(*row).sound()
 
 
+def forms_in(connection: sa.Connection, id: str) -> list[str]:
+    """The forms of an id, or a key, in which it may stand in a database."""
+    return [form for form in forms(id) if can_encode(form, connection.info.get("codec"))] or [id]
+
+
 def named(connection: sa.Connection, kind: str, id: str) -> Line | None:
     """The line of a kind that has an id, or a key, in whatever form it is written there."""
-    found = (one(connection, journal.c.kind == kind, journal.c.id == form) for form in forms(id))
+    found = (one(connection, journal.c.kind == kind, journal.c.id == form) for form in forms_in(connection, id))
     return next((line for line in found if line is not None), None)
 
 
@@ -206,7 +211,7 @@ OF_ID = Prepared(sa.select(journal).where(journal.c.id == sa.bindparam("id")))
 def of_clients(connection: sa.Connection, ids: list[str]) -> dict[tuple[str, str], Line]:
     """The lines that opened some clients, and their outcomes, by kind and id."""
     found: dict[tuple[str, str], Line] = {}
-    ids = [form for id in ids for form in forms(id)]
+    ids = [form for id in ids for form in forms_in(connection, id)]
     for start in range(0, len(ids), PAGE_LINES):
         rows = connection.execute(sa.select(journal).where(journal.c.id.in_(ids[start : start + PAGE_LINES])))
         found |= clients_of(rows)

@@ -20,10 +20,10 @@ from profitable.portfolio.journal import (
     UPGRADE,
     Line,
     altered,
+    forms_in,
     one,
 )
 from profitable.portfolio.recorded import REINSTATED, decided_at
-from profitable.portfolio.spelling import forms
 from profitable.portfolio.tables import journal
 
 LOG_HEADERS = ("line", "time", "actor", "kind", "what")
@@ -172,7 +172,7 @@ def newest(connection: sa.Connection, chosen: Sequence[sa.ColumnElement[bool]], 
 
 def story(connection: sa.Connection, id: str) -> list[Line]:
     """All lines about one client, or about one key: opened, outcome, corrections."""
-    query = sa.select(journal).where(journal.c.id.in_(forms(id)))
+    query = sa.select(journal).where(journal.c.id.in_(forms_in(connection, id)))
     found = [Line(*row).sound() for row in connection.execute(query)]
     lines = {line.line: line for line in found}
     for line in found:

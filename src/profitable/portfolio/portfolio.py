@@ -20,7 +20,7 @@ from profitable.portfolio.explain import explanation
 from profitable.portfolio.heads import HeadsFile
 from profitable.portfolio.history import Asked, apply, decide, reinstate
 from profitable.portfolio.intake import Intake, unstorable
-from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, intact, named, one
+from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, forms_in, intact, named, one
 from profitable.portfolio.log import Log, conditions, newest, story
 from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Answer, Client, Outcome, Receipt, check_names, text
@@ -29,7 +29,6 @@ from profitable.portfolio.recorded import RecordedDecision, as_text
 from profitable.portfolio.reinstated import Told
 from profitable.portfolio.session import Session, Writing, actor_of, now
 from profitable.portfolio.setting import Setting
-from profitable.portfolio.spelling import forms
 from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
 from profitable.portfolio.tables import journal
@@ -257,7 +256,7 @@ class Portfolio(Session):
         if round is not None:
             chosen.append(journal.c.round == min(max(round, -1), check.MOST))  # which every database can compare
         if key is not None:
-            chosen.append(journal.c.id.in_(forms(key)))
+            chosen.append(journal.c.id.in_(forms_in(connection, key)))
         if (found := one(connection, *chosen)) is None:
             latest = one(connection, journal.c.kind == DECIDE)
             remedy = f"the latest is round {latest.round}, key {latest.id!r}" if latest else "decide a round first"

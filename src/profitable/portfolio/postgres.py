@@ -43,7 +43,8 @@ def engine(url: sa.URL, wait: float) -> sa.Engine:
     except ArgumentError as error:
         raise meaning(error, url, name_of(url), wait) from None
 
-    def prepare(connection: Any, _: object) -> None:
+    def prepare(connection: Any, record: Any) -> None:
+        record.info["codec"] = codec_of(connection)
         # All digits of doubles are wanted, and at least 1 ms to wait, because 0 would be for ever.
         lock = f"lock_timeout = {max(1, int(1000 * wait))}"
         for setting in ("synchronous_commit = on", "extra_float_digits = 3", lock):

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, cast
 from pydantic_core import from_json
 
 from profitable.agent.agent import Agent
-from profitable.errors import ConflictError, InputError, ProfitableError
+from profitable.errors import BrokenPortfolioError, ConflictError, InputError, ProfitableError
 from profitable.kernels.agent_table import Row
-from profitable.portfolio.journal import DECIDE, FIELDS_OF, Line
+from profitable.portfolio.journal import DECIDE, Line
 from profitable.portfolio.outcome import text
 from profitable.portfolio.recorded import REINSTATED, RecordedDecision, as_text, record_checksum, record_of
 
@@ -27,7 +27,7 @@ class Told(NamedTuple):
     """What the JSON of a decision says."""
 
     head: dict[str, Any]
-    content: dict[str, Any]  # of its line
+    content: dict[str, Any]  # of its line, with its columns as they are stored
 
     @classmethod
     def read(cls, given: str | bytes) -> "Told":
@@ -44,14 +44,15 @@ class Told(NamedTuple):
             raise _refused(head["key"], "was altered: its checksum does not fit")
         for name in ("key", *FIRST):
             text(name, head[name])
+        body = record.get("body")
         try:
-            found = from_json(record["body"])
-        except (ValueError, TypeError):
-            found = None
-        content = cast(dict[str, Any], found if isinstance(found, dict) else {})
-        if not FIELDS_OF[DECIDE] <= content.keys():
-            raise _refused(head["key"], "has no record of a decision")
-        return cls(head, content)
+            line = Line(
+                1, head["time"], head["actor"], head["version"], DECIDE, body=body if isinstance(body, str) else ""
+            )
+            _ = line.content  # as the journal would read it
+        except BrokenPortfolioError:
+            raise _refused(head["key"], "has no record of a decision") from None
+        return cls(head, from_json(str(body)))
 
     @property
     def key(self) -> str:

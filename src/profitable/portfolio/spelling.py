@@ -23,6 +23,17 @@ def forms(text: str) -> list[str]:
     return [*dict.fromkeys((text, normal(text), unicodedata.normalize("NFD", text)))]
 
 
+def can_encode(text: str, codec: str | None) -> bool:
+    """Whether an encoding has all letters of a text; None has every letter."""
+    if codec is None:
+        return True
+    try:
+        text.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def same_name(name: str, names: Iterable[str]) -> str | None:
     """The first of some names that is the same text in another form; None if there is none.
 

@@ -71,7 +71,6 @@ class Store:
             self._engine = postgres.engine(self.place, self.wait)
         try:
             self._connection = self._engine.connect()
-            self.codec = None if isinstance(self.place, Path) else postgres.codec_of(self._driver)
         except BaseException as error:
             self._engine.dispose()
             raise self._ours(error) from None
@@ -96,6 +95,11 @@ class Store:
         return self._connection
 
     @property
+    def codec(self) -> str | None:
+        """The encoding of the database as Python names it; None if every text can be stored there."""
+        return self._connection.info.get("codec")
+
+    @property
     def engine(self) -> str:
         """The engine and its version."""
         version: tuple[int, ...] = getattr(self._engine.dialect, "server_version_info", ())
@@ -112,7 +116,6 @@ class Store:
         self._end()
 
     @contextmanager
-    @alone
     def read(self) -> Generator[sa.Connection]:
         """A transaction that sees one moment."""
         with self._moment() as version:
@@ -120,6 +123,7 @@ class Store:
             yield self._connection
 
     @contextmanager
+    @alone
     def _moment(self) -> Generator[str | None]:
         """A transaction that reads tables of whatever version; returns which that is."""
         begin = "BEGIN" if self.is_file else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"

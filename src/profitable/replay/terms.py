@@ -32,7 +32,7 @@ BEYOND_CHANCE = 5.0  # standard deviations of a ratio; 0.4 % of the categories t
 FEWEST_REWARDS = 100  # clients of a category, below which nothing is said about its variance
 FEW_DECIDE = 0.1  # of the clients: of normal rewards a third decides, of exponential ones a ninth
 SMALLEST_FAILURES = 0.01  # of a negative binomial; counts that vary more than it allows are bounded
-DIGITS = 12  # of a bound that is a multiple of a round step
+BOUND_DIGITS = 12  # of a bound that is a multiple of a round step
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def near_bounds(low: float, high: float, threshold: float) -> tuple[float, float
 
 
 def _round(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+    return float(f"{value:.{BOUND_DIGITS}g}")
 
 
 def _within(clients: Crowd) -> tuple[float, float]:

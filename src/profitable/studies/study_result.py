@@ -141,7 +141,7 @@ class StudyResult:
 
     def unsure(self) -> str:
         """What the table cannot know; empty if there is nothing."""
-        return UNKNOWN_LOSSES if any(curve.is_unsure for curve in self.curves) else ""
+        return UNKNOWN_IN_STUDIES if any(curve.is_unsure for curve in self.curves) else ""
 
     def best_rows(self) -> tuple[list[str], list[list[str]]]:
         """Headers and rows of the table of the best settings."""
@@ -248,7 +248,7 @@ NOTE = (
     "or one that cannot be told apart from it.\nThe best was chosen by the same runs, so its regret tends to be a "
     "little too low."
 )
-UNKNOWN_LOSSES = (
+UNKNOWN_IN_STUDIES = (
     "That is without profitable categories lost for good too rarely for these runs: where means change, or a variance "
     "is unknown, nobody knows how often that happens."
 )
