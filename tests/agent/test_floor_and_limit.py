@@ -99,7 +99,7 @@ def test_propensities_over_all_draws(world: tuple[Limit, Claims]) -> None:
         accepted = claims.accepted.copy()
         accepted[lots] = wins
         grant = Grant(limit, claims._replace(accepted=accepted))
-        said.append(grant.propensity(own, False))
+        said.append(grant.propensity(own, drawn=False, floor=FLOOR))
         total += floor ** sum(wins) * (1.0 - floor) ** (lots.size - sum(wins)) * (grant.clients > 0)
         whole &= (grant.clients == 0) | (grant.clients == limit.demand)
         assert grant.used <= limit.size
@@ -138,3 +138,18 @@ def test_thompson_s_propensity_stays_unknown_and_the_floor_still_counts() -> Non
         hits += granted_of(decision)[3:] == 4
     for number in hits.tolist():
         assert stats.binomtest(number, ROUNDS, FLOOR).pvalue > ALARM
+
+
+def test_a_lottery_of_cheap_clients_leaves_others_unknown() -> None:
+    """Its winner uses a part of the money for learning, so `good` is granted two or three clients: who knows which?"""
+    prices = {"new": 3.0, "good": 3.0, "bad": 1.0}
+    seen: set[tuple[int, ...]] = set()
+    for seed in range(40):
+        categories = [pb.Category.offer(name, cost=price, revenue=2.0 * price) for name, price in prices.items()]
+        agent = pb.Agent(categories, policy="kl-ucb:floor=0.25", seed=seed)
+        agent.decide()
+        agent.observe({"good": [1] * 30, "bad": [0] * 30})
+        decision = agent.decide(budget=10.0, demand={"new": 4, "good": 3, "bad": 1})
+        seen.add(tuple(granted_of(decision).tolist()))
+        np.testing.assert_array_equal(decision.propensity, [np.nan, np.nan, 0.25])
+    assert len({granted[1] for granted in seen}) == 2

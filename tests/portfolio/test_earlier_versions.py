@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 import profitable as pb
-from tests.portfolio.small import assert_clean
 
 FOLDER = Path(__file__).parent / "version_0_2_0"
-NAMES = ["floor_and_limit", "single_rewards"]
+NAMES = ["floor_and_limit", "single_rewards", "close_rewards"]
 ASK = {"students": 6, "shops": 4, "cafés": 5, "=sum": 5}
 
 
@@ -27,14 +26,14 @@ def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict]
 
 def test_it_verifies_and_goes_on(earlier: tuple[Path, dict]) -> None:
     book = pb.Portfolio(earlier[0])
-    assert_clean(book)
+    assert book.verify().is_clean
     assert book.decide(key="day 9").round == 9
-    decision = book.decide(key="day 10", places=12, demand=ASK)
+    decision = book.decide(key="day 10", places=12, demand={name: ASK[name] for name in book.names})
     assert decision.round == 10
     for name in decision.accepted:
         book.observe([pb.Outcome(f"new {name}", name, reward=1)])
     assert book.decision(key="day 10").to_dict() == decision.to_dict()
-    assert_clean(book)
+    assert book.verify().is_clean
 
 
 def test_decisions_read_as_they_did(earlier: tuple[Path, dict]) -> None:

@@ -102,7 +102,7 @@ LOSSES = [
 def test_losses_for_good_that_the_runs_do_not_show(
     means: tuple[float, float], told: int, runs: int, samples: int, marked: tuple[int, int]
 ) -> None:
-    """The truth is the sum over all paths.  Two errors cover it in 8 % to 85 % of samples.
+    """The truth is the sum over all paths.  Two errors cover it in 4 % to 86 % of samples.
 
     With a coverage of 95 %, fewer than 17 of 20 (183 of 200) are seen with probability 1.6 % (1.2 %).
     """

@@ -149,3 +149,37 @@ def test_who_can_lose_for_good() -> None:
     for truth in (moving, unknown):
         assert found("optimal:horizon", truth) == LostForGood()
     assert found("optimal:horizon", single(pb.Bernoulli(), [(1, 0.4), (50, 0.3)], 0.5)) is None
+
+
+@pytest.mark.parametrize(
+    ("family", "threshold", "mean"),
+    [
+        (pb.Bernoulli(), 0.001, 0.9),
+        (pb.Poisson(), 0.01, 10.0),
+        (pb.Poisson(), 0.05, 40.0),
+        (pb.Gaussian(sigma=1.0), 0.0, 1_000.0),
+        (pb.Gaussian(sigma=1.0), 0.0, 1e-200),
+    ],
+)
+def test_means_whose_mirror_no_double_can_tell_from_the_edge(family: pb.Family, threshold: float, mean: float) -> None:
+    truth = pb.Truth(pb.Category("it", family, threshold=threshold), mean=mean, clients=2)
+    result = pb.simulate(pb.Scenario("far", [truth]), ["optimal:horizon"], horizon=100, runs=60, seed=1)
+    assert np.isfinite(result.curves[0].estimate.mean).all()
+    assert np.isfinite(result.curves[0].interval).all()
+
+
+def test_nothing_is_known_where_a_policy_sees_cut_rewards(own_classes: None) -> None:
+    """The sum of cut rewards does not tell how likely the rewards were."""
+
+    class Stopping(pb.KLBernoulliUCB):
+        name = "stopping"
+
+        @property
+        def terms(self) -> Any:
+            return pb.Optimal(horizon=100).terms
+
+    truth = pb.Truth(pb.Category("it", pb.Exponential(), threshold=1.4, bound=3.0), mean=2.0, clients=1)
+    assert Stopping().stops_for_good
+    found = lost_for_good(pb.Scenario("cut", [truth]), Stopping(), horizon=100, checkpoints=np.array([100]), seed=1)
+    assert found is not None
+    assert not found.is_known

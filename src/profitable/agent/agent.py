@@ -12,7 +12,7 @@ import numpy as np
 from profitable.agent.categories import Categories
 from profitable.agent.cohorts import LateTerms
 from profitable.agent.decision import Decision
-from profitable.agent.draws import ExponentialStream
+from profitable.agent.draws import NO_DRAWS, ExponentialStream
 from profitable.agent.explanation import Cells, Facts, Standing, columns_of, explanation, standing_of, table_of
 from profitable.agent.ledger import Ledger
 from profitable.agent.limit import read_limit
@@ -167,18 +167,19 @@ class Agent:
             if limit is not None:
                 ledger.revoke(decision.share_out(limit, ledger.table[[Row.WORTH, Row.PRICE, Row.ROUNDS]]))
             ledger.advance()
-            if not self._told and isinstance(self.policy, Plus) and (crowded := decision.crowded()):
+            if not self._told and isinstance(ledger.categories.policy, Plus) and (crowded := decision.crowded()):
                 self._told = True
                 warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
 
     def _drawn(self, positions: IntArray | None) -> Decision:
         """The policy's decision about the next round, with its draws; the round has not passed yet."""
-        ledger, policy, decided = self._ledger, self.policy, self._ledger.round
+        ledger, policy, decided = self._ledger, self._ledger.categories.policy, self._ledger.round
         if decided >= LAST_ROUND:
             raise InputError("round", decided, "is the last that can be counted", "start a new agent")
         times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
-        draws = self._stream.take(times * (len(ledger) if positions is None else positions.size))
+        size = len(ledger) if positions is None else positions.size
+        draws = self._stream.take(times * size) if times else NO_DRAWS
         return self._decision(ledger.decide(draws, positions), positions)
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:

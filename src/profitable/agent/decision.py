@@ -160,8 +160,8 @@ class Decision:
         unknown: in part granted, or what is left depends on the draws of other categories.
         """
         own = self._propensity(slice(None))
-        drawn = self.policy.draws and self.round > 1
-        return own if self._grant is None else self._grant.propensity(own, drawn)
+        drawn, floor = self.policy.draws and self.round > 1, self.policy.floor
+        return own if self._grant is None else self._grant.propensity(own, drawn=drawn, floor=floor)
 
     def _propensity(self, chosen: slice) -> FloatArray:
         """The policy's propensity of some categories: that of patience, and what the floor adds."""

@@ -8,6 +8,7 @@ from profitable.common.types import FloatArray
 from profitable.errors import ParameterError
 
 BUFFER = 1024  # draws made at a time, so that not every decision over five categories pays for a NumPy call
+NO_DRAWS: FloatArray = np.empty(0)
 
 
 class ExponentialStream:

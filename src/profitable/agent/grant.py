@@ -34,18 +34,19 @@ class Grant:
         learned = float((self.clients * self._cost)[self._learning].sum())
         self._learning_ends_first = 0.0 < learned <= sharing.reserve + SLACK * limit.size
 
-    def propensity(self, own: FloatArray, drawn: bool) -> FloatArray:
+    def propensity(self, own: FloatArray, *, drawn: bool, floor: float) -> FloatArray:
         """The probability that the round accepts each category, [M]; NaN where it is not known.
 
         `own` is the policy's.  It is `drawn` if patience is; who is granted something then depends on the draws of all
         categories, unless there is enough for everybody.  The floor's lottery is held first, so its chances are known.
         """
         demand = self.limit.demand
+        drawn = drawn or (floor > 0.0 and not self.limit.floor_first)  # as versions up to 0.2.0 had it
         asked = float((demand * self._cost)[own > 0.0].sum())
         by_chance = drawn or bool(self._claims.lottery.any())
         if by_chance and asked <= (1.0 + SLACK) * self.limit.size:
             known = own
-        elif drawn or (by_chance and not self.limit.floor_first):
+        elif drawn:
             known = np.where(own > 0.0, np.nan, 0.0)
         else:
             least, most = self._extremes()
@@ -56,13 +57,13 @@ class Grant:
     def _extremes(self) -> tuple[IntArray, IntArray]:
         """The least and the most that each category outside the floor's lottery gets, whoever wins, [M] each.
 
-        Where all clients cost the same, the less is left the less each gets.  Otherwise what is left may go to a
-        category whose clients cost less, and nothing is known.
+        Where all clients cost the same, those of the lottery included, the less is left the less each gets.  Otherwise
+        what is left may go to a category whose clients cost less, and nothing is known.
         """
         claims, by_patience = self._claims, self.accepted & ~self._claims.lottery
         if not self._in_lottery.any():
             return self.clients, self.clients
-        costs = self._cost[by_patience & (self.limit.demand > 0) & (self._cost > 0.0)]
+        costs = self._cost[(by_patience | self._in_lottery) & (self.limit.demand > 0) & (self._cost > 0.0)]
         if costs.size and costs.min() < costs.max():
             demand = self.limit.demand
             return np.where(self._cost > 0.0, -1, demand), np.where(by_patience, demand, 0)

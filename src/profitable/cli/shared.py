@@ -16,7 +16,7 @@ DONE, FAILED, WRONG_INPUT, SOME_REFUSED, ALTERED, INTERRUPTED = 0, 1, 2, 3, 4, 1
 POLICY_HELP = "The name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon=10000. `profitable policies` lists them."
 SEED_HELP = "The same seed gives the same numbers."
 WORKERS_HELP = "Number of threads, or of processes. By default, one for each core."
-CLUSTER_HELP = "The address of a Dask scheduler, such as tcp://scheduler:8786: run there. Needs profitable[dask]."
+CLUSTER_HELP = "The address of a Dask scheduler, such as tcp://scheduler:8786: run there. Needs the extra dask."
 PROCESSES_HELP = "Run in processes instead of threads: for policies whose code holds Python's lock."
 JSON_HELP = "Print the numbers as one JSON object instead."
 CSV_HELP = "Print CSV instead, one row for each category."

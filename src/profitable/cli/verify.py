@@ -34,7 +34,7 @@ def verify(
         typer.Option(help="A file of heads: the journal must continue all of them. If it does, its head is added."),
     ] = None,
     sign: Annotated[
-        Path | None, typer.Option(help="Sign the head with this private key (Ed25519, PEM). Needs profitable[sign].")
+        Path | None, typer.Option(help="Sign the head with this private key (Ed25519, PEM). Needs the extra sign.")
     ] = None,
     public_key: Annotated[
         Path | None, typer.Option(help="Check the signatures of the heads with this key, and add none.")

@@ -47,7 +47,7 @@ def shortfall(clients: float, mean: float, total: float, carry: float) -> float:
     """
     product, error = exact_product(clients, mean)
     gap = (product - total) + error
-    return gap - carry if abs(gap) < CLOSE_GAP * abs(total) else gap
+    return gap - carry if carry != 0.0 and abs(gap) < CLOSE_GAP * abs(total) else gap
 
 
 @kernel

@@ -114,14 +114,14 @@ def worth_finding_out(ratio: float, risk: float) -> float:
 @part
 def patience_at(patience: Patience, t: float, known: float, per_round: float) -> float:
     """Nats tolerated in round t + 1 with a category of `known` clients, imaginary ones of a prior included."""
+    if patience.kind == TIME and t > 0.0:
+        return patience_of(patience.c, patience.inflate, clock(patience, t))
     if patience.kind == AHEAD:
         return (
             worth_finding_out(per_round * rounds_ahead(patience, t) / known, patience.risk) if known > 0.0 else math.inf
         )
     if t <= 0.0 or patience.kind == DRAWN:
         return math.inf
-    if patience.kind == TIME:
-        return patience_of(patience.c, patience.inflate, clock(patience, t))
     return math.nan
 
 
@@ -135,9 +135,9 @@ def least_patience(
     linear in time, and clients per round and known client are monotone in the clients that come.  So the corners
     decide.  Of a kind that does not say here how far it falls, nothing is certain.
     """
-    if patience.kind == TIME:
-        return patience_at(patience, t, known, 1.0)
-    if patience.kind != AHEAD or known <= 0.0 or came <= 0.0:
+    if patience.kind != AHEAD:
+        return patience_at(patience, t, known, 1.0) if patience.kind == TIME else 0.0
+    if known <= 0.0 or came <= 0.0:
         return 0.0
     ahead = min(rounds_ahead(patience, t), rounds_ahead(patience, t + rounds))
     late = clients_per_round(patience, came + clients, accepted + rounds) / (known + clients)

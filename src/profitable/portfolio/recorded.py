@@ -22,7 +22,6 @@ from profitable.agent.limit import Limit
 from profitable.common.files import checksum_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.agent_table import SNAPSHOT, Row
-from profitable.policy.policies import Policy
 from profitable.portfolio.columns import packed
 from profitable.portfolio.journal import Line
 from profitable.portfolio.policy_text import policy_of, policy_record
@@ -122,7 +121,7 @@ class _Tallies:
 def body_of(agent: Agent, decision: Decision, asked: Mapping[str, Any], terms: FloatArray) -> str:
     """What the journal keeps of a decision.
 
-    `asked` is what the caller asked for, and `terms` are the `LIMIT_ROWS` of all categories before the round.
+    `asked` is what the caller asked for, and `terms` are the `LIMIT_ROWS` of all categories, this round included.
     """
     evidence = decision.evidence  # computed now, where a bound was enough to decide
     columns: dict[str, Any] = {"name": decision.names}
@@ -170,8 +169,3 @@ def record_of(line: Line) -> str:
 def decided_at(line: Line) -> str:
     """When a stored decision was made, which is before its line was written if it was put back."""
     return line.content.get(REINSTATED, {}).get("time", line.time)
-
-
-def policy_at(line: Line) -> Policy:
-    """The policy of a stored decision."""
-    return policy_of(line.content["policy"])

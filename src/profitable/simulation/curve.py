@@ -20,6 +20,7 @@ HEAVY = 9.0  # the kurtosis of exponential numbers; a larger one means rare larg
 RELIABLE = 0.01  # an error that is itself known to 1 % is not worth a warning
 BELOW, ABOVE, FAR_ABOVE = 2.0, 2.0, 3.0  # standard errors around the mean that cover the truth in about 95 % of samples
 WORTH_A_MARK = 0.25  # of a standard error: with so much added above, two errors still cover 94 %
+NOTHING_TO_SEE = 1e-9  # of the regret: so much more is no reason for a mark, however small the error
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PARTS = ("regret", "profitable", "unprofitable")
 NO_UNLUCKY_STARTS = UnluckyStarts()
@@ -246,7 +247,8 @@ class Curve:
             return np.zeros(self.t.size, dtype=np.bool_)
         estimate = self.estimate
         more = estimate.mean + estimate.above - (self.regret + ABOVE * self.stderr)
-        return (estimate.mean > self.regret) & (more > WORTH_A_MARK * self.stderr)
+        least = np.maximum(WORTH_A_MARK * self.stderr, NOTHING_TO_SEE * self.regret.max())
+        return (estimate.mean > self.regret) & (more > least)
 
     def _rare_runs(self, part: str) -> BoolArray:
         """Where rare large runs are seen in the regret, or in a part of it."""

@@ -23,9 +23,7 @@ DAGGER_NOTE = (
     "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of samples, or up to the "
     "limit that a note gives."
 )
-UNKNOWN_NOTE = (
-    "? Theory does not cover this case: waits or losses too rare for these runs may be missing from the mean."
-)
+UNKNOWN_NOTE = "? Theory does not cover this case: waits or losses too rare for these runs may be missing from a mean."
 MARK_NOTES = {DAGGER: DAGGER_NOTE, QUESTION: UNKNOWN_NOTE}
 ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
 CHANGING = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable, (±) the one and the other)"

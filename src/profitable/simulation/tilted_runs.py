@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from profitable.common.types import FloatArray, IntArray
-from profitable.kernels.law import NORMAL, deviance
+from profitable.kernels.law import NORMAL, SMALLEST_POSITIVE, deviance
 from profitable.kernels.run_record import RUN
 from profitable.kernels.skip_ahead import run_events
-from profitable.policy.policy import Policy
+from profitable.policy.policy import BoundedPolicy, Policy
 from profitable.simulation.block import regret_of, stream
 from profitable.simulation.kernel_input import make_input
 from profitable.simulation.scenario import Scenario, Truth
@@ -27,14 +27,16 @@ def lost_for_good(
 ) -> LostForGood | None:
     """What a policy that stops for good loses with profitable categories; None if there is nothing to lose.
 
-    Nothing is known where means change, or where the variance is unknown: a sample of few clients may then reject a
-    category because its variance is small by chance, and tilting the mean does not make that typical.
+    Nothing is known where means change; where the policy sees cut rewards, whose sum does not tell how likely they
+    were; or where the variance is unknown: a sample of few clients may then reject a category because its variance is
+    small by chance, and tilting the mean does not make that typical.
     """
     policy = policy.within(horizon)
     profitable = [truth for truth in scenario.truths if _can_be_lost(truth, horizon)]
     if not policy.stops_for_good or not profitable:
         return None
-    if scenario.moves or any(truth.category.family.view().law.code == NORMAL for truth in profitable):
+    varies = any(truth.category.family.view().law.code == NORMAL for truth in profitable)
+    if scenario.moves or varies or isinstance(policy, BoundedPolicy):
         return LostForGood()
     mean, variance, spread = (np.zeros(checkpoints.size) for _ in range(3))
     for truth in profitable:
@@ -68,7 +70,7 @@ def _play_tilted(policy: Policy, truth: Truth, horizon: int, checkpoints: IntArr
     average, prior = truth.clients.average, given.problem.sight.prior_clients
     nats, most = policy.patience(1, known=1.0 + prior, per_round=average), horizon * average
     sizes = {
-        tilted: _runs_for(min(nats / deviance(law, 1.0, tilted, threshold), most))
+        tilted: _runs_for(min(nats / max(deviance(law, 1.0, tilted, threshold), SMALLEST_POSITIVE), most))
         for tilted in tilted_means(law, mean, threshold, nats=nats, most=most)
     }
     if prior > 0.0:

@@ -13,7 +13,7 @@ from profitable.common.files import as_path
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import html_table, number, text_table
 from profitable.simulation.curve import Curve
-from profitable.simulation.result import DAGGER_NOTE
+from profitable.simulation.result import DAGGER_NOTE, UNKNOWN_NOTE
 from profitable.studies.comparison import MISTAKE, Comparison, compare, interval_of
 from profitable.studies.expression import shown
 from profitable.studies.grid import HORIZON_NAME, World
@@ -141,7 +141,7 @@ class StudyResult:
 
     def unsure(self) -> str:
         """What the table cannot know; empty if there is nothing."""
-        return UNKNOWN_IN_STUDIES if any(curve.is_unsure for curve in self.curves) else ""
+        return UNKNOWN_NOTE if any(curve.is_unsure for curve in self.curves) else ""
 
     def best_rows(self) -> tuple[list[str], list[list[str]]]:
         """Headers and rows of the table of the best settings."""
@@ -247,10 +247,6 @@ NOTE = (
     f"With a probability of {1.0 - MISTAKE:.0%} or more in each world, the truly best setting is the one called best "
     "or one that cannot be told apart from it.\nThe best was chosen by the same runs, so its regret tends to be a "
     "little too low."
-)
-UNKNOWN_IN_STUDIES = (
-    "That is without profitable categories lost for good too rarely for these runs: where means change, or a variance "
-    "is unknown, nobody knows how often that happens."
 )
 
 

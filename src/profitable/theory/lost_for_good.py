@@ -60,7 +60,8 @@ def tilted_means(law: Law, mean: float, threshold: float, *, nats: float, most: 
     `nats` is the patience at the start, all means are those of the statistic, and the threshold is inside their domain.
     """
     mirror = _below(law, threshold, lambda nu: deviance(law, 1.0, threshold, nu), deviance(law, 1.0, threshold, mean))
-    assert mirror is not None, "d(tau, nu) grows without limit towards the edge"
+    if mirror is None:  # it is closer to the edge than doubles are; weights are then right, and not bounded
+        mirror = _at(law, threshold, FARTHEST)
     found: list[float] = []
     clients = 1.0
     while clients <= most:
@@ -74,17 +75,18 @@ def tilted_means(law: Law, mean: float, threshold: float, *, nats: float, most: 
 
 def _below(law: Law, threshold: float, distance: Callable[[float], float], nats: float) -> float | None:
     """The mean below the threshold at that distance; None if the edge is nearer."""
-
-    def at(x: float) -> float:
-        return threshold - law.size * x if law.low == -math.inf else law.low + (threshold - law.low) * math.exp(-x)
-
     low, high = 0.0, FARTHEST
-    if not distance(at(high)) > nats:
+    if not distance(_at(law, threshold, high)) > nats:
         return None
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if distance(at(middle)) > nats else (middle, high)
-    return at(low)
+        low, high = (low, middle) if distance(_at(law, threshold, middle)) > nats else (middle, high)
+    return _at(law, threshold, low)
+
+
+def _at(law: Law, threshold: float, x: float) -> float:
+    """A mean below the threshold that falls towards the edge when x grows."""
+    return threshold - law.size * x if law.low == -math.inf else law.low + (threshold - law.low) * math.exp(-x)
 
 
 def log_weights(
