@@ -89,3 +89,12 @@ def test_standard_input_that_is_closed_is_empty(folder: Path) -> None:
     done = run(folder, "profitable observe book.db - <&-")
     assert done.returncode == 2
     assert done.stderr.startswith(b"profitable: file = 'standard input' is empty")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252", "ascii"])
+def test_a_decision_that_was_printed_in_any_encoding_can_be_put_back(folder: Path, encoding: str) -> None:
+    script = "profitable copy book.db backup.db && profitable decide book.db --key dé --json > day.json"
+    assert run(folder, script, PYTHONIOENCODING=encoding).returncode == 0
+    done = run(folder, "profitable decide backup.db --as day.json", PYTHONIOENCODING="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert "key dé, reinstated" in done.stdout.decode()

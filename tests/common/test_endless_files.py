@@ -32,6 +32,8 @@ COMMANDS = [
     ["observe", "book.db", "{}"],
     ["open", "book.db", "{}"],
     ["decide", "book.db", "--key", "1", "--places", "3", "--demand", "{}"],
+    ["decide", "book.db", "--as", "{}"],
+    ["verify", "book.db", "--heads", "{}"],
 ]
 
 

@@ -18,6 +18,7 @@ from profitable.portfolio.copying import copy_portfolio
 from profitable.portfolio.tables import VERSION_TABLE, metadata
 from profitable.portfolio.upgrade import upgrade
 from tests.portfolio.places import Place
+from tests.portfolio.small import small
 
 CATEGORIES = [
     pb.Category.loan("students", amount=2_000, rate=0.12),
@@ -182,3 +183,14 @@ def test_what_is_no_portfolio_is_said(tmp_path: Path) -> None:
             pb.Portfolio(tmp_path / name)
         with pytest.raises(BrokenPortfolioError, match="is no portfolio"):
             upgrade(tmp_path / name)
+
+
+@pytest.mark.parametrize("part", ["clock", "extras", "settings", "table"])
+def test_a_state_without_one_of_its_parts_is_not_copied(two_places: tuple[Place, Place], part: str) -> None:
+    source, target = two_places
+    small(source).close()
+    source.change("DELETE FROM profitable_state WHERE part = :part", part=part)
+    with pytest.raises(BrokenPortfolioError):
+        copy_portfolio(source.where, target.where)
+    with pytest.raises(PortfolioError):
+        target.open()

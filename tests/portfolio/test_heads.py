@@ -274,6 +274,22 @@ def test_signed_heads(place: Place, heads: Path, keys: tuple[Path, Path]) -> Non
         assert heads.read_bytes() == before
 
 
+def test_signed_heads_get_no_unsigned_one(place: Place, heads: Path, keys: tuple[Path, Path]) -> None:
+    """One night without the key must not spoil the file for all later ones."""
+    private, public = keys
+    book = small(place)
+    book.verify(heads=heads, sign=private)
+    before = heads.read_bytes()
+    book.decide(key="later")
+    found = book.verify(heads=heads)
+    assert found.is_clean
+    assert found.notes[-1].endswith("are signed, so none was added without a key: give --sign")
+    assert heads.read_bytes() == before
+    assert book.verify(heads=heads, sign=private).is_clean
+    assert book.verify(heads=heads, public_key=public).is_clean
+    assert len(lines_of(heads)) == 2
+
+
 def test_a_signature_that_is_torn_off(tmp_path: Path, heads: Path, keys: tuple[Path, Path]) -> None:
     private, public = keys
     place = Place(str(tmp_path / "a.db"))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from profitable.cli.output import in_ascii
 from profitable.cli.shared import (
     WAIT_SECONDS,
     Actor,
@@ -79,7 +80,7 @@ def decide(
                 explore=explore,
             )
         if as_json:
-            typer.echo(decision.to_json())
+            typer.echo(in_ascii(decision.to_json()))  # so that --as can read it, whatever the encoding here
         elif as_csv:
             print_csv(decision.to_columns()["columns"])
         else:
@@ -87,11 +88,11 @@ def decide(
 
 
 def _read(file: Path) -> bytes:
-    from profitable.common.files import as_path
+    from profitable.common.files import as_path, read_bytes
     from profitable.errors import InputError
 
     try:
-        return as_path("as", file).read_bytes()
+        return read_bytes(as_path("as", file))
     except OSError as error:
         problem = f"cannot be read ({(error.strerror or str(error)).lower()})"
         raise InputError("as", str(file), problem, "give a file that `profitable decide --json` printed") from None

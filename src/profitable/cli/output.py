@@ -6,7 +6,9 @@ encoding does not have are written as \u65e5, and what nobody reads is dropped. 
 
 import codecs
 import io
+import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,15 @@ class _Output(io.FileIO):
                 self._is_read = False  # what is still buffered fails once, not again at the end of the process
                 raise
         return memoryview(data).nbytes
+
+
+def in_ascii(json_text: str) -> str:
+    r"""JSON in which all letters beyond ASCII are escaped.
+
+    >>> in_ascii('{"name": "caf\u00e9"}')
+    '{"name": "caf\\u00e9"}'
+    """
+    return re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], json_text)
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -51,14 +51,19 @@ def replace_json(path: Path, value: object) -> Path:
     return replace_text(path, json_text(value))
 
 
-def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a file, with plain newlines; OSError for one that is too large, as /dev/zero, UnicodeDecodeError."""
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; OSError for one that is too large, as /dev/zero."""
     with path.open("rb") as file:
         most = MOST_BYTES if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else MOST_PIPED
         content = file.read(most + 1)
     if len(content) > most:
         raise OSError(errno.EFBIG, f"it has more than {most >> 20} megabytes")
-    text = content.decode(encoding)
+    return content
+
+
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    """The text of a file, with plain newlines; OSError for one that is too large, UnicodeDecodeError."""
+    text = read_bytes(path).decode(encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 

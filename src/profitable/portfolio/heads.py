@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from profitable.common.extras import extra
-from profitable.common.files import as_path
+from profitable.common.files import as_path, read_bytes
 from profitable.common.text_tables import number, several
 from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
 from profitable.portfolio.journal import PAGE_LINES, Head, origin
@@ -54,7 +54,7 @@ class HeadsFile:
 
     def __init__(self, path: object, *, sign: object = None, public_key: object = None) -> None:
         if sign is not None and public_key is not None:
-            raise ParameterError("public_key", public_key, "is given beside sign", "leave it out: sign has it")
+            raise ParameterError("public_key", str(public_key), "is given beside sign", "leave it out: sign has it")
         self._path = as_path("heads", path)
         self._writes, self._private, self._public = public_key is None, None, None
         if sign is not None or public_key is not None:
@@ -84,6 +84,9 @@ class HeadsFile:
             since = f"{several(found.head.line - newest, 'line')} since line {number(newest)}"
             notes.append(f"the journal continues all {several(len(self.heads), 'head')} of {self._path}; {since}")
         found = replace(found, findings=(*found.findings, *findings), notes=tuple(notes))
+        if found.is_clean and self._writes and self._private is None and any(kept.signature for kept in self.heads):
+            note = f"the heads of {self._path} are signed, so none was added without a key: give --sign"
+            return replace(found, notes=(*found.notes, note))
         if found.is_clean and self._writes:
             try:
                 self._add(found.head, first)
@@ -131,7 +134,7 @@ class HeadsFile:
     def _read(self) -> tuple[list[Kept], bool]:
         """The heads in the file, and whether its last line is torn."""
         try:
-            content = self._path.read_bytes() if self._path.exists() or not self._path.parent.is_dir() else b""
+            content = read_bytes(self._path) if self._path.exists() or not self._path.parent.is_dir() else b""
         except OSError as error:
             problem = f"cannot be read ({(error.strerror or str(error)).lower()})"
             raise InputError("heads", str(self._path), problem, "give a file") from None

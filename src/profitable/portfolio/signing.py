@@ -8,7 +8,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from profitable.common.files import as_path
+from profitable.common.files import as_path, read_bytes
 from profitable.errors import InputError
 
 Key = TypeVar("Key", Ed25519PrivateKey, Ed25519PublicKey)
@@ -28,7 +28,7 @@ def public_key(path: object) -> Ed25519PublicKey:
 
 def _key(field: str, path: object, kind: type[Key], load: Callable[[bytes], object], remedy: str) -> Key:
     try:
-        key = load(as_path(field, path).read_bytes())
+        key = load(read_bytes(as_path(field, path)))
     except OSError as error:
         problem = f"cannot be read ({(error.strerror or str(error)).lower()})"
         raise InputError(field, str(path), problem, remedy) from None

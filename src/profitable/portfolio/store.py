@@ -71,6 +71,7 @@ class Store:
             self._engine = postgres.engine(self.place, self.wait)
         try:
             self._connection = self._engine.connect()
+            self.codec: str | None = self._connection.info.get("codec")  # its encoding; None if it stores every text
         except BaseException as error:
             self._engine.dispose()
             raise self._ours(error) from None
@@ -93,11 +94,6 @@ class Store:
     def connection(self) -> sa.Connection:
         """The connection, for use inside of transactions."""
         return self._connection
-
-    @property
-    def codec(self) -> str | None:
-        """The encoding of the database as Python names it; None if every text can be stored there."""
-        return self._connection.info.get("codec")
 
     @property
     def engine(self) -> str:

@@ -106,8 +106,10 @@ class Verifier:
             self._look(connection)
             self._compare_heads(end)
         if self._rounded:
-            told = "agree with what was stored up to rounding, as they do on another machine or in another version"
-            self._notes.append(f"{number(self._rounded)} decisions {told}")
+            agree = f"{several(self._rounded, 'decision')} {'agrees' if self._rounded == 1 else 'agree'}"
+            self._notes.append(
+                f"{agree} with what was stored up to rounding, as on another machine or in another version"
+            )
         if again := self._follower.reinstated:
             computed = "was put back from JSON, and is" if again == 1 else "were put back from JSON, and are"
             told = "not computed anew: outcomes that were known then may be missing"
