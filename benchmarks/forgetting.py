@@ -9,6 +9,7 @@ counts all rounds and not only those that are remembered.
 .venv/bin/python benchmarks/forgetting.py [runs] [picture.svg]
 """
 
+import math
 import sys
 from pathlib import Path
 
@@ -90,6 +91,27 @@ def print_table(runs: int) -> None:
     print(f"  nothing forgotten: {by_hand(1.0, few, moves=True, all_rounds=True):.0f}")
 
 
+def print_formula(runs: int) -> None:
+    """The price of forgetting in a world that stands still, simulated over the formula (docs/mathematics.md)."""
+    cases = ((0.18, 5, 200), (0.15, 5, 50), (0.18, 5, 1_000), (0.1, 1, 200), (0.1, 5, 50))
+    cases += ((0.1, 1, 1_000), (0.1, 5, 200), (0.02, 5, 200))
+    print("\nkl-UCB, standing still: C L d / log L, simulated / formula, share of rounds accepted")
+    for mean, clients, remembered in cases:
+        nats = mean * math.log(mean / THRESHOLD) + (1 - mean) * math.log((1 - mean) / (1 - THRESHOLD))
+        truth = pb.Truth(pb.Category("it", pb.Bernoulli(), threshold=THRESHOLD), mean=mean, clients=clients)
+        points = [HORIZON // 2, HORIZON]
+        policy = f"kl-ucb:forget={1 - 1 / remembered}"
+        curve = pb.simulate(
+            pb.Scenario("one", [truth]), [policy], horizon=HORIZON, runs=runs, checkpoints=points
+        ).curves[0]
+        price = float(curve.regret[1] - curve.regret[0]) / (HORIZON // 2)
+        gap, length = THRESHOLD - mean, math.log(remembered)
+        ratio, share = price / (gap / nats * length / remembered), price / (clients * gap)
+        print(
+            f"  {mean:5} {clients} {remembered:6}: {clients * remembered * nats / length:6.2f}{ratio:7.2f}{share:8.0%}"
+        )
+
+
 def draw(path: Path, runs: int) -> None:
     """Regret over 1 - forget, in both worlds."""
     figure = new_figure(9.0, 4.2)
@@ -119,6 +141,7 @@ def draw(path: Path, runs: int) -> None:
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print_table(runs)
+    print_formula(max(runs // 5, 10))
     for name in sys.argv[2:]:
         draw(Path(name), max(runs // 4, 10))
 
