@@ -1,33 +1,55 @@
-# Two commands do everything on a fresh machine with python3.11+, make and a package registry:
-#   make run    set up, then run the paper's experiments and write the report
-#   make test   set up, then run every check
+# On a fresh machine with Python 3.11 or later, make and a package registry:
+#   make run    set up, run the paper's experiments and write the report
+#   make check  set up, then the inner loop: format, lint, layers, types, fast tests
+#   make test   set up, then everything
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.ready-bench
 
-.PHONY: run test lint types imports pytest browser docs site dist bench soak lock clean
+# Fast tests: every doctest, the rooms that an agent consists of, and the rules of the
+# house, without tests marked slow or statistical.
+# `make check FAST=tests/portfolio` runs those of another room.
+FAST := src tests/common tests/kernels tests/model tests/policy tests/agent \
+  tests/test_structure.py tests/test_docstrings.py
+
+.PHONY: run check test lint imports types types-src fast pytest browser docs site dist bench \
+  soak lock clean
 
 run: $(READY)
 	$(BIN)/profitable paper
 
-test: lint types imports pytest
+# The type checker uses one core, so it runs next to the tests. Of the sources it takes
+# half as long as of everything, and `make test` checks the rest.
+check: lint imports
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target types-src fast
+
+test: lint imports
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 types pytest
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: $(READY)
-	$(BIN)/basedpyright
-
 imports: $(READY)
 	$(BIN)/lint-imports
 
-pytest: $(READY) browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+types: $(READY)
+	$(BIN)/basedpyright
 
-# The tests open the report in Chromium; where it is missing and cannot be installed, they are skipped and say so.
+types-src: $(READY)
+	$(BIN)/basedpyright src
+
+fast: $(READY)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not statistical" $(FAST)
+
+# Three processes for two cores, because tests of locks and servers wait at times.
+pytest: $(READY) browser
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+
+# The tests open reports in Chromium; where it is missing and cannot be installed, they
+# are skipped and say so.
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -49,14 +71,18 @@ site: $(READY)
 dist: $(READY)
 	$(BIN)/python release/dist.py
 
-# Slower evidence: the mpmath grid at full density; events against rounds for all pairs, with longer horizons and more runs; new
-# histories of agents, and many more; fresh samples whose errors must cover the truth as often as they claim; the guide with every
-# part of it left out; the demo's loans against their source; intervals of backtests (half an hour); portfolios whose writers and
-# servers are killed again and again, and whose files are damaged byte by byte (an hour); the wheel installed from the registry, with
-# each extra and on every Python that the machine has (a quarter of an hour).
+# Slower evidence, in hours:
+# - the mpmath grid at full density; `skip_ahead` against `rounds` for all pairs, with
+#   longer horizons and more runs; new histories of agents, and many more;
+# - fresh samples, whose intervals must cover the truth as often as they claim;
+# - the extension guide with each of its lines left out; the demo's loans against their
+#   source; intervals of backtests (half an hour);
+# - portfolios whose writers and servers are killed again and again, and whose files are
+#   damaged byte by byte (an hour);
+# - the wheel from the registry, with each extra and on every Python of the machine.
 soak: $(BENCH_READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
-	  tests/theory tests/replay tests/studies tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
+	  tests/theory tests/bench tests/replay tests/studies tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
 	  tests/test_installed.py
 
 bench: $(BENCH_READY)

@@ -1,7 +1,10 @@
-"""How long a backtest of ten million clients takes: python benchmarks/backtest.py [clients] [replays].
+"""Time a backtest of ten million clients.
 
-A Parquet file of clients in 50 categories and 1 000 days is made and read.  Then one policy is replayed, further ones,
-and bootstrap portfolios.  Peak memory is that of this process, which makes the file in another one.
+    .venv/bin/python benchmarks/backtest.py [clients] [replays]
+
+A Parquet file of clients in 50 categories and 1 000 days is made and read.  Then one
+policy is replayed, further ones, and bootstrap portfolios.  Peak memory is that of this
+process, which makes the file in another one.
 """
 
 import resource
@@ -45,37 +48,58 @@ def peak() -> float:
 
 def main(size: int, replays: int) -> None:
     import profitable as pb
-    from profitable.replay.bootstrap import weights_of
+    from profitable.replay.backtest import weights_of
+    from profitable.replay.family_choice import choose_family
     from profitable.replay.layout import Layout
     from profitable.replay.read import read
     from profitable.replay.replay import replay
-    from profitable.replay.terms import make_terms
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clients.parquet"
         subprocess.run([sys.executable, "-c", MAKE, str(path), str(size)], check=True)
         print(f"{size:,} clients, {path.stat().st_size / 1e6:.0f} MB of Parquet")
-        small = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.2)], policy="kl-ucb")  # compile before the clock
+        # Compile before the clock.
+        small = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.2)], policy="kl-ucb")
         small.decide()
         small.observe({"a": [1.0]})
         start = time.perf_counter()
         layout = Layout(
-            category="segment", time="asked", round="day", reward="bought", known="known", cost=1, revenue=5
+            category="segment",
+            time="asked",
+            round="day",
+            reward="bought",
+            known="known",
+            cost=1,
+            revenue=5,
         )
         past = read(str(path), layout)
-        terms = make_terms(past)
+        terms = choose_family(past)
         ready = time.perf_counter()
         print(f"reading and preparing {ready - start:.1f} s, peak memory {peak():.2f} GB")
         spent: list[float] = []
-        for name in ("kl-ucb", "kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "optimal:horizon", "kl-ucb:forget=0.99"):
+        for name in (
+            "kl-ucb",
+            "kl-ucb",
+            "kl-ucb+",
+            "bayes-ucb",
+            "ts",
+            "optimal:horizon",
+            "kl-ucb:forget=0.99",
+        ):
             before = time.perf_counter()
             found = replay(past.clients, terms.categories, pb.Policy.of(name), seed=1)
-            earned = float((found.accepted * past.clients.profit_by_cell()).sum())
+            earned = float((found.accepted * past.clients.profit_by_cell).sum())
             after = time.perf_counter()
             spent.append(after - before)
             if len(spent) == 1:
-                print(f"reading and one policy {after - start:.1f} s (bar 60), memory {peak():.2f} GB (bar 1)")
-            print(f"{name:20} {after - before:5.2f} s   earned {earned:,.0f}   since the start {after - start:.1f} s")
+                print(
+                    f"reading and one policy {after - start:.1f} s (bar 60), memory "
+                    f"{peak():.2f} GB (bar 1)"
+                )
+            print(
+                f"{name:20} {after - before:5.2f} s   earned {earned:,.0f}   since the "
+                f"start {after - start:.1f} s"
+            )
         print(f"the slowest further policy {max(spent[1:]):.2f} s (bar 2)")
         before = time.perf_counter()
         for replicate in range(replays):

@@ -1,9 +1,12 @@
-"""Two checkouts side by side: the same jobs in processes that take turns; the best CPU time of each counts.
+"""Compare the speed of two checkouts.
+
+The same jobs run in processes that take turns; the best CPU time of each counts.
 
     git worktree add ../before REVISION
     .venv/bin/python benchmarks/before_after.py ../before/src [turns]
 
-A ratio of 1.05 means 5 % slower than before.  Only public names are used, so that old versions can be compared, too.
+A ratio of 1.05 means 5 % slower than before.  Only public names are used, so that old
+versions can be compared, too.
 """
 
 import json
@@ -21,10 +24,15 @@ BAR = 1.05
 
 
 def jobs() -> dict[str, Callable[[], object]]:
-    """What is measured: simulations with one worker, and decisions and observations one by one."""
+    """Time simulations with one worker, and decisions and observations one by one."""
     import profitable as pb
 
-    def world(family: pb.Family, means: tuple[float, ...], thresholds: tuple[float, ...], bound: float | None = None):
+    def world(
+        family: pb.Family,
+        means: tuple[float, ...],
+        thresholds: tuple[float, ...],
+        bound: float | None = None,
+    ):
         truths = [
             pb.Truth(
                 pb.Category(f"arm {i}", family, threshold=tau, bound=bound),
@@ -39,18 +47,41 @@ def jobs() -> dict[str, Callable[[], object]]:
     poisson = world(pb.Poisson(), (1, 2, 3, 4, 5), (2, 1, 4, 3, 6), 100.0)
     exponential = world(pb.Exponential(), (1, 2, 3, 4, 5), (2, 1, 4, 3, 6), 100.0)
     sizes = [
-        *((bernoulli, policy, "events", 2_000, 10**4) for policy in ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "ucb-v")),
-        *((bernoulli, policy, "rounds", 40, 10**4) for policy in ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")),
+        *(
+            (bernoulli, policy, "events", 2_000, 10**4)
+            for policy in ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "ucb-v")
+        ),
+        *(
+            (bernoulli, policy, "rounds", 40, 10**4)
+            for policy in ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
+        ),
         *((bernoulli, policy, "events", 1_000, 10**9) for policy in ("kl-ucb", "ts")),
-        *((poisson, policy, "events", 2_000, 10**4) for policy in ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")),
-        *((poisson, policy, "events", 300, 10**4) for policy in ("kl-bernoulli-ucb", "kl-emp-ucb", "ucb-v")),
-        *((exponential, policy, "events", 2_000, 10**4) for policy in ("kl-ucb", "bayes-ucb", "ts")),
+        *(
+            (poisson, policy, "events", 2_000, 10**4)
+            for policy in ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
+        ),
+        *(
+            (poisson, policy, "events", 300, 10**4)
+            for policy in ("kl-bernoulli-ucb", "kl-emp-ucb", "ucb-v")
+        ),
+        *(
+            (exponential, policy, "events", 2_000, 10**4)
+            for policy in ("kl-ucb", "bayes-ucb", "ts")
+        ),
         *((exponential, policy, "events", 200, 10**4) for policy in ("kl-emp-ucb", "ucb-v")),
         (exponential, "kl-ucb", "rounds", 30, 10**4),
     ]
 
-    def simulation(scenario: pb.Scenario, policy: str, kernel: str, runs: int, horizon: int) -> Callable[[], object]:
-        options = {"horizon": horizon, "runs": runs, "kernel": kernel, "workers": 1, "progress": False}
+    def simulation(
+        scenario: pb.Scenario, policy: str, kernel: str, runs: int, horizon: int
+    ) -> Callable[[], object]:
+        options = {
+            "horizon": horizon,
+            "runs": runs,
+            "kernel": kernel,
+            "workers": 1,
+            "progress": False,
+        }
         return lambda: pb.simulate(scenario, [policy], seed=5, **options)
 
     def online(policy: pb.Policy, categories: int, number: int) -> Callable[[], object]:
@@ -58,7 +89,9 @@ def jobs() -> dict[str, Callable[[], object]]:
 
         def run() -> None:
             agent = pb.Agent(
-                [pb.Category(name, pb.Bernoulli(), threshold=0.45) for name in names], policy=policy, seed=1
+                [pb.Category(name, pb.Bernoulli(), threshold=0.45) for name in names],
+                policy=policy,
+                seed=1,
             )
             for i in range(number):
                 name = names[i % categories]
@@ -68,12 +101,16 @@ def jobs() -> dict[str, Callable[[], object]]:
         return run
 
     found = {
-        f"{scenario.name} {policy} {kernel} T = {horizon:.0e}": simulation(scenario, policy, kernel, runs, horizon)
+        f"{scenario.name} {policy} {kernel} T = {horizon:.0e}": simulation(
+            scenario, policy, kernel, runs, horizon
+        )
         for scenario, policy, kernel, runs, horizon in sizes
     }
     for policy in (pb.KLUCB(), pb.ThompsonSampling()):
         for categories in (5, 1_000):
-            found[f"decide + observe, {policy}, {categories} categories"] = online(policy, categories, 20_000)
+            found[f"decide + observe, {policy}, {categories} categories"] = online(
+                policy, categories, 20_000
+            )
     return found
 
 
@@ -96,13 +133,18 @@ def main(before: str, turns: int) -> None:
         for source, seen in best.items():
             command = [sys.executable, __file__, "--measure"]
             environment = os.environ | {"PYTHONPATH": source}
-            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+            done = subprocess.run(
+                command, env=environment, stdout=subprocess.PIPE, text=True, check=True
+            )
             for name, value in json.loads(done.stdout).items():
                 seen[name] = min(seen.get(name, float("inf")), value)
     print(f"{'':52}{'before, s':>11}{'after, s':>11}{'ratio':>8}   bar {BAR}")
     for name, old in best[before].items():
         ratio = best[HERE][name] / old
-        print(f"{name:52}{old:11.3f}{best[HERE][name]:11.3f}{ratio:8.2f}   {verdict(ratio, BAR, at_least=False)}")
+        print(
+            f"{name:52}{old:11.3f}{best[HERE][name]:11.3f}{ratio:8.2f}   "
+            f"{verdict(ratio, BAR, at_least=False)}"
+        )
 
 
 if __name__ == "__main__":

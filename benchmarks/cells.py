@@ -1,9 +1,12 @@
-"""Backtests where the data are: python benchmarks/cells.py [rows] [memory limit of DuckDB].
+"""Backtest where the data are.
 
-Rows are generated inside DuckDB by arithmetic (50 categories, 36 months, outcomes up to 5 months late, rewards 0 or 1),
-added up into cells there, and the default policies are replayed with intervals.  Then rows and cells side by side, on
-10^6 and 10^7 clients from the same Parquet file, with 10 bootstrap portfolios and 2 seeds, since rows take long.  Each
-part runs in a process of its own, whose peak memory is shown.
+    .venv/bin/python benchmarks/cells.py [rows] [memory limit of DuckDB]
+
+Rows are generated inside DuckDB by arithmetic (50 categories, 36 months, outcomes up to
+5 months late, rewards 0 or 1), added up into cells there, and the default policies are
+replayed with intervals.  Then rows and cells side by side, on 10^6 and 10^7 clients
+from the same Parquet file, with 10 bootstrap portfolios and 2 seeds, since rows take
+long.  Each part runs in a process of its own, whose peak memory is shown.
 """
 
 import json
@@ -29,7 +32,8 @@ what, rows, limit, path, sql = json.loads(sys.argv[1])
 few = dict(replays=10, seeds=2, shuffles=0)
 columns = dict(category="segment", time="asked", known="known", reward="bought", cost=1, revenue=5)
 warm = {"segment": ["a", "b"] * 30, "asked": list(range(1, 61)), "bought": [0, 1, 1] * 20}
-pb.backtest(warm, category="segment", time="asked", reward="bought", cost=1, revenue=5, replays=2, seeds=1, shuffles=0)
+named = dict(category="segment", time="asked", reward="bought")
+pb.backtest(warm, **named, cost=1, revenue=5, replays=2, seeds=1, shuffles=0)
 connection = duckdb.connect(config={"memory_limit": limit, "threads": 2})
 start = time.perf_counter()
 if what == "write":
@@ -39,7 +43,8 @@ elif what == "rows":
     made = None
     found = pb.backtest(path, **columns, **few)
 else:
-    frame = connection.sql(sql.format(rows=rows)) if what == "generated" else connection.read_parquet(path)
+    made_up = what == "generated"
+    frame = connection.sql(sql.format(rows=rows)) if made_up else connection.read_parquet(path)
     cells = pb.backtest.cells(frame, id="id", **columns)
     made = time.perf_counter() - start
     found = pb.backtest(cells, **({} if what == "generated" else few))
@@ -55,7 +60,9 @@ print(json.dumps(said))
 def part(what: str, rows: int, limit: str, path: Path) -> dict[str, object]:
     """Run a part in a process of its own."""
     given = json.dumps([what, rows, limit, str(path), ROWS])
-    done = subprocess.run([sys.executable, "-c", PART, given], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PART, given], check=True, capture_output=True, text=True
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -63,7 +70,10 @@ def main(rows: int, limit: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         nowhere = Path(folder) / "none"
         said = part("generated", rows, limit, nowhere)
-        print(f"{rows:.0e} rows generated in DuckDB (memory limit {limit}, 2 threads), default policies and replays:")
+        print(
+            f"{rows:.0e} rows generated in DuckDB (memory limit {limit}, 2 "
+            "threads), default policies and replays:"
+        )
         print(
             f"  cells {said['cells_seconds']:.1f} s ({said['cells']:,} of them), with the replays "
             f"{said['seconds']:.1f} s, peak memory {said['peak']:.2f} GB"
@@ -76,10 +86,14 @@ def main(rows: int, limit: str) -> None:
             one, other = (part(what, size, limit, path) for what in ("rows", "file"))
             same = one["profits"] == other["profits"]
             print(
-                f"{size:.0e} rows of Parquet: rows {one['seconds']:.1f} s, {one['peak']:.2f} GB; cells "
+                f"{size:.0e} rows of Parquet: rows {one['seconds']:.1f} s, "
+                f"{one['peak']:.2f} GB; cells "
                 f"{other['seconds']:.1f} s, {other['peak']:.2f} GB; the same profits: {same}"
             )
 
 
 if __name__ == "__main__":
-    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**8, sys.argv[2] if len(sys.argv) > 2 else "2GB")
+    main(
+        int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**8,
+        sys.argv[2] if len(sys.argv) > 2 else "2GB",
+    )

@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing side by side, and a table that says which bar is met."""
+"""Shared by the benchmarks: timing in turns, and a table that says which bar is met."""
 
 import statistics
 import time
@@ -13,7 +13,9 @@ def seconds(job: Callable[[], object]) -> float:
 
 
 def side_by_side(jobs: Sequence[Callable[[], Callable[[], object]]], repeats: int) -> list[float]:
-    """Median time of each job; they take turns, so that a slow moment of the machine hits all of them alike.
+    """Return the median time of each job; jobs take turns.
+
+    So a slow moment of the machine hits all of them alike.
 
     A job is a function that prepares (not timed) and returns what is to be timed.
     """

@@ -1,12 +1,15 @@
-"""What the share for learning earns and costs, when only a fifth of those who ask can be accepted.
+"""Measure what the share for learning earns and costs when places are scarce.
+
+Only a fifth of those who ask can be accepted.
 
 python benchmarks/limits.py     takes some minutes
 
-Ten segments, ten calls asked for in each of them and twenty places in each round, 200 rounds.  A call costs 1, a sale
-brings 10.  The true shares of sales are drawn anew in each run, uniformly from 2 % to 18 %, so that about half of the
-segments pay.  Shown is the profit as a share of that of somebody who knows the means and fills the places from the best
-segment down, with its standard error over the runs.  `in turn` fills them with the accepted segments from the first
-one on, starting anew with each round's next one.
+Ten segments, ten calls asked for in each of them and twenty places in each round, 200
+rounds.  A call costs 1, a sale brings 10.  The true shares of sales are drawn anew in
+each run, uniformly from 2 % to 18 %, so that about half of the segments pay.  Shown is
+the profit as a share of that of somebody who knows the means and fills the places from
+the best segment down, with its standard error over the runs.  `in turn` fills them with
+the accepted segments from the first one on, starting anew with each round's next one.
 """
 
 import sys
@@ -23,12 +26,14 @@ POLICIES = ("kl-ucb", "ts")
 
 
 def profits(policy: str, explore: float | None, run: int) -> float:
-    """The profit of one run as a share of what was possible; without `explore`, segments take turns."""
+    """Return the profit of a run as a share; without `explore`, segments take turns."""
     rng = np.random.default_rng([run, 11])
     means = rng.uniform(0.02, 0.18, SEGMENTS)
     names = [str(i) for i in range(SEGMENTS)]
     agent = pb.Agent(
-        [pb.Category(name, pb.Bernoulli(), threshold=0.1, worth=10.0) for name in names], policy=policy, seed=run
+        [pb.Category(name, pb.Bernoulli(), threshold=0.1, worth=10.0) for name in names],
+        policy=policy,
+        seed=run,
     )
     demand = dict.fromkeys(names, ASK)
     for t in range(ROUNDS):
@@ -38,7 +43,10 @@ def profits(policy: str, explore: float | None, run: int) -> float:
             granted = dict.fromkeys(turned[: PLACES // ASK], ASK)
         else:
             granted = agent.decide(places=PLACES, demand=demand, explore=explore).granted or {}
-        sales = {name: pb.Batch(count=n, total=rng.binomial(n, means[int(name)])) for name, n in granted.items()}
+        sales = {
+            name: pb.Batch(count=n, total=rng.binomial(n, means[int(name)]))
+            for name, n in granted.items()
+        }
         agent.observe(sales)
     gains = np.sort(np.maximum(10.0 * means - 1.0, 0.0))[::-1]
     best = float(gains[: PLACES // ASK].sum()) * ASK * ROUNDS
@@ -58,7 +66,13 @@ def main(arguments: Sequence[str]) -> None:
             label = "in turn" if explore is None else f"{explore:g}"
             rows.append([policy, label, f"{values.mean():.3f} ± {error:.3f}", f"{worst:.3f}"])
             print(*rows[-1], file=sys.stderr, flush=True)
-    print(text_table(["policy", "explore", "share of the possible profit", "5 % quantile"], rows, words=(0, 1)))
+    print(
+        text_table(
+            ["policy", "explore", "share of the possible profit", "5 % quantile"],
+            rows,
+            words=(0, 1),
+        )
+    )
 
 
 if __name__ == "__main__":

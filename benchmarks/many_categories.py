@@ -1,4 +1,6 @@
-"""200 000 categories with outcomes: CPU seconds of everything that touches all of them, beside another checkout.
+"""Measure CPU seconds of everything that touches 200 000 categories.
+
+Another checkout can be measured in the same run.
 
     git worktree add ../before REVISION
     .venv/bin/python benchmarks/many_categories.py [../before/src]
@@ -32,7 +34,10 @@ def measure(policy: str, categories: int) -> dict[str, float]:
     rng = np.random.default_rng(1)
     names = [f"segment {i}" for i in range(categories)]
     thresholds = (0.2 + 0.3 * rng.random(categories)).round(6).tolist()
-    given = [pb.Category(name, pb.Bernoulli(), threshold=tau) for name, tau in zip(names, thresholds, strict=True)]
+    given = [
+        pb.Category(name, pb.Bernoulli(), threshold=tau)
+        for name, tau in zip(names, thresholds, strict=True)
+    ]
     agent = pb.Agent(given, policy=pb.Policy.parse(policy), seed=1)
     agent.decide()
     outcomes = dict(zip(names, rng.integers(0, 2, (categories, 3)).tolist(), strict=True))
@@ -57,7 +62,9 @@ def measure(policy: str, categories: int) -> dict[str, float]:
 
 def in_process(source: str, policy: str) -> dict[str, float]:
     command = [sys.executable, __file__, "--measure", policy]
-    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": source}, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": source}, check=True, capture_output=True, text=True
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -72,7 +79,11 @@ def main() -> None:
         before = in_process(other, policy) if other else {}
         for name, seconds in in_process(HERE, policy).items():
             old = before.get(name)
-            beside = f"{old:8.2f}{seconds:8.2f}{old / seconds:8.1f}" if old else f"{'-':>8}{seconds:8.2f}{'-':>8}"
+            beside = (
+                f"{old:8.2f}{seconds:8.2f}{old / seconds:8.1f}"
+                if old
+                else f"{'-':>8}{seconds:8.2f}{'-':>8}"
+            )
             bar = ""
             if old is not None and name != "decide":
                 bar = f"   at least {BAR:g}: {verdict(old / seconds, BAR, at_least=True)}"

@@ -1,9 +1,10 @@
-"""Normal beside Bounded for rewards between two limits: where estimating the spread gains, and where it loses.
+"""Compare Normal with Bounded for rewards between two limits.
 
     .venv/bin/python benchmarks/normal_or_bounded.py
 
-Six worlds, one client a round, kl-UCB, T = 2 000, 1 000 runs.  Regret is in units of reward.  A run is lost if a
-profitable category is rejected in more than half of all rounds.  The table stands in docs/how-to.md.
+Six worlds, one client a round, kl-UCB, T = 2 000, 1 000 runs.  Regret is in units of
+reward.  A run is lost if a profitable category is rejected in more than half of all
+rounds.  The table stands in docs/how-to.md.
 """
 
 import math
@@ -23,9 +24,13 @@ def steady(mean: float) -> Callable[[np.random.Generator, int], Array]:
     return lambda rng, size: np.clip(rng.normal(mean, 0.1, size), 0.0, 1.75)
 
 
-def rare(usual: float, seldom: float, share: float, width: float = 0.05) -> Callable[[np.random.Generator, int], Array]:
-    """Nearly always `usual`, give or take half of the `width`, and with probability `share` the other one."""
-    return lambda rng, size: np.where(rng.random(size) < share, seldom, usual + width * (rng.random(size) - 0.5))
+def rare(
+    usual: float, seldom: float, share: float, width: float = 0.05
+) -> Callable[[np.random.Generator, int], Array]:
+    """Return a generator of `usual` plus noise; with probability `share`, `seldom`."""
+    return lambda rng, size: np.where(
+        rng.random(size) < share, seldom, usual + width * (rng.random(size) - 0.5)
+    )
 
 
 WORLDS = (
@@ -43,13 +48,16 @@ def normal(number: Array, total: Array, squares: Array, threshold: float, high: 
     mean = total / number
     variance = np.maximum(squares / number - mean**2, 1e-300)
     nats = 0.5 * (number - 2.0) * np.log1p((threshold - mean) ** 2 / variance)
-    differ = variance > 1e-13 * mean**2  # while all rewards are equal, but for rounding, there is no evidence
+    # While all rewards are equal, but for rounding, there is no evidence.
+    differ = variance > 1e-13 * mean**2
     return np.where((number >= 3.0) & (mean < threshold) & differ, nats, 0.0)
 
 
 def bounded(number: Array, total: Array, squares: Array, threshold: float, high: float) -> Array:
     p, q = np.clip(total / number / high, 1e-15, 1.0 - 1e-15), threshold / high
-    return np.where(p < q, number * (p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q))), 0.0)
+    return np.where(
+        p < q, number * (p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q))), 0.0
+    )
 
 
 def play(
@@ -61,7 +69,11 @@ def play(
     number, total, squares = np.zeros(RUNS), np.zeros(RUNS), np.zeros(RUNS)
     for t in range(T):
         limit = math.inf if t == 0 else math.log(t)
-        accepts = np.ones(RUNS, dtype=bool) if t == 0 else evidence(number, total, squares, threshold, high) <= limit
+        accepts = (
+            np.ones(RUNS, dtype=bool)
+            if t == 0
+            else evidence(number, total, squares, threshold, high) <= limit
+        )
         rewards = np.where(accepts, draw(rng, RUNS), 0.0)
         number += accepts
         total += rewards
@@ -73,7 +85,9 @@ def play(
 
 
 def main() -> None:
-    rows = [[world[0], f"{world[3]:g}", *play(bounded, world), *play(normal, world)] for world in WORLDS]
+    rows = [
+        [world[0], f"{world[3]:g}", *play(bounded, world), *play(normal, world)] for world in WORLDS
+    ]
     print(text_table(("rewards", "threshold", "Bounded", "lost", "Normal", "lost "), rows))
 
 

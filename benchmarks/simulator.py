@@ -1,6 +1,6 @@
-"""The simulator: events beside rounds, long horizons beside short ones, two workers beside one, slopes beside theory.
+"""Measure the simulator: kernels, horizons, workers, and slopes against theory.
 
-    make bench        or        .venv/bin/python benchmarks/simulator.py [speed] [full] [workers] [slope] [normal]
+    .venv/bin/python benchmarks/simulator.py [speed] [full] [workers] [slope] [normal]
 
 Everything in a table is measured in the same run, jobs taking turns.
 """
@@ -19,14 +19,22 @@ from profitable.paper.asymptotics import expected_slope
 
 POLICIES = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
 AHEAD = ("optimal:horizon", "optimal", "optimal:discount=0.9999")
-AT_LEAST = {"kl-ucb": 30.0, "kl-ucb+": 30.0, "bayes-ucb": 50.0, "ts": 50.0} | dict.fromkeys(AHEAD, 30.0)
+AT_LEAST = {"kl-ucb": 30.0, "kl-ucb+": 30.0, "bayes-ucb": 50.0, "ts": 50.0} | dict.fromkeys(
+    AHEAD, 30.0
+)
 T = 10_000
 
 
-def paper(name: str, family: pb.Family, means: tuple[float, ...], thresholds: tuple[float, ...]) -> pb.Scenario:
+def paper(
+    name: str, family: pb.Family, means: tuple[float, ...], thresholds: tuple[float, ...]
+) -> pb.Scenario:
     """K = 5, C_a - 1 ~ Poisson(3, 4, 5, 6, 7)."""
     truths = [
-        pb.Truth(pb.Category(f"arm {i + 1}", family, threshold=tau), mean=mu, clients=pb.OnePlusPoisson(rate=3 + i))
+        pb.Truth(
+            pb.Category(f"arm {i + 1}", family, threshold=tau),
+            mean=mu,
+            clients=pb.OnePlusPoisson(rate=3 + i),
+        )
         for i, (mu, tau) in enumerate(zip(means, thresholds, strict=True))
     ]
     return pb.Scenario(name, truths)
@@ -37,9 +45,24 @@ POISSON = paper("Poisson", pb.Poisson(), (1, 2, 3, 4, 5), (2, 1, 4, 3, 6))
 SHARP = paper("sharp Poisson", pb.Poisson(), (1, 2, 3, 4, 5), (1.1, 1.9, 3.1, 3.9, 5.1))
 
 
-def run(scenario: pb.Scenario, policy: str, runs: int, *, horizon: int = T, kernel: str = "events", workers: int = 1):
+def run(
+    scenario: pb.Scenario,
+    policy: str,
+    runs: int,
+    *,
+    horizon: int = T,
+    kernel: str = "events",
+    workers: int = 1,
+):
     return pb.simulate(
-        scenario, [policy], horizon=horizon, runs=runs, seed=1, kernel=kernel, workers=workers, progress=False
+        scenario,
+        [policy],
+        horizon=horizon,
+        runs=runs,
+        seed=1,
+        kernel=kernel,
+        workers=workers,
+        progress=False,
     )
 
 
@@ -48,7 +71,7 @@ def per_run(scenario: pb.Scenario, policy: str, runs: int, **options: Any) -> fl
 
 
 def speed() -> None:
-    """Seconds per trajectory, one worker: events and rounds at T = 10^4, events at 10^9; three turns, medians."""
+    """Time a trajectory on one worker: both kernels at T = 10^4, events at 10^9."""
     rows: list[list[str]] = []
     for scenario, counts in ((BERNOULLI, (2_000, 60)), (POISSON, (2_000, 60)), (SHARP, (300, 60))):
         for policy in (*POLICIES, *AHEAD):
@@ -71,24 +94,46 @@ def speed() -> None:
                     f"{1e6 * events:.0f}",
                     f"{1e6 * rounds:.0f}",
                     f"{ratio:.0f}x",
-                    f">= {AT_LEAST[policy]:.0f}: {verdict(ratio, AT_LEAST[policy], at_least=True)}" if barred else "",
+                    f">= {AT_LEAST[policy]:.0f}: {verdict(ratio, AT_LEAST[policy], at_least=True)}"
+                    if barred
+                    else "",
                     f"{1e6 * far:.0f}",
                     f"{growth:.2f}x",
                     f"<= 3: {verdict(growth, 3.0, at_least=False)}" if barred else "",
                 ]
             )
-    headers = ("scenario", "policy", "events us", "rounds us", "ratio", "bar", "T = 1e9 us", "growth", "bar ")
-    print(f"Microseconds per trajectory of 5 categories, T = {T}, one worker:\n{text_table(headers, rows)}\n")
+    headers = (
+        "scenario",
+        "policy",
+        "events us",
+        "rounds us",
+        "ratio",
+        "bar",
+        "T = 1e9 us",
+        "growth",
+        "bar ",
+    )
+    print(
+        f"Microseconds per trajectory of 5 categories, T = {T}, one worker:\n"
+        f"{text_table(headers, rows)}\n"
+    )
 
 
 def full() -> None:
-    """The paper's size: 10^4 trajectories of one policy at T = 10^4, two workers."""
+    """Time the paper's size: 10^4 trajectories at T = 10^4, two workers."""
     rows = [
-        [scenario.name, policy, f"{seconds(lambda s=scenario, p=policy: run(s, p, 10_000, workers=2)):.2f} s"]
+        [
+            scenario.name,
+            policy,
+            f"{seconds(lambda s=scenario, p=policy: run(s, p, 10_000, workers=2)):.2f} s",
+        ]
         for scenario in (BERNOULLI, POISSON, SHARP)
         for policy in POLICIES
     ]
-    print(f"10 000 trajectories at T = {T}, two workers:\n{text_table(('scenario', 'policy', 'time'), rows)}\n")
+    print(
+        f"10 000 trajectories at T = {T}, two workers:\n"
+        f"{text_table(('scenario', 'policy', 'time'), rows)}\n"
+    )
 
 
 def workers() -> None:
@@ -102,18 +147,27 @@ def workers() -> None:
         ratios.append(one / per_run(BERNOULLI, "bayes-ucb", runs, workers=2))
     ratio = statistics.median(ratios)
     shown = ", ".join(f"{each:.2f}" for each in ratios)
-    print(f"Two workers beside one ({runs} runs, {one * runs:.1f} s with one): {shown}; median {ratio:.2f}")
+    print(
+        f"Two workers beside one ({runs} runs, {one * runs:.1f} s with one): "
+        f"{shown}; median {ratio:.2f}"
+    )
     print(f"  bar 1.6: {verdict(ratio, 1.6, at_least=True)}\n")
 
 
 def slope() -> None:
-    """T = 10^12: regret per log t over the last six decades beside the lower bound's constant."""
+    """Compare regret per log t up to T = 10^12 with the lower bound's constant."""
     constant = BERNOULLI.lower_bound().total
     rows: list[list[str]] = []
     for policy, bar in (("kl-ucb", 0.02), ("kl-ucb+", 0.10), ("bayes-ucb", 0.10), ("ts", 0.10)):
         start = time.perf_counter()
         result = pb.simulate(
-            BERNOULLI, [policy], horizon=10**12, runs=40_000, seed=1, checkpoints=[10**6, 10**12], progress=False
+            BERNOULLI,
+            [policy],
+            horizon=10**12,
+            runs=40_000,
+            seed=1,
+            checkpoints=[10**6, 10**12],
+            progress=False,
         )
         taken = time.perf_counter() - start
         curve = result[policy]
@@ -133,36 +187,57 @@ def slope() -> None:
             ]
         )
     headers = ("policy", "slope per log t", "off", "bar", "unprofitable", "profitable", "time")
-    print(f"Bernoulli, T = 10^12, 40 000 runs, slope from 10^6 on; the lower bound's constant is {constant:.3f}:")
+    print(
+        "Bernoulli, T = 10^12, 40 000 runs, slope from 10^6 on; the lower "
+        f"bound's constant is {constant:.3f}:"
+    )
     print(text_table(headers, rows))
     print(
-        "Why the signs: kl-UCB accepts until N d(mean, tau) reaches log t: N follows log t / d, and its slope is the\n"
-        "constant.  kl-UCB+ counts log N as evidence, too, and the posterior about half of it (-log P(mean >= tau) is\n"
-        "N d + log(N)/2 and a constant): from N d + k log N = log t follows d N'(log t) = 1 - k/(N d + k), below 1 by\n"
-        "about k/log t, k = 1 or 1/2: 6 % and 3 % at t = 10^9, vanishing as t grows.  By 10^6 profitable categories\n"
+        "Why the signs: kl-UCB accepts until N d(mean, tau) reaches log t: N "
+        "follows log t / d, and its slope is the\n"
+        "constant.  kl-UCB+ counts log N as evidence, too, and the posterior "
+        "about half of it (-log P(mean >= tau) is\n"
+        "N d + log(N)/2 and a constant): from N d + k log N = log t follows d "
+        "N'(log t) = 1 - k/(N d + k), below 1 by\n"
+        "about k/log t, k = 1 or 1/2: 6 % and 3 % at t = 10^9, vanishing as t "
+        "grows.  By 10^6 profitable categories\n"
         "are accepted for good and add nothing.\n"
     )
 
 
-# Unprofitable categories only: accepted rounds of a profitable one have to be stepped, because no reward is the worst.
+# Unprofitable categories only: accepted rounds of a profitable one have to be stepped,
+# because no reward is the worst.
 NORMAL = pb.Scenario(
     "Normal",
     [
-        pb.Truth(pb.Category(f"arm {i + 1}", pb.Normal(), threshold=tau), mean=mu, sigma=sigma, clients=clients)
-        for i, (mu, tau, sigma, clients) in enumerate(((0.0, 0.5, 1.0, 1), (1.0, 1.2, 0.3, 2), (-1.0, 0.0, 2.0, 1)))
+        pb.Truth(
+            pb.Category(f"arm {i + 1}", pb.Normal(), threshold=tau),
+            mean=mu,
+            sigma=sigma,
+            clients=clients,
+        )
+        for i, (mu, tau, sigma, clients) in enumerate(
+            ((0.0, 0.5, 1.0, 1), (1.0, 1.2, 0.3, 2), (-1.0, 0.0, 2.0, 1))
+        )
     ],
 )
 DECADES = (10**3, 10**5, 10**7, 10**9)
 
 
 def normal() -> None:
-    """T = 10^9, variance unknown: the slope beside the sum of 2 Delta/log(1 + Delta^2/sigma^2), and its trend."""
+    """Compare the slope at T = 10^9, variance unknown, with theory; show its trend."""
     constant, runs = NORMAL.lower_bound().total, 10_000
     rows: list[list[str]] = []
     for policy in POLICIES:
         start = time.perf_counter()
         result = pb.simulate(
-            NORMAL, [policy], horizon=DECADES[-1], runs=runs, seed=1, checkpoints=DECADES, progress=False
+            NORMAL,
+            [policy],
+            horizon=DECADES[-1],
+            runs=runs,
+            seed=1,
+            checkpoints=DECADES,
+            progress=False,
         )
         taken = time.perf_counter() - start
         curve = result[policy]
@@ -171,18 +246,33 @@ def normal() -> None:
         for place, (early, late) in enumerate(itertools.pairwise(DECADES)):
             rise = (curve.regret[place + 1] - curve.regret[place]) / math.log(late / early)
             trend.append(rise / constant)
-            cells += [f"{trend[-1]:.3f}", f"{expected_slope(NORMAL, policy, early, late) / constant:.3f}"]
+            cells += [
+                f"{trend[-1]:.3f}",
+                f"{expected_slope(NORMAL, policy, early, late) / constant:.3f}",
+            ]
         value, error = curve.slope(10**5)
         bar = ""
         if policy == "kl-ucb":
             bar = f"within 3 % of 1: {verdict(abs(value / constant - 1.0), 0.03, at_least=False)}"
         elif policy in ("bayes-ucb", "ts"):
-            bar = f"rises to below 1: {'met' if trend == sorted(trend) and trend[-1] < 1.0 else 'MISSED'}"
+            bar = (
+                "rises to below 1: "
+                f"{'met' if trend == sorted(trend) and trend[-1] < 1.0 else 'MISSED'}"
+            )
         whole = expected_slope(NORMAL, policy, 10**5, 10**9) / constant
         rows.append(
-            [policy, *cells, f"{value / constant:.3f} ± {error / constant:.3f}", f"{whole:.3f}", bar, f"{taken:.1f} s"]
+            [
+                policy,
+                *cells,
+                f"{value / constant:.3f} ± {error / constant:.3f}",
+                f"{whole:.3f}",
+                bar,
+                f"{taken:.1f} s",
+            ]
         )
-    spans = [f"10^{math.log10(a):.0f} to 10^{math.log10(b):.0f}" for a, b in itertools.pairwise(DECADES)]
+    spans = [
+        f"10^{math.log10(a):.0f} to 10^{math.log10(b):.0f}" for a, b in itertools.pairwise(DECADES)
+    ]
     headers = [
         "policy",
         *(text for span in spans for text in (span, "theory")),
@@ -192,10 +282,14 @@ def normal() -> None:
         "time",
     ]
     print(
-        f"Normal, T = 10^9, {runs} runs: slope per log t over the lower bound's constant {constant:.3f}, beside theory:"
+        f"Normal, T = 10^9, {runs} runs: slope per log t over the lower "
+        f"bound's constant {constant:.3f}, beside theory:"
     )
     print(text_table(headers, rows))
-    print("Theory: N d + k log N = log t, k = 0 for kl-UCB, 1 for kl-UCB+ and 1/2 for the two others.\n")
+    print(
+        "Theory: N d + k log N = log t, k = 0 for kl-UCB, 1 for kl-UCB+ and "
+        "1/2 for the two others.\n"
+    )
 
 
 PARTS = {"speed": speed, "full": full, "workers": workers, "slope": slope, "normal": normal}

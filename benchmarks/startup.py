@@ -1,6 +1,9 @@
-"""What starting costs: importing, the first decision, the command line's help; processes take turns.
+"""Measure the cost of starting: imports, the first decision, the help.
 
-Then what first use costs, when nothing is compiled yet: CPU seconds of a printed decision and of a small simulation.
+Processes take turns.
+
+Then what first use costs, when nothing is compiled yet: CPU seconds of a printed
+decision and of a small simulation.
 
 make bench
 """
@@ -21,13 +24,15 @@ PACKAGE = "import profitable"
 EVERYTHING = "import profitable as pb; [getattr(pb, name) for name in pb.__all__]"
 DECISION = """
 import profitable as pb
-agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.ThompsonSampling(), seed=1)
+category = pb.Category("a", pb.Bernoulli(), threshold=0.5)
+agent = pb.Agent([category], policy=pb.ThompsonSampling(), seed=1)
 agent.decide(); agent.observe("a", [1, 0]); agent.decide().accepts("a")
 """
 HELP = "import sys; sys.argv = ['profitable', '--help']; from profitable.cli import main; main()"
 PRINTED = """
 import profitable as pb
-agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.Policy.parse({policy!r}), seed=1)
+category = pb.Category("a", pb.Bernoulli(), threshold=0.5)
+agent = pb.Agent([category], policy=pb.Policy.parse({policy!r}), seed=1)
 agent.decide(); agent.observe("a", [1, 0]); print(agent.decide())
 """
 SIMULATED = """
@@ -49,12 +54,14 @@ FIRST_USES = {  # what, and the CPU seconds that it may take from an empty cache
 
 def process(code: str, **environment: str) -> float:
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=os.environ | environment)
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, env=os.environ | environment
+    )
     return time.perf_counter() - start
 
 
 def cpu_seconds(code: str, cache: str) -> float:
-    """The CPU time of a process that keeps its kernels in a folder of its own."""
+    """Return the CPU time of a process with a cache of kernels of its own."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process(code, NUMBA_CACHE_DIR=cache)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -83,12 +90,17 @@ def main() -> None:
         )
         print(f"{name:32}{value:10.2f}{value / alone:8.2f}{bar}")
     with tempfile.TemporaryDirectory() as folder:
-        print(f"{'first decision, cold kernels':32}{process(DECISION, NUMBA_CACHE_DIR=folder):10.2f}")
+        print(
+            f"{'first decision, cold kernels':32}{process(DECISION, NUMBA_CACHE_DIR=folder):10.2f}"
+        )
     print(f"\n{'first use, nothing compiled yet':32}{'CPU s':>10}{'again':>8}")
     for name, (code, bar) in FIRST_USES.items():
         with tempfile.TemporaryDirectory() as folder:
             first, again = cpu_seconds(code, folder), cpu_seconds(code, folder)
-        print(f"{name:32}{first:10.2f}{again:8.2f}   at most {bar:g}: {verdict(first, bar, at_least=False)}")
+        print(
+            f"{name:32}{first:10.2f}{again:8.2f}   at most {bar:g}: "
+            f"{verdict(first, bar, at_least=False)}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Put the report of a full run into docs/paper.md: `make docs`, or python docs/renew_paper.py results/paper."""
+"""Put the report of a full run into docs/paper.md: `make docs`.
+
+Or: python docs/renew_paper.py results/paper
+"""
 
 import re
 import shutil

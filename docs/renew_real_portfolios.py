@@ -1,7 +1,10 @@
-"""Run the backtests of docs/real-portfolios.md anew: python docs/renew_real_portfolios.py [data folder] [replays].
+"""Run the backtests of docs/real-portfolios.md again.
 
-The numbers of each run are kept in results/real-portfolios.  The page gets its tables between the marks, and its
-pictures.  A run whose numbers are there already is not repeated.
+    python docs/renew_real_portfolios.py [data folder] [replays]
+
+The numbers of each run are kept in results/real-portfolios.  The page gets its tables
+between the marks, and its pictures.  A run whose numbers are there already is not
+repeated.
 """
 
 import json
@@ -16,11 +19,15 @@ import numpy as np
 import pandas as pd
 
 import profitable as pb
-from profitable.replay.options import POLICIES_TRIED
-from profitable.replay.report import write_report
+from profitable.replay.backtest_options import POLICIES_TRIED
+from profitable.replay.backtest_report import write_report
 
 DOCS = Path(__file__).parent
-PAGE, PICTURES, KEPT = DOCS / "real-portfolios.md", DOCS / "real-portfolios", DOCS.parent / "results/real-portfolios"
+PAGE, PICTURES, KEPT = (
+    DOCS / "real-portfolios.md",
+    DOCS / "real-portfolios",
+    DOCS.parent / "results/real-portfolios",
+)
 MARKS = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.S)
 PICTURES_SHOWN = {
     "loans": ("over-time", "accepted", "known"),
@@ -29,7 +36,12 @@ PICTURES_SHOWN = {
 SHOWN_FIRST = {"calls": "ts:forget=0.97"}  # the policy of pictures that show one
 TWO = ("kl-ucb", "ts")
 FOUR = ("kl-ucb", "bayes-ucb", "ts", "ts:forget=0.97")
-LOANS: dict[str, Any] = {"category": "purpose", "time": "issue_d", "reward": "pv5", "amount": "funded_amnt"}
+LOANS: dict[str, Any] = {
+    "category": "purpose",
+    "time": "issue_d",
+    "reward": "pv5",
+    "amount": "funded_amnt",
+}
 DATED = {**LOANS, "known": "last_pymnt_d"}
 CALLS: dict[str, Any] = {
     "category": "job",
@@ -44,7 +56,13 @@ CALLED = (*POLICIES_TRIED, "kl-ucb+:count=rounds,forget=0.97")
 LATE: dict[str, dict[str, Any]] = {
     "late-as-they-come": {**DATED, "weight": "client"},
     "late-at-maturity": {**DATED, "weight": "client", "matures": 36},
-    "late-evenly": {**DATED, "weight": "client", "matures": 36, "emerges": "evenly", "promised": "promised"},
+    "late-evenly": {
+        **DATED,
+        "weight": "client",
+        "matures": 36,
+        "emerges": "evenly",
+        "promised": "promised",
+    },
     "late-open-value": {**DATED, "weight": "client", "open_value": "promised"},
 }
 RUNS: dict[str, dict[str, Any]] = {
@@ -52,34 +70,50 @@ RUNS: dict[str, dict[str, Any]] = {
     "loans": {**DATED, "policies": POLICIES_TRIED},
     "loans-at-once-normal": {**LOANS, "policies": POLICIES_TRIED, "family": "normal"},
     "loans-normal": {**DATED, "policies": POLICIES_TRIED, "family": "normal"},
-    "loans-budget": {**DATED, "budget": 3e6, "score": "int_rate", "policies": TWO, "replays": 100, "shuffles": 0},
+    "loans-budget": {
+        **DATED,
+        "budget": 3e6,
+        "score": "int_rate",
+        "policies": TWO,
+        "replays": 100,
+        "shuffles": 0,
+    },
     "calls": {**CALLS, "policies": CALLED},
     "calls-monthly": {**CALLS, "round": "month", "policies": CALLED},
-    **{name: {**run, "policies": FOUR, "shuffles": 0, "replays": 100} for name, run in LATE.items()},
+    **{
+        name: {**run, "policies": FOUR, "shuffles": 0, "replays": 100} for name, run in LATE.items()
+    },
 }
 
 
 def loans(data: Path) -> pd.DataFrame:
-    """The loans, with what each of them promised: its instalments, at 5 % a year."""
+    """Return the loans with what each promised: its instalments, at 5 % a year."""
     table = pd.read_csv(data / "lendingclub_2007_2011.csv.gz")
     monthly, own = 1.05 ** (1 / 12) - 1, table.int_rate / 12
-    months = np.round(-np.log(1 - table.funded_amnt * own / table.installment) / np.log(1 + own))  # of the contract
+    # Of the contract.
+    months = np.round(-np.log(1 - table.funded_amnt * own / table.installment) / np.log(1 + own))
     table["promised"] = table.installment * (1 - (1 + monthly) ** -months) / monthly
     return table
 
 
 def numbers(data: Path, replays: int) -> dict[str, dict[str, Any]]:
-    """The plain values of each run; from its file, if there is one."""
+    """Return the plain values of each run; from its file, if there is one."""
     KEPT.mkdir(parents=True, exist_ok=True)
     found: dict[str, dict[str, Any]] = {}
     for name, run in RUNS.items():
         path = KEPT / f"{name}.json"
         if not path.exists():
             print(name, flush=True)
-            table = pd.read_csv(data / "bank_marketing_full.csv.gz") if name.startswith("calls") else loans(data)
+            table = (
+                pd.read_csv(data / "bank_marketing_full.csv.gz")
+                if name.startswith("calls")
+                else loans(data)
+            )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                result = pb.backtest(table, command=f"the run {name} of this page", **{"replays": replays, **run})
+                result = pb.backtest(
+                    table, command=f"the run {name} of this page", **{"replays": replays, **run}
+                )
             path.write_text(result.to_json(), encoding="utf-8")
         found[name] = json.loads(path.read_text(encoding="utf-8"))
     return found
@@ -93,7 +127,7 @@ def in_unit(value: float, unit: str) -> str:
 
 
 def cell(run: dict[str, Any], name: str, unit: str) -> str:
-    """The difference to accepting all, with its interval."""
+    """Return the difference to accepting all, with its interval."""
     for entry in run["entries"]:
         if entry["name"] == name:
             middle, low, high = (in_unit(entry[key], unit) for key in ("difference", "low", "high"))
@@ -102,23 +136,31 @@ def cell(run: dict[str, Any], name: str, unit: str) -> str:
 
 
 def table(runs: dict[str, dict[str, Any]], columns: dict[str, str], unit: str = "M") -> str:
-    """A Markdown table: a row for each policy and rival, a column for each run."""
+    """Return a Markdown table: rows are policies and baselines, columns are runs."""
     first = runs[next(iter(columns))]
     names = [entry["name"] for entry in first["entries"] if entry["name"] != "accept all"]
     lines = [
         f"| against accepting everybody | {' | '.join(columns.values())} |",
         "| --- |" + " --- |" * len(columns),
-        *(f"| `{name}` | {' | '.join(cell(runs[run], name, unit) for run in columns)} |" for name in names),
+        *(
+            f"| `{name}` | {' | '.join(cell(runs[run], name, unit) for run in columns)} |"
+            for name in names
+        ),
     ]
     return "\n".join(lines) + "\n"
 
 
 def shuffled_table(run: dict[str, Any]) -> str:
-    """What each policy gains in the real order, and in an order drawn by lot."""
-    lines = ["| against accepting everybody | in the real order | time shuffled |", "| --- | --- | --- |"]
+    """Return the gain of each policy in the real order, and in a random one."""
+    lines = [
+        "| against accepting everybody | in the real order | time shuffled |",
+        "| --- | --- | --- |",
+    ]
     for entry in run["entries"]:
         if entry["shuffled"] is not None:
-            mixed = f"{in_unit(entry['shuffled']['difference'], 'k')} ± {entry['shuffled']['error'] / 1e3:.1f}"
+            shuffled = entry["shuffled"]
+            difference = in_unit(shuffled["difference"], "k")
+            mixed = f"{difference} ± {shuffled['error'] / 1e3:.1f}"
             lines.append(f"| `{entry['name']}` | {cell(run, entry['name'], 'k')} | {mixed} |")
     return "\n".join(lines) + "\n"
 
@@ -127,18 +169,28 @@ def renew(data: Path, replays: int) -> None:
     """Replace the tables and pictures of the page."""
     runs = numbers(data, replays)
     tables = {
-        "loans": table(runs, {"loans-at-once": "outcomes known at once", "loans": "outcomes at their real dates"}),
+        "loans": table(
+            runs,
+            {"loans-at-once": "outcomes known at once", "loans": "outcomes at their real dates"},
+        ),
         "loans-normal": table(
-            runs, {"loans-at-once-normal": "outcomes known at once", "loans-normal": "outcomes at their real dates"}
+            runs,
+            {
+                "loans-at-once-normal": "outcomes known at once",
+                "loans-normal": "outcomes at their real dates",
+            },
         ),
         "loans-budget": table(runs, {"loans-budget": "with 3 M a month, at real dates"}),
         "late": table(runs, {name: name.removeprefix("late-").replace("-", " ") for name in LATE}),
         "calls": shuffled_table(runs["calls"]),
-        "calls-monthly": table(runs, {"calls": "a round a day", "calls-monthly": "a round a month"}, "k"),
+        "calls-monthly": table(
+            runs, {"calls": "a round a day", "calls-monthly": "a round a month"}, "k"
+        ),
     }
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(
-        MARKS.sub(lambda found: found[1] + "\n" + tables[found[2]] + "\n" + found[3], text), encoding="utf-8"
+        MARKS.sub(lambda found: found[1] + "\n" + tables[found[2]] + "\n" + found[3], text),
+        encoding="utf-8",
     )
     PICTURES.mkdir(exist_ok=True)
     for name, pictures in PICTURES_SHOWN.items():
@@ -150,4 +202,7 @@ def renew(data: Path, replays: int) -> None:
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    renew(Path(given[0]) if given else DOCS.parent.parent / "shared/data", int(given[1]) if given[1:] else 200)
+    renew(
+        Path(given[0]) if given else DOCS.parent.parent / "shared/data",
+        int(given[1]) if given[1:] else 200,
+    )

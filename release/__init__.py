@@ -1,1 +1,1 @@
-"""What makes a release: `dist` builds the wheel and the source archive."""
+"""Release: `dist` builds the wheel and the source archive, `site` the pages."""

@@ -1,7 +1,10 @@
-"""Build the wheel and the source archive: `make dist`, or python release/dist.py [folder].
+"""Build the wheel and the source archive: `make dist`.
 
-The same source gives the same bytes, whenever, wherever and by whomever it is built.  All files get the date of the
-newest version in the changelog, so that this also holds in an unpacked source archive, where there is no git.
+Or: python release/dist.py [folder]
+
+The same source gives the same bytes, whenever, wherever and by whomever it is built.
+All files get the date of the newest version in the changelog, so that this also holds
+in an unpacked source archive, where there is no git.
 """
 
 import os
@@ -16,9 +19,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def seconds_of_release(changelog: str) -> int:
-    r"""The date of the newest version, as seconds since 1970.
+    r"""Return the date of the newest version, as seconds since 1970.
 
-    >>> seconds_of_release("# Changelog\n\n## 0.1.0 (1970-01-01)\n\n## 0.2.0 (1970-01-02)\n\nNews.\n")
+    >>> seconds_of_release("## 0.1.0 (1970-01-01)\n\n## 0.2.0 (1970-01-02)\n\nNews.\n")
     86400
     """
     dates = re.findall(r"^## \S+ \((\S+)\)$", changelog, re.M)
@@ -26,7 +29,7 @@ def seconds_of_release(changelog: str) -> int:
 
 
 def build(folder: Path, *, root: Path = ROOT, kind: str = "") -> list[Path]:
-    """Build both into a folder, or one of them if `kind` is "wheel" or "sdist"; returns their paths."""
+    """Build both into a folder, or only the `kind` "wheel" or "sdist"; return paths."""
     seconds = seconds_of_release((root / "CHANGELOG.md").read_text(encoding="utf-8"))
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder.absolute())]
     wanted = ["--target", kind] if kind else []

@@ -1,4 +1,7 @@
-"""Hypothesis tries the same examples in every run; `make soak` tries new and many more."""
+"""Shared setup: Hypothesis profiles, signals, and classes that a test registers.
+
+Hypothesis tries the same examples in every run; `make soak` tries new ones, and more.
+"""
 
 import os
 from collections.abc import Iterator
@@ -8,17 +11,19 @@ from hypothesis import settings
 
 from profitable.model.families import FAMILIES
 from profitable.policy.policies import POLICIES
+from tests.waiting import heed_ctrl_c
 
+heed_ctrl_c()
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=300)
 settings.register_profile("soak", deadline=None, max_examples=6_000)
 settings.load_profile("soak" if os.environ.get("PROFITABLE_SOAK") == "1" else "fixed")
 
-LONGEST = ("tests/test_guide.py", "tests/paper/test_command.py", "tests/kernels/test_compile.py")
+LONGEST = ("same_law", "test_cluster", "paper/test_command", "test_guide", "replay/test_cells")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest, so that two processes end at about the same time."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    """Begin with the files that take longest, so that all processes end together."""
+    items.sort(key=lambda item: not any(name in item.nodeid for name in LONGEST))
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
-"""Evidence and patience by independent formulas: from definitions, sharing nothing with the package.
+"""Evidence and patience by independent formulas: from definitions, sharing nothing with
+the package.
 
-Evidence takes a row of the matrix (its family), the rewards that were seen and a threshold.  Patience takes a policy
-(its parameters), the rounds that have passed, the known clients and the clients per round.  The test matrix demands
-both for each policy.
+Evidence takes a row of the matrix (its family), the rewards that were seen and a
+threshold.  Patience takes a policy (its parameters), the rounds that have passed, the
+known clients and the clients per round.  The test matrix demands both for each policy.
 """
 
 import math
@@ -24,15 +25,19 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
 
 
 def divergence(row: "FamilyRow", x: float, y: float) -> float:
-    """d(x, y) between the laws whose statistic has these means: the integral of (u - x)/V(u) from x to y.
+    """d(x, y) between the laws whose statistic has these means: the integral of (u -
+    x)/V(u) from x to y.
 
-    V is the variance of the statistic as a function of its mean, which is all there is to an exponential family.
-    Towards a finite edge the integral goes in even steps of log(u - edge).
+    V is the variance of the statistic as a function of its mean, which is all there is
+    to an exponential family. Towards a finite edge the integral goes in even steps of
+    log(u - edge).
     """
     low, high = row.domain or row.family.mean_domain
     edge = low if y < x else high
     if math.isinf(edge) or x == edge:
-        return integrate.quad(lambda u: (u - x) / row.variance(u), x, y, epsabs=0.0, epsrel=1e-8, limit=500)[0]
+        return integrate.quad(
+            lambda u: (u - x) / row.variance(u), x, y, epsabs=0.0, epsrel=1e-8, limit=500
+        )[0]
 
     def integrand(v: float) -> float:
         distance = (x - edge) * math.exp(-v)
@@ -47,7 +52,9 @@ def bernoulli(x: float, y: float) -> float:
 
 
 def average(row: "FamilyRow", rewards: Rewards) -> float:
-    """Of the statistic: the law that fits best is the one whose statistic has this mean."""
+    """Of the statistic: the law that fits best is the one whose statistic has this
+    mean.
+    """
     return math.fsum(row.statistic(reward) for reward in rewards) / len(rewards)
 
 
@@ -60,14 +67,18 @@ def kl(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
 
 
 def likelihood_ratio(rewards: Rewards, tau: float) -> float:
-    """log of the likelihood of the best normal law over that of the best normal law with mean tau, any spread."""
+    """log of the likelihood of the best normal law over that of the best normal law
+    with mean tau, any spread.
+    """
 
     def best(mean: float) -> float:
         def nats(log_sigma: float) -> float:
             return -float(stats.norm.logpdf(rewards, mean, math.exp(log_sigma)).sum())
 
         return -float(
-            optimize.minimize_scalar(nats, bounds=(-10.0, 10.0), method="bounded", options={"xatol": 1e-9}).fun
+            optimize.minimize_scalar(
+                nats, bounds=(-10.0, 10.0), method="bounded", options={"xatol": 1e-9}
+            ).fun
         )
 
     return best(math.fsum(rewards) / len(rewards)) - best(tau)
@@ -85,11 +96,15 @@ def posterior(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
     return -math.log(above / (below + above))
 
 
-def posterior_masses(row: "FamilyRow", rewards: Rewards, threshold: float) -> list[tuple[list[float], list[float]]]:
-    """Means of the statistic below and above the threshold, and how much of the posterior each stands for.
+def posterior_masses(
+    row: "FamilyRow", rewards: Rewards, threshold: float
+) -> list[tuple[list[float], list[float]]]:
+    """Means of the statistic below and above the threshold, and how much of the
+    posterior each stands for.
 
-    It is likelihood times Jeffreys' prior.  The likelihood is that of the law that fits best times exp(-N d).  The
-    prior is the root of the Fisher information 1/V, the curvature of d.
+    It is likelihood times Jeffreys' prior.  The likelihood is that of the law that fits
+    best times exp(-N d).  The prior is the root of the Fisher information 1/V, the
+    curvature of d.
     """
     low, high = row.domain or row.family.mean_domain
     tau, best, number = row.of_mean(threshold), average(row, rewards), len(rewards)
@@ -108,14 +123,27 @@ def posterior_masses(row: "FamilyRow", rewards: Rewards, threshold: float) -> li
         if math.isinf(edge):  # folded into s^2/(1 - s)^2
             distances, slopes = s**2 / (1.0 - s) ** 2, 2.0 * s / (1.0 - s) ** 3
         else:  # approached like (1 - s)^4, because the prior may be infinite there
-            distances, slopes = abs(edge - tau) * (1.0 - (1.0 - s) ** 4), 4.0 * abs(edge - tau) * (1.0 - s) ** 3
+            distances, slopes = (
+                abs(edge - tau) * (1.0 - (1.0 - s) ** 4),
+                4.0 * abs(edge - tau) * (1.0 - s) ** 3,
+            )
         means = (tau + sign * distances).tolist()
-        sides.append((means, [float(width) * density(mean) for width, mean in zip(ds * slopes, means, strict=True)]))
+        sides.append(
+            (
+                means,
+                [
+                    float(width) * density(mean)
+                    for width, mean in zip(ds * slopes, means, strict=True)
+                ],
+            )
+        )
     return sides
 
 
 def expected_mean(row: "FamilyRow", rewards: Rewards) -> float:
-    """The posterior's own mean of the rewards' mean; the mean of the law that fits best where it is infinite."""
+    """The posterior's own mean of the rewards' mean; the mean of the law that fits best
+    where it is infinite.
+    """
     below, above = posterior_masses(row, rewards, row.threshold)
     pairs = [pair for side in (below, above) for pair in zip(*side, strict=True)]
     points = [(mean_of(row, value), mass) for value, mass in pairs if mass > 0.0]
@@ -125,19 +153,24 @@ def expected_mean(row: "FamilyRow", rewards: Rewards) -> float:
 
 
 def mean_of(row: "FamilyRow", value: float) -> float:
-    """The mean of the rewards when the statistic has this mean: where the row's own formula gives it."""
+    """The mean of the rewards when the statistic has this mean: where the row's own
+    formula gives it.
+    """
     if row.domain is None:
         return value
     low = row.family.mean_domain[0]
     if row.of_mean(low + 1e100) < value:
         return math.inf
     return low + math.exp(
-        optimize.brentq(lambda u: row.of_mean(low + math.exp(u)) - value, -100.0, 230.0, xtol=1e-13, rtol=1e-13)
+        optimize.brentq(
+            lambda u: row.of_mean(low + math.exp(u)) - value, -100.0, 230.0, xtol=1e-13, rtol=1e-13
+        )
     )
 
 
 def over_all_spreads(rewards: Rewards, mean: float) -> float:
-    """The likelihood of a mean, integrated over sigma^2 with the prior density (sigma^2)^(-1 - alpha) at alpha = -1: 1.
+    """The likelihood of a mean, integrated over sigma^2 with the prior density
+    (sigma^2)^(-1 - alpha) at alpha = -1: 1.
 
     Up to a factor, by the trapezoidal rule in log sigma.
     """
@@ -146,12 +179,16 @@ def over_all_spreads(rewards: Rewards, mean: float) -> float:
     log_sigma = 0.5 * math.log(spread) + np.linspace(-4.0, 16.0, 2_001)
     squares = float(((values - mean) ** 2).sum())
     # d(sigma^2) is 2 sigma^2 d(log sigma)
-    nats = len(rewards) * (log_sigma - 0.5 * math.log(spread)) + 0.5 * squares * np.exp(-2.0 * log_sigma)
+    nats = len(rewards) * (log_sigma - 0.5 * math.log(spread)) + 0.5 * squares * np.exp(
+        -2.0 * log_sigma
+    )
     return float(np.exp(-nats + 2.0 * (log_sigma - 0.5 * math.log(spread))).sum())
 
 
 def scaled(row: "FamilyRow", rewards: Rewards, threshold: float) -> tuple[list[float], float]:
-    """Rewards and threshold as a policy for bounded rewards sees them: cut, and scaled to [0, 1]."""
+    """Rewards and threshold as a policy for bounded rewards sees them: cut, and scaled
+    to [0, 1].
+    """
     low, high = row.interval
     cut = [(min(max(reward, low), high) - low) / (high - low) for reward in rewards]
     return cut, (threshold - low) / (high - low)
@@ -190,10 +227,14 @@ def ucb_v(row: "FamilyRow", rewards: Rewards, threshold: float) -> float:
     def excess(x: float) -> float:
         return mean + math.sqrt(2.0 * variance * x / number) + 3.0 * x / number - tau
 
-    return float(optimize.brentq(excess, 0.0, 1e3 * number, xtol=1e-14, rtol=1e-14)) if mean < tau else 0.0
+    return (
+        float(optimize.brentq(excess, 0.0, 1e3 * number, xtol=1e-14, rtol=1e-14))
+        if mean < tau
+        else 0.0
+    )
 
 
-# ------------------------------------------------------------------------------------------------ patience
+# ----------------------------------------------------------------------------- patience
 
 
 def remembered(policy: pb.Policy, t: float) -> float:
@@ -210,7 +251,9 @@ def log_of_time(policy: pb.Policy, t: float, known: float, per_round: float) -> 
     rounds = remembered(policy, t)
     if rounds == 0.0:
         return math.inf
-    return math.log(policy.inflate * rounds) + policy.c * max(0.0, math.log(max(math.log(rounds), 1e-9)))
+    return math.log(policy.inflate * rounds) + policy.c * max(
+        0.0, math.log(max(math.log(rounds), 1e-9))
+    )
 
 
 def drawn(policy: pb.Policy, t: float, known: float, per_round: float) -> float:
@@ -219,7 +262,7 @@ def drawn(policy: pb.Policy, t: float, known: float, per_round: float) -> float:
 
 
 def worth_finding_out(policy: pb.Policy, t: float, known: float, per_round: float) -> float:
-    """What the clients still to come are worth, M of them, beside the N known ones (docs/optimal.md)."""
+    """Return the value of M future clients after N known ones (docs/optimal.md)."""
     assert isinstance(policy, pb.Optimal)
     if known == 0.0:
         return math.inf

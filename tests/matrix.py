@@ -1,4 +1,7 @@
-"""The test matrix: one row per family, one per policy.  Add a row and every property in `test_matrix.py` is tested."""
+"""The test matrix: one row per family, one per policy.
+
+Add a row and every property in `test_matrix.py` is tested.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +20,9 @@ from tests import formulas
 
 @dataclass(frozen=True)
 class FamilyRow:
-    """A family with a mean inside its domain, thresholds around it and on the edges, and its extreme rewards."""
+    """A family with a mean inside its domain, thresholds around it and on the edges,
+    and its extreme rewards.
+    """
 
     family: pb.Family
     mean: float
@@ -29,10 +34,13 @@ class FamilyRow:
     bound: float | None = None
     illegal: tuple[float, ...] = field(kw_only=True)  # rewards that cannot happen
     sums: bool = True  # whether count= and total= say all that parametric policies need
-    law: Callable[[float], Any] | None = None  # SciPy's law whose statistic has a given mean; None for Bounded
-    statistic: Callable[[float], float] = float  # the sufficient statistic of a reward, by the paper's formula
+    # SciPy's law whose statistic has a given mean; None for Bounded.
+    law: Callable[[float], Any] | None = None
+    # The sufficient statistic of a reward, by the paper's formula.
+    statistic: Callable[[float], float] = float
     of_mean: Callable[[float], float] = float  # its mean, when the rewards have a given mean
-    domain: tuple[float, float] | None = None  # where that mean can lie; None if it is the mean of the rewards
+    # Where that mean can lie; None if it is the mean of the rewards.
+    domain: tuple[float, float] | None = None
     sigma: float | None = None  # the standard deviation, if the family does not know it
 
     def category(self, threshold: float | None = None, **options: object) -> pb.Category:
@@ -41,7 +49,9 @@ class FamilyRow:
             return pb.Category("it", self.family, threshold=tau, bound=self.bound, **options)  # type: ignore[arg-type]
 
     def rewards(self, size: int, seed: int = 0, mean: float | None = None) -> FloatArray:
-        return self.drawn.draw(np.random.default_rng(seed), mean=self.mean if mean is None else mean, size=size)
+        return self.drawn.draw(
+            np.random.default_rng(seed), mean=self.mean if mean is None else mean, size=size
+        )
 
     @property
     def drawn(self) -> pb.Family:
@@ -53,14 +63,18 @@ class FamilyRow:
         return self.family.divergence(x, y, **known)
 
     def posterior(self, rewards: Sequence[float]) -> Posterior:
-        known = {} if self.sigma is None else {"squares": math.fsum(reward**2 for reward in rewards)}
+        known = (
+            {} if self.sigma is None else {"squares": math.fsum(reward**2 for reward in rewards)}
+        )
         total = math.fsum(self.statistic(reward) for reward in rewards)
         return self.family.posterior(clients=len(rewards), total=total, **known)
 
     @property
     def typical(self) -> float:
         """A reward whose statistic is the mean of the statistic."""
-        return float(self.family.view().statistic.rewards_of(np.array([self.of_mean(self.mean)]))[0])
+        return float(
+            self.family.view().statistic.rewards_of(np.array([self.of_mean(self.mean)]))[0]
+        )
 
     def around(self, reward: float, size: int) -> list[float]:
         """So many rewards: all equal, unless equal ones say nothing."""
@@ -68,7 +82,7 @@ class FamilyRow:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """What policies for bounded rewards see."""
+        """The mean domain that policies for bounded rewards see."""
         if self.bound is None:
             return self.family.mean_domain
         return (0.0 if self.family.support.low >= 0.0 else -self.bound), self.bound
@@ -79,11 +93,14 @@ class FamilyRow:
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """A policy with settings worth testing, its evidence and its patience by formulas that share nothing with it."""
+    """A policy with settings worth testing, its evidence and its patience by formulas
+    that share nothing with it.
+    """
 
     policies: tuple[pb.Policy, ...]
     evidence: Callable[[FamilyRow, Sequence[float], float], float]
-    patience: Callable[[pb.Policy, float, float, float], float]  # of t, known clients, clients per round
+    # Of t, known clients, clients per round.
+    patience: Callable[[pb.Policy, float, float, float], float]
     adds_rounds: bool = False  # whether log of the accepted rounds is added where that is not 0
 
     @property
@@ -266,7 +283,12 @@ POLICY_ROWS = [
     ),
     PolicyRow((pb.KLBernoulliUCB(),), formulas.kl_bernoulli, formulas.log_of_time),
     PolicyRow((pb.KLBernoulliUCBPlus(),), formulas.kl_bernoulli_plus, formulas.log_of_time),
-    PolicyRow((pb.KLBernoulliUCBPlus(count="rounds"),), formulas.kl_bernoulli, formulas.log_of_time, adds_rounds=True),
+    PolicyRow(
+        (pb.KLBernoulliUCBPlus(count="rounds"),),
+        formulas.kl_bernoulli,
+        formulas.log_of_time,
+        adds_rounds=True,
+    ),
     PolicyRow((pb.KLGaussianUCB(),), formulas.kl_gaussian, formulas.log_of_time),
     PolicyRow((pb.KLEmpUCB(),), formulas.empirical, formulas.log_of_time),
     PolicyRow((pb.UCBV(),), formulas.ucb_v, formulas.log_of_time),

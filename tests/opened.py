@@ -10,16 +10,28 @@ from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 from tests.waiting import LIMIT
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--disable-sync"]
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium; on Debian: apt-get install chromium")
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--disable-sync",
+]
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium; on Debian: apt-get install chromium"
+)
 
 
 @contextmanager
 def launched() -> Generator[Browser]:
     """A browser, which is closed afterwards."""
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=QUIET, timeout=1000 * LIMIT)
+        chromium = playwright.chromium.launch(
+            executable_path=BROWSER, args=QUIET, timeout=1000 * LIMIT
+        )
         yield chromium
         chromium.close()
 
@@ -37,7 +49,9 @@ class Opened:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", self._refuse)
         self.page.goto(report.as_uri())
-        self.page.wait_for_function("[...document.querySelectorAll('[data-chart]')].every((place) => place.view)")
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('[data-chart]')].every((place) => place.view)"
+        )
 
     def _refuse(self, dialog: Dialog) -> None:
         self.complaints.append(f"dialog: {dialog.message}")

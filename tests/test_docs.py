@@ -1,6 +1,7 @@
 """The pages: every Python block runs, and prints what the page says it prints.
 
-A ```python block followed by a ```text block must print exactly that.  To renew the printed parts after a change:
+A ```python block followed by a ```text block must print exactly that.  To renew the
+printed parts after a change:
 
     PROFITABLE_UPDATE_DOCS=1 .venv/bin/python -m pytest tests/test_docs.py
 """
@@ -10,14 +11,17 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from profitable.cli.app import COMMANDS
-from profitable.cli.portfolio import COMMANDS as PORTFOLIO_COMMANDS
+from profitable.cli.app import PANELS, app
+from profitable.cli.portfolio_commands import COMMANDS as PORTFOLIO_COMMANDS
 from profitable.common.registry import HEADERS, exported, rows
 from profitable.model.families import FAMILIES
 from profitable.policy.policies import POLICIES
@@ -38,7 +42,9 @@ def test_the_page_names_the_policies_that_use_a_scenario_s_prior() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_print_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": "__main__"}
@@ -50,7 +56,9 @@ def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path, monkeypatch
         pieces.append(text[end : match.start()])
         end = match.end()
         if kind == "python":
-            assert not printed, f"{page.name}: what a block prints is not shown after it:\n{printed}"
+            assert not printed, (
+                f"{page.name}: what a block prints is not shown after it:\n{printed}"
+            )
             output = io.StringIO()
             with contextlib.redirect_stdout(output):
                 exec(compile(body, str(page), "exec"), names)
@@ -68,12 +76,18 @@ def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path, monkeypatch
         page.write_text("".join(pieces) + text[end:], encoding="utf-8")
 
 
-BESIDE = [ROOT / "benchmarks/README.md", *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))]
+OTHER_PAGES = [
+    ROOT / "benchmarks/README.md",
+    ROOT / "examples/README.md",
+    *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")),
+]
 
 
-@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target, _, heading in re.findall(r"\]\((?!http)([^)#]*)(#([^)]+))?", page.read_text(encoding="utf-8")):
+    for target, _, heading in re.findall(
+        r"\]\((?!http)([^)#]*)(#([^)]+))?", page.read_text(encoding="utf-8")
+    ):
         goal = page.parent / target if target else page
         assert goal.exists(), target
         assert not heading or heading in headings(goal), (target, heading)
@@ -85,11 +99,57 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_python_files_on_the_pages_exist() -> None:
+    """A file of the package is named by its room: `kernels/law.py`."""
+    folders = (ROOT, ROOT / "src", ROOT / "src/profitable")
+    pages = {*PAGES, *OTHER_PAGES} - {ROOT / "CHANGELOG.md"}  # which names files of the past
+    named = [
+        (page.name, name)
+        for page in sorted(pages)
+        for name in re.findall(
+            r"(?<![\w./-])(?:[\w-]+/)+[\w-]+\.py\b", page.read_text(encoding="utf-8")
+        )
+    ]
+    assert len(named) > 50
+    assert not [each for each in named if not any((base / each[1]).exists() for base in folders)]
+
+
 def test_make_targets_on_the_pages_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
-    for page in (*PAGES, *BESIDE):
+    for page in (*PAGES, *OTHER_PAGES):
         for target in re.findall(r"(?:`|\$ )make ([a-z]+)", page.read_text(encoding="utf-8")):
             assert target in targets, (page.name, target)
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """Every command of the console blocks, with its page, up to a comment or a pipe."""
+    found: list[tuple[str, list[str]]] = []
+    for page in (*PAGES, *OTHER_PAGES):
+        for block in re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
+            for line in re.findall(r"^\$ (.*)$", block.replace("\\\n", ""), re.M):
+                words = shlex.split(re.split(" [|>] ", line)[0], comments=True)
+                found.append((page.name, words))
+    return found
+
+
+def test_commands_on_the_pages_are_understood() -> None:
+    """Options and values are parsed; `test_pages.py` runs what needs no other file."""
+    root = get_command(app)
+    checked = 0
+    for page, (program, *words) in commands():
+        if program.removeprefix(".venv/bin/") == "profitable":
+            command, name, rest = root, program, words
+            while isinstance(command, TyperGroup):
+                context = command.make_context(name, list(rest), allow_extra_args=True)
+                found, command, rest = command.resolve_command(context, rest)
+                assert command is not None, (page, words)
+                name = str(found)
+            command.make_context(name, list(rest))  # ends the test if it is wrong
+            checked += 1
+        for word in words:
+            if word.startswith(("tests/", "examples/")):
+                assert (ROOT / word).exists(), (page, word)
+    assert checked > 30
 
 
 HELP_OF_ALL = """
@@ -102,18 +162,22 @@ for arguments in json.loads(sys.argv[1]):
 
 
 def test_the_command_line_page_is_what_help_prints() -> None:
-    parts = [
-        "# The command line\n\nThis is what `--help` prints for each command. Some general notes follow at the end.\n"
-    ]
-    asked = [[], *([command.__name__.replace("_", "-")] for command, _ in COMMANDS), ["portfolio"]]
+    intro = "This is what `--help` prints for each command. Some general notes follow at the end."
+    parts = [f"# The command line\n\n{intro}\n"]
+    names = [each.__name__.replace("_", "-") for panel in PANELS.values() for each, _ in panel]
+    asked = [[], *([name] for name in names), ["portfolio"]]
     asked += [["portfolio", name] for name, *_ in PORTFOLIO_COMMANDS]
     variables = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     command = [sys.executable, "-c", HELP_OF_ALL, json.dumps(asked)]
-    done = subprocess.run(command, capture_output=True, text=True, env=variables, check=True, timeout=60)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=variables, check=True, timeout=60
+    )
     for arguments, printed in zip(asked, done.stdout.split("=" * 20 + "\n")[1:], strict=True):
         lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
         help_text = "\n".join(lines).strip()
-        parts.append(f"\n## profitable {' '.join(arguments)}".rstrip() + f"\n\n```\n{help_text}\n```\n")
+        parts.append(
+            f"\n## profitable {' '.join(arguments)}".rstrip() + f"\n\n```\n{help_text}\n```\n"
+        )
     page, after = ROOT / "docs" / "cli.md", "\n## General notes\n"
     text = page.read_text(encoding="utf-8")
     if UPDATE:
@@ -126,7 +190,11 @@ def test_the_command_line_page_is_what_help_prints() -> None:
 @pytest.mark.parametrize(("mark", "registry"), [("families", FAMILIES), ("policies", POLICIES)])
 def test_the_reference_lists_what_is_registered(mark: str, registry: dict[str, type]) -> None:
     ours = {cls.name: cls for cls in exported(registry).values()}
-    lines = [HEADERS, ["---"] * len(HEADERS), *([f"`{name}`", f"`{call}`", what] for name, call, what in rows(ours))]
+    lines = [
+        HEADERS,
+        ["---"] * len(HEADERS),
+        *([f"`{name}`", f"`{call}`", what] for name, call, what in rows(ours)),
+    ]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     page = ROOT / "docs" / "reference.md"
     text = page.read_text(encoding="utf-8")

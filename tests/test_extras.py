@@ -1,6 +1,8 @@
-"""Without a library that is an extra: one line that names the extra, from every command and method that needs it.
+"""Without a library that is an extra: one line that names the extra, from every command
+and method that needs it.
 
-Each library is hidden from a process of its own, which then tries everything that needs it.
+Each library is hidden from a process of its own, which then tries everything that needs
+it.
 """
 
 import ast
@@ -24,6 +26,7 @@ PACKAGE = Path(pb.__file__).parent
 ROOT = Path(__file__).parent.parent
 SERVER = "postgresql+psycopg://nobody@localhost/none"
 PAGES = ("altair", "jinja2", "vl_convert")  # what makes pages
+DRAWING = dict.fromkeys(("altair", "vl_convert"), "plot")  # what makes charts
 SIMULATE = ["simulate", "world.toml", "--policy", "ts", "--horizon", "50", "--runs", "5"]
 ADD_UP = [
     "backtest",
@@ -55,35 +58,54 @@ ENTRIES = [
         ["paper", "--quick", "--experiment", "bernoulli", "--runs", "20", "--out", "paper"],
         dict.fromkeys((*PAGES, "pyarrow"), "paper"),
     ),
-    Entry(["credit", "--plays", "2", "--rounds", "5", "--out", "credit"], {"matplotlib": "plot"}, 0),
+    Entry(["credit", "--plays", "2", "--rounds", "5", "--out", "credit"], DRAWING, 0),
     Entry(SIMULATE, {}),
     Entry([*SIMULATE, "--out", "result"], {"pyarrow": "results"}),
-    Entry([*SIMULATE, "--out", "result"], {"matplotlib": "plot"}, 0),
+    Entry([*SIMULATE, "--out", "result"], DRAWING, 0),
     Entry([*SIMULATE, "--cluster", "tcp://127.0.0.1:1"], {"distributed": "dask"}),
-    Entry(["paper", "--quick", "--cluster", "tcp://127.0.0.1:1", "--out", "cluster"], {"distributed": "dask"}),
-    Entry(["study", "forget", "--runs", "100", "--out", "study"], dict.fromkeys((*PAGES, "pyarrow"), "paper")),
+    Entry(
+        ["paper", "--quick", "--cluster", "tcp://127.0.0.1:1", "--out", "cluster"],
+        {"distributed": "dask"},
+    ),
+    Entry(
+        ["study", "forget", "--runs", "100", "--out", "study"],
+        dict.fromkeys((*PAGES, "pyarrow"), "paper"),
+    ),
     Entry(["backtest", "--demo", "--describe"], {"pyarrow": "backtest"}),
     Entry(ADD_UP, {"duckdb": "cells"}),
     Entry(DEMO, {"pyarrow": "backtest"}),
     Entry([*DEMO, "--out", "backtest"], dict.fromkeys((*PAGES, "pyarrow"), "backtest")),
     Entry(["log", "lending.db", "--format", "csv", "--out", "log.csv"], {}),
-    Entry(["log", "lending.db", "--format", "parquet", "--out", "log.parquet"], {"pyarrow": "results"}),
+    Entry(
+        ["log", "lending.db", "--format", "parquet", "--out", "log.parquet"], {"pyarrow": "results"}
+    ),
     Entry(["portfolio", "create", SERVER, "--from", "lending.toml"], {"psycopg": "postgres"}),
     Entry(["decide", SERVER, "--key", "day-1"], {"psycopg": "postgres"}),
     Entry(["copy", "lending.db", SERVER], {"psycopg": "postgres"}),
     Entry(["verify", "lending.db", "--heads", "heads.txt"], {}),
-    Entry(["verify", "lending.db", "--heads", "heads.txt", "--sign", "key.pem"], {"cryptography": "sign"}),
-    Entry(["verify", "lending.db", "--heads", "heads.txt", "--public-key", "key.pub"], {"cryptography": "sign"}),
+    Entry(
+        ["verify", "lending.db", "--heads", "heads.txt", "--sign", "key.pem"],
+        {"cryptography": "sign"},
+    ),
+    Entry(
+        ["verify", "lending.db", "--heads", "heads.txt", "--public-key", "key.pub"],
+        {"cryptography": "sign"},
+    ),
     Entry("agent.decide().to_json()", {}),
-    Entry("agent.plot()", {"matplotlib": "plot"}),
-    Entry("result.plot()", {"matplotlib": "plot"}),
+    Entry("agent.plot()", DRAWING),
+    Entry("result.plot()", DRAWING),
     Entry("result.save('saved')", {"pyarrow": "results"}),
     Entry("pb.Result.load('kept')", {"pyarrow": "results"}),
     Entry("pb.simulate(world, ['ts'], horizon=50, runs=5, out='out')", {"pyarrow": "results"}),
-    Entry("pb.backtest(past, category='a', time='b', reward='c', cost=0.5)", {"pyarrow": "backtest"}),
+    Entry(
+        "pb.backtest(past, category='a', time='b', reward='c', cost=0.5)", {"pyarrow": "backtest"}
+    ),
     Entry("report_writer()", dict.fromkeys(PAGES, "backtest")),
     Entry("pb.Portfolio(server)", {"psycopg": "postgres"}),
-    *(Entry(f"agent.to_frame({library!r})", {library: ""}) for library in ("pandas", "polars", "pyarrow")),
+    *(
+        Entry(f"agent.to_frame({library!r})", {library: ""})
+        for library in ("pandas", "polars", "pyarrow")
+    ),
 ]
 LIBRARIES = sorted({library for entry in ENTRIES for library in entry.needs})
 
@@ -100,7 +122,7 @@ world = pb.Scenario("world", [pb.Truth(coin, mean=0.6, clients=2)])
 pathlib.Path("world.toml").write_text(world.to_toml())
 result = pb.simulate(world, ["ts"], horizon=50, runs=5, seed=1)
 past = {"a": ["x", "y"] * 10, "b": list(range(20)), "c": [1, 0] * 10}
-from profitable.replay.result import report_writer
+from profitable.replay.backtest_result import report_writer
 names = {"agent": pb.Agent([coin], policy="ts"), "report_writer": report_writer, "pb": pb}
 names |= {"world": world, "result": result, "past": past, "server": server}
 for what in entries:
@@ -121,16 +143,31 @@ for what in entries:
 """
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved result, for `Result.load`."""
+    folder = tmp_path_factory.mktemp("results") / "saved"
+    truth = pb.Truth(pb.Category("a", pb.Bernoulli(), threshold=0.5), mean=0.4, clients=1)
+    pb.simulate(pb.Scenario("small", [truth]), ["ts"], horizon=5, runs=2, seed=1).save(folder)
+    return folder
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_what_is_missing_is_named(library: str, tmp_path: Path) -> None:
+def test_what_is_missing_is_named(library: str, tmp_path: Path, saved: Path) -> None:
     (tmp_path / "lending.toml").write_text(LENDING)
     made(tmp_path)
-    shutil.copytree(ROOT / "tests/simulation/old_format", tmp_path / "kept")
+    shutil.copytree(saved, tmp_path / "kept")
     tried = [entry for entry in ENTRIES if library in entry.needs or not entry.needs]
     given = json.dumps([library, SERVER, [entry.what for entry in tried]])
     command = [sys.executable, "-c", HIDING]
     done = subprocess.run(
-        command, input=given, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=LIMIT
+        command,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -143,36 +180,54 @@ def test_what_is_missing_is_named(library: str, tmp_path: Path) -> None:
         extra = entry.needs[library]
         wanted = f"'profitable[{extra}]'" if extra else library
         beginning = "profitable: note: no picture: " if entry.code == 0 else "profitable: "
-        assert lines[0].startswith(f"{beginning}library = '{library}' is not installed, and "), lines
-        assert re.search(rf"; run: pip install {re.escape(wanted)}(, or write csv)?\.$", lines[0]), lines
+        assert lines[0].startswith(f"{beginning}library = '{library}' is not installed, and "), (
+            lines
+        )
+        assert re.search(
+            rf"; run: pip install {re.escape(wanted)}(, or write csv)?\.$", lines[0]
+        ), lines
     assert not (tmp_path / "paper").exists(), "work was begun"
 
 
 def test_a_library_that_is_broken() -> None:
-    """One that is installed and cannot be loaded is not called missing; and a mistake of ours stays one."""
+    """One that is installed and cannot be loaded is not called missing; and a mistake
+    of ours stays one.
+    """
     from profitable.common.extras import extra
 
     with (
-        pytest.raises(pb.errors.MissingLibraryError, match=r"'pyarrow' cannot be loaded \(no symbol x y\), and") as one,
+        pytest.raises(
+            pb.errors.MissingLibraryError,
+            match=r"'pyarrow' cannot be loaded \(no symbol x y\), and",
+        ) as one,
         extra("results", "it is needed"),
     ):
         raise ImportError("no symbol\n x y", name="pyarrow")
     assert one.value.remedy == "run: pip install 'profitable[results]'"
-    with pytest.raises(ModuleNotFoundError, match=r"profitable\.nothing"), extra("results", "it is needed"):
+    with (
+        pytest.raises(ModuleNotFoundError, match=r"profitable\.nothing"),
+        extra("results", "it is needed"),
+    ):
         import profitable.nothing  # type: ignore[import-not-found]  # noqa: F401
 
 
 def project() -> dict[str, list[str]]:
-    """The import names of what each extra installs; those of the package itself have the name ""."""
+    """The import names of what each extra installs; those of the package itself have
+    the name "".
+    """
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = {"": table["dependencies"], **table["optional-dependencies"]}
     other = {"vl-convert-python": "vl_convert"}
-    names = {extra: [re.split(r"[^\w-]", line)[0] for line in lines] for extra, lines in named.items()}
+    names = {
+        extra: [re.split(r"[^\w-]", line)[0] for line in lines] for extra, lines in named.items()
+    }
     return {extra: [other.get(name, name) for name in lines] for extra, lines in names.items()}
 
 
 class Imported(NamedTuple):
-    """A module that a file imports when it runs, and whether it does so inside `with extra(...)`."""
+    """A module that a file imports when it runs, and whether it does so inside `with
+    extra(...)`.
+    """
 
     module: str
     by: str
@@ -187,14 +242,20 @@ def imports(node: ast.AST, by: str, guarded: bool = False) -> Iterator[Imported]
             yield from (Imported(name.name, by, guarded) for name in child.names)
         elif isinstance(child, ast.ImportFrom):
             yield Imported(str(child.module), by, guarded)
-            yield from (Imported(f"{child.module}.{name.name}", by, guarded) for name in child.names)
+            yield from (
+                Imported(f"{child.module}.{name.name}", by, guarded) for name in child.names
+            )
         else:
-            inside = isinstance(child, ast.With) and ast.unparse(child.items[0]).startswith("extra(")
+            inside = isinstance(child, ast.With) and ast.unparse(child.items[0]).startswith(
+                "extra("
+            )
             yield from imports(child, by, guarded or inside)
 
 
 def test_every_import_of_an_extra_is_guarded() -> None:
-    """Either by `extra`, or because the whole file is imported so; and what no extra installs is imported nowhere."""
+    """Either by `extra`, or because the whole file is imported so; and what no extra
+    installs is imported nowhere.
+    """
     found: list[Imported] = []
     for path in PACKAGE.rglob("*.py"):
         module = "profitable." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
@@ -202,16 +263,33 @@ def test_every_import_of_an_extra_is_guarded() -> None:
     declared = project()
     optional = {name for extra, names in declared.items() if extra for name in names}
     comes_with = {"llvmlite": "numba", "markupsafe": "jinja2", "pydantic_core": "pydantic"}
-    tops = {each.module.partition(".")[0] for each in found} - set(sys.stdlib_module_names) - {"profitable"}
+    tops = (
+        {each.module.partition(".")[0] for each in found}
+        - set(sys.stdlib_module_names)
+        - {"profitable"}
+    )
     used = {comes_with.get(name, name) for name in tops}
     assert used <= optional | set(declared[""])
     assert set(declared[""]) <= used, "a dependency that nobody imports"
-    # Files that import an extra openly may only be imported by such files, or with `extra`.
-    drawing = {each.by for each in found if each.module == "profitable.common.figures.new_figure"}  # begin with it
-    open_files = {each.by for each in found if each.module.partition(".")[0] in optional and not each.guarded} - drawing
-    while more := {each.by for each in found if each.module in open_files and not each.guarded} - open_files:
+    # Files that import an extra openly may only be imported by such files, or with
+    # `extra`. Begin with it.
+    open_files = {
+        each.by for each in found if each.module.partition(".")[0] in optional and not each.guarded
+    }
+    while (
+        more := {each.by for each in found if each.module in open_files and not each.guarded}
+        - open_files
+    ):
         open_files |= more
-    assert {"profitable.paper.report", "profitable.replay.report", "profitable.common.pages"} <= open_files
+    assert {
+        "profitable.paper.paper_report",
+        "profitable.replay.backtest_report",
+        "profitable.common.pages",
+    } <= open_files
     behind = {each.module for each in found if each.guarded}
-    roots = {each for each in open_files if not any(other.module == each for other in found if not other.guarded)}
+    roots = {
+        each
+        for each in open_files
+        if not any(other.module == each for other in found if not other.guarded)
+    }
     assert roots <= behind, roots - behind

@@ -16,15 +16,15 @@ from scipy import stats
 
 import profitable as pb
 from profitable.errors import InputError, ParameterError
+from profitable.kernels.coded_view import Support
 from profitable.kernels.law import GAMMA, Law
 from profitable.kernels.statistic import Statistic
-from profitable.kernels.view import Support
-from profitable.model.expected_mean import expected_means
+from profitable.model.posterior import expected_means
 from profitable.model.view import View
+from profitable.replay.family_choice import choose_family
 from profitable.replay.layout import Layout
 from profitable.replay.read import read
 from profitable.replay.replay import replay
-from profitable.replay.terms import make_terms
 from tests import formulas
 from tests.matrix import FAMILIES, FamilyRow
 
@@ -32,12 +32,18 @@ every_family = pytest.mark.parametrize("row", FAMILIES, ids=str)
 ENGINES = {
     "pandas": lambda table: table,
     "polars": lambda table: pl.from_pandas(table).lazy(),
-    "duckdb": lambda table: duckdb.connect().from_arrow(pa.Table.from_pandas(table, preserve_index=False)),
+    "duckdb": lambda table: duckdb.connect().from_arrow(
+        pa.Table.from_pandas(table, preserve_index=False)
+    ),
 }
 
 
-def past_of(row: FamilyRow, rounds: int = 12, clients: int = 9) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Clients of two categories, one below its threshold and one at it, and what their columns mean."""
+def past_of(
+    row: FamilyRow, rounds: int = 12, clients: int = 9
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Clients of two categories, one below its threshold and one at it, and what their
+    columns mean.
+    """
     size = rounds * clients
     halves = [row.rewards(size, seed=1), row.rewards(size, seed=2, mean=row.threshold)]
     table = pd.DataFrame(
@@ -47,22 +53,33 @@ def past_of(row: FamilyRow, rounds: int = 12, clients: int = 9) -> tuple[pd.Data
             "back": np.concatenate(halves).astype(np.float64),
         }
     )
-    layout = {"category": "segment", "time": "week", "reward": "back", "cost": row.threshold, "revenue": 1.0}
+    layout = {
+        "category": "segment",
+        "time": "week",
+        "reward": "back",
+        "cost": row.threshold,
+        "revenue": 1.0,
+    }
     return table, layout
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @every_family
 def test_cells_are_what_rows_are(row: FamilyRow, engine: str) -> None:
-    """The sums are those of an independent formula, and a replay has the same evidence in every round."""
+    """The sums are those of an independent formula, and a replay has the same evidence
+    in every round.
+    """
     table, layout = past_of(row)
     past = read(table, Layout(**layout))
     cells = pb.backtest.cells(ENGINES[engine](table), family=row.family, **layout)
     for k, name in enumerate(cells.clients.names):
         by_hand = math.fsum(map(row.statistic, table["back"][table["segment"] == name]))
         assert cells.clients.by_category("total")[k] == pytest.approx(by_hand, rel=1e-9)
-    terms = make_terms(past, family=row.family).categories
-    rows, added = (replay(each, terms, pb.KLUCB(), seed=1, trace=True) for each in (past.clients, cells.clients))
+    terms = choose_family(past, family=row.family).categories
+    rows, added = (
+        replay(each, terms, pb.KLUCB(), seed=1, trace=True)
+        for each in (past.clients, cells.clients)
+    )
     assert rows.evidence is not None
     assert rows.evidence.max() > 0.5
     np.testing.assert_allclose(added.evidence, rows.evidence, rtol=1e-7, atol=1e-7)  # type: ignore[arg-type]
@@ -127,10 +144,16 @@ def test_the_expected_mean_is_that_of_an_independent_formula(row: FamilyRow) -> 
 
 @pytest.mark.parametrize("row", [row for row in FAMILIES if row.domain is not None], ids=str)
 def test_a_conjugate_prior_of_a_transformed_family_is_about_the_statistic(row: FamilyRow) -> None:
-    """Not about the rewards; the explanation says so.  Against SciPy's law of the prior itself."""
+    """Not about the rewards; the explanation says so.
+
+    Against SciPy's law of the prior itself.
+    """
     target = row.of_mean(row.threshold)
     priors: dict[str, tuple[pb.Prior, Any]] = {
-        "inverse-gamma": (pb.Prior.inverse_gamma(shape=3.0, scale=target), stats.invgamma(3.0, scale=target)),
+        "inverse-gamma": (
+            pb.Prior.inverse_gamma(shape=3.0, scale=target),
+            stats.invgamma(3.0, scale=target),
+        ),
         "normal": (pb.Prior.normal(mean=target - 0.4, sd=0.5), stats.norm(target - 0.4, 0.5)),
     }
     kind = "inverse-gamma" if row.family.view().law.code == GAMMA else "normal"
@@ -138,7 +161,9 @@ def test_a_conjugate_prior_of_a_transformed_family_is_about_the_statistic(row: F
     category = row.category(prior=prior)
     agent = pb.Agent([category], policy=pb.BayesUCB())
     assert agent["it"].evidence == pytest.approx(-law.logsf(target), rel=1e-9)
-    assert f"Believed before: {prior}, of the statistic and not of the rewards." in agent.explain("it")
+    assert f"Believed before: {prior}, of the statistic and not of the rewards." in agent.explain(
+        "it"
+    )
     with pytest.raises(ParameterError, match="is not conjugate"):
         row.category(prior=priors.popitem()[1][0])
     like = pb.Prior.like(clients=7, mean=row.mean)

@@ -1,7 +1,9 @@
-"""The guide of docs/design.md, followed word by word in a copy of the project: does the matrix accept what comes out?
+"""The guide of docs/design.md, followed word by word in a copy of the project: does the
+matrix accept what comes out?
 
-The simulators take minutes to compile with a new law.  So `make soak` adds the tests that need them, and leaves out
-every line of the guide in turn: each time the matrix, or Python itself, must notice.
+The simulators take minutes to compile with a new law.  So `make soak` adds the tests
+that need them, and leaves out every line of the guide in turn: each time the matrix, or
+Python itself, must notice.
 """
 
 import os
@@ -16,13 +18,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
-STEP = re.compile(r"<!-- guide: (\w+) \| (\S+) \| (end|after: .*?|before: .*?) -->\n```py\n(.*?)```", re.S)
+STEP = re.compile(
+    r"<!-- guide: (\w+) \| (\S+) \| (end|after: .*?|before: .*?) -->\n```py\n(.*?)```", re.S
+)
 MATRIX = ["tests/test_matrix.py", "tests/test_families.py", "tests/test_patience.py"]
-MATRIX += ["tests/theory/test_assumptions.py", "tests/simulation/test_scenario.py"]
+MATRIX += ["tests/theory/test_unlucky_start_assumptions.py", "tests/simulation/test_scenario.py"]
 if SOAK:
-    MATRIX += ["tests/statistical/test_laws.py", "tests/simulation/test_same_law.py"]
+    MATRIX += ["tests/kernels/test_draw.py", "tests/simulation/test_runner_same_law.py"]
 NEW = {"policy": "wald", "family": "log-normal", "patience": "half-kl-ucb"}
-MOST = {"policy": (3, 40), "family": (3, 60), "patience": (3, 40)}  # files and lines, tests included
+# Files and lines, tests included.
+MOST = {"policy": (3, 40), "family": (3, 60), "patience": (3, 40)}
 
 
 @dataclass(frozen=True)
@@ -52,21 +57,42 @@ class Step:
 
 def steps(recipe: str) -> list[Step]:
     page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    return [Step(path, place, code) for name, path, place, code in STEP.findall(page) if name == recipe]
+    return [
+        Step(path, place, code) for name, path, place, code in STEP.findall(page) if name == recipe
+    ]
 
 
 def follow(copy: Path, done: list[Step]) -> subprocess.CompletedProcess[str]:
-    """Copy the project, take the steps, and run the matrix on what is new: one compilation for all recipes."""
+    """Copy the project, take the steps, and run the matrix on what is new: one
+    compilation for all recipes.
+    """
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     for step in done:
         step.apply(copy)
-    variables = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PROFITABLE"))}
-    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", *MATRIX]
+    variables = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PYTEST", "PROFITABLE"))
+    }
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+        *MATRIX,
+    ]
     words += ["-k", " or ".join([*NEW.values(), "complete", "share_a_code"])]
     where = {"PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}"}
-    return subprocess.run(words, cwd=copy, capture_output=True, text=True, env=variables | where, check=False)
+    return subprocess.run(
+        words, cwd=copy, capture_output=True, text=True, env=variables | where, check=False
+    )
 
 
 @pytest.mark.parametrize("recipe", NEW)
@@ -95,11 +121,17 @@ def left_out() -> list[tuple[int, int, str]]:
     ]
 
 
-@pytest.mark.skipif(not SOAK, reason="make soak: compiles the kernels anew for every line of the guide")
+@pytest.mark.skipif(
+    not SOAK, reason="make soak: compiles the kernels anew for every line of the guide"
+)
 @pytest.mark.parametrize(("number", "line", "text"), left_out())
-def test_every_line_of_the_guide_is_needed(number: int, line: int, text: str, tmp_path: Path) -> None:
+def test_every_line_of_the_guide_is_needed(
+    number: int, line: int, text: str, tmp_path: Path
+) -> None:
     found = [step for recipe in NEW for step in steps(recipe)]
     lines = found[number].code.splitlines(keepends=True)
     del lines[line]
     found[number] = replace(found[number], code="".join(lines))
-    assert follow(tmp_path, found).returncode != 0, f"nobody noticed that this line is missing: {text}"
+    assert follow(tmp_path, found).returncode != 0, (
+        f"nobody noticed that this line is missing: {text}"
+    )

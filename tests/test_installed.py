@@ -1,8 +1,9 @@
 """The wheel, installed into an empty environment, does what the README says.
 
-In `make test` the environment gets links to the distributions that the wheel declares, and to no others; pip then
-checks that nothing is missing.  So this needs no network.  `make soak` installs from the registry: every extra by
-itself, and everything on every Python that the machine has.
+In `make test` the environment gets links to the distributions that the wheel declares,
+and to no others; pip then checks that nothing is missing.  So this needs no network.
+`make soak` installs from the registry: every extra by itself, and everything on every
+Python that the machine has.
 """
 
 import os
@@ -26,8 +27,10 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
 PYTHONS = ("3.11", "3.12", "3.13")
-NOT_OURS = ("PYTHON", "PYTEST", "NUMBA", "COVERAGE", "VIRTUAL_ENV")  # variables by which our environment would leak
-DEMO = "import profitable as pb; pb.Agent([pb.Category('a', pb.Bernoulli(), threshold=0.5)], policy='ts')"
+# Variables by which our environment would leak.
+NOT_OURS = ("PYTHON", "PYTEST", "NUMBA", "COVERAGE", "VIRTUAL_ENV")
+CATEGORY = "pb.Category('a', pb.Bernoulli(), threshold=0.5)"
+DEMO = f"import profitable as pb; pb.Agent([{CATEGORY}], policy='ts')"
 NO_SERVER = "postgresql+psycopg://nobody@127.0.0.1:1/none"
 
 
@@ -61,7 +64,7 @@ class Installed:
         return done
 
     def python(self, code: str) -> str:
-        """What a program prints."""
+        """Return the output of a program."""
         return self.run("python", "-c", code).stdout
 
     def check(self) -> None:
@@ -86,7 +89,9 @@ def declared(of: Distribution, found: dict[str, Distribution]) -> dict[str, Dist
     for line in of.requires or []:
         requirement = Requirement(line)
         name = requirement.name.lower()
-        if (requirement.marker is None or requirement.marker.evaluate({"extra": ""})) and name not in found:
+        if (
+            requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        ) and name not in found:
             found[name] = distribution(name)
             declared(found[name], found)
     return found
@@ -101,26 +106,42 @@ def test_the_readme_s_ten_lines_in_an_empty_environment(wheel: Path, tmp_path: P
     about = Distribution.at(tmp_path / "unpacked" / f"profitable-{pb.__version__}.dist-info")
     needed = declared(about, {})
     assert {"numpy", "numba", "pydantic", "sqlalchemy"} <= set(needed)
-    assert not {"pyarrow", "matplotlib", "scipy", "pandas", "psycopg", "distributed"} & set(needed)
+    assert not {"pyarrow", "altair", "scipy", "pandas", "psycopg", "distributed"} & set(needed)
     for each in [*needed.values(), distribution("pip")]:
-        for top in {file.parts[0] for file in each.files or [] if file.parts[0] not in ("..", "__pycache__")}:
+        for top in {
+            file.parts[0] for file in each.files or [] if file.parts[0] not in ("..", "__pycache__")
+        }:
             (library / top).symlink_to(each.locate_file(top))
     here = Installed(tmp_path)
-    # Without a registry, pip fails unless every requirement of the wheel is met already.
-    here.run("python", "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", str(wheel))
+    # Without a registry, pip fails unless every requirement of the wheel is met
+    # already.
+    here.run(
+        "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--disable-pip-version-check",
+        str(wheel),
+    )
     here.check()
     refused = here.run("profitable", "paper", code=2)
     assert refused.stderr.count("\n") == 1
     assert refused.stderr.endswith("run: pip install 'profitable[paper]'.\n")
 
 
-# ------------------------------------------------------------------------------------------------ make soak
+# ---------------------------------------------------------------------------- make soak
 
 
 def interpreter(version: str) -> str | None:
     """A Python of that version: ours, one on the path, or one that pyenv keeps."""
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    candidates = [sys.executable, shutil.which(f"python{version}"), *sorted(kept.glob(f"{version}.*/bin/python"))]
+    candidates = [
+        sys.executable,
+        shutil.which(f"python{version}"),
+        *sorted(kept.glob(f"{version}.*/bin/python")),
+    ]
     for candidate in filter(None, candidates):
         command = [str(candidate), "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
@@ -140,7 +161,9 @@ def installed(wheel: Path, extras: str, folder: Path, version: str) -> Installed
     pinned = re.findall(r"^(\S+==\S+(?: ; [^\\\n]*)?)", lock, re.M)
     (folder / "constraints.txt").write_text("\n".join(line.rstrip() for line in pinned))
     install = ["python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    here.run(*install, "-c", str(folder / "constraints.txt"), f"{wheel}{f'[{extras}]' if extras else ''}")
+    here.run(
+        *install, "-c", str(folder / "constraints.txt"), f"{wheel}{f'[{extras}]' if extras else ''}"
+    )
     return here
 
 
@@ -181,7 +204,18 @@ def reaches_a_server(here: Installed) -> None:
 def adds_up(here: Installed) -> None:
     rows = [f"{i},{i // 5},clerk,{i % 2}" for i in range(100)]
     (here.work / "past.csv").write_text("\n".join(["who,week,job,bought", *rows]))
-    columns = ["--category", "job", "--time", "week", "--reward", "bought", "--cost", "0.5", "--id", "who"]
+    columns = [
+        "--category",
+        "job",
+        "--time",
+        "week",
+        "--reward",
+        "bought",
+        "--cost",
+        "0.5",
+        "--id",
+        "who",
+    ]
     here.run("profitable", "backtest", "past.csv", *columns, "--cells", "cells.parquet")
     assert (here.work / "cells.parquet").read_bytes().startswith(b"PAR1")
 
@@ -194,7 +228,8 @@ def has_a_cluster(here: Installed) -> None:
         "coin = pb.Truth(pb.Category('coin', pb.Bernoulli(), threshold=0.6), mean=0.5, clients=2)\n"
         "def regret(executor):\n"
         "    world = pb.Scenario('world', [coin])\n"
-        "    return pb.simulate(world, ['ts'], horizon=100, runs=300, executor=executor)['ts'].regret.tolist()\n"
+        "    found = pb.simulate(world, ['ts'], horizon=100, runs=300, executor=executor)\n"
+        "    return found['ts'].regret.tolist()\n"
         "if __name__ == '__main__':\n"
         "    with Client(processes=False, n_workers=2, dashboard_address=None) as client:\n"
         "        print(regret(None) == regret(client.get_executor()))"
@@ -206,10 +241,11 @@ def signs_heads(here: Installed) -> None:
     code = (
         "import profitable as pb\n"
         "from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey\n"
-        "from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat\n"
-        "key = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())\n"
+        "from cryptography.hazmat.primitives import serialization as s\n"
+        "form = s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption()\n"
+        "key = Ed25519PrivateKey.generate().private_bytes(*form)\n"
         "open('key.pem', 'wb').write(key)\n"
-        "book = pb.Portfolio.create('a.db', [pb.Category('a', pb.Bernoulli(), threshold=0.5)], policy='ts')\n"
+        f"book = pb.Portfolio.create('a.db', [{CATEGORY}], policy='ts')\n"
         "print(book.verify(heads='heads.txt', sign='key.pem').is_clean)"
     )
     assert here.python(code) == "True\n"

@@ -14,14 +14,15 @@ import profitable as pb
 from profitable.common.registry import exported
 from profitable.errors import ParameterError, RewardError, SumNotEnoughError, ThresholdError
 from profitable.kernels import empirical, law
-from profitable.kernels.evidence import Seen, evidence, faded
+from profitable.kernels.evidence import Observed, evidence, faded
 from profitable.model.families import FAMILIES as FAMILY_CLASSES
 from profitable.policy.policies import POLICIES as POLICY_CLASSES
 from profitable.policy.policy import BoundedPolicy
 from tests.matrix import FAMILIES, POLICIES, POLICY_ROWS, FamilyRow, PolicyRow
 from tests.simulation.worlds import play
 
-pytestmark = pytest.mark.filterwarnings("ignore:category:profitable.errors.ProfitableWarning")  # of many clients
+# Of many clients.
+pytestmark = pytest.mark.filterwarnings("ignore:category:profitable.errors.ProfitableWarning")
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"  # make soak: twice as many rounds
 every_family = pytest.mark.parametrize("row", FAMILIES, ids=str)
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
@@ -41,10 +42,19 @@ def takes_sums(row: FamilyRow, policy: pb.Policy) -> bool:
 
 
 def states(row: FamilyRow, policy: pb.Policy) -> list[pb.Agent]:
-    """Agents in ordinary states and in corners: no data, one client, all smallest, all largest, 10^9 clients."""
+    """Agents in ordinary states and in corners: no data, one client, all smallest, all
+    largest, 10^9 clients.
+    """
     made: list[pb.Agent] = []
     for threshold in (row.threshold, *row.edges):
-        batches = [[], [row.smallest], [row.largest], [row.smallest] * 30, [row.largest] * 30, row.rewards(40)]
+        batches = [
+            [],
+            [row.smallest],
+            [row.largest],
+            [row.smallest] * 30,
+            [row.largest] * 30,
+            row.rewards(40),
+        ]
         for batch in batches:
             agent = agent_of(row, policy, threshold)
             if len(batch):
@@ -52,7 +62,13 @@ def states(row: FamilyRow, policy: pb.Policy) -> list[pb.Agent]:
             made.append(agent)
         if takes_sums(row, policy):
             whole = row.family.support.whole
-            for mean in (row.mean, row.threshold, 0.999999 * row.threshold, row.smallest, row.largest):
+            for mean in (
+                row.mean,
+                row.threshold,
+                0.999999 * row.threshold,
+                row.smallest,
+                row.largest,
+            ):
                 agent = agent_of(row, policy, threshold)
                 total = mean * 10**9
                 agent.observe("it", count=10**9, total=round(total) if whole else total)
@@ -64,25 +80,35 @@ def states(row: FamilyRow, policy: pb.Policy) -> list[pb.Agent]:
 @every_policy
 def test_index_says_the_same_as_evidence(row: FamilyRow, policy: pb.Policy) -> None:
     for agent in states(row, policy):
-        for _ in range(12 if SOAK else 6):  # round 1, the order-0 quantile of round 2, and what follows
+        # Round 1, the order-0 quantile of round 2, and what follows.
+        for _ in range(12 if SOAK else 6):
             decision = agent.decide()
             verdict = decision["it"]
-            # The index that is shown is moved to the decision's side: what is moved may be rounding only.
+            # The index that is shown is moved to the decision's side: what is moved may
+            # be rounding only.
             raw = decision._indices(slice(1), np.array([0]))[0]
             if (raw >= verdict.threshold) != (verdict.evidence <= verdict.patience):
                 assert abs(raw - verdict.threshold) <= 4 * math.ulp(verdict.threshold)
             assert not math.isnan(verdict.evidence)
             assert verdict.evidence >= 0.0
             assert not math.isnan(verdict.index)
-            assert verdict.accepted == (verdict.evidence <= verdict.patience) == (verdict.index >= verdict.threshold)
+            assert (
+                verdict.accepted
+                == (verdict.evidence <= verdict.patience)
+                == (verdict.index >= verdict.threshold)
+            )
             assert verdict.propensity is not None
             assert 0.0 <= verdict.propensity <= 1.0
 
 
 @every_family
 @every_policy
-def test_the_index_is_where_the_evidence_meets_the_patience(row: FamilyRow, policy: pb.Policy) -> None:
-    """Moving the threshold to just below or above the index changes the decision: the index is the paper's sup."""
+def test_the_index_is_where_the_evidence_meets_the_patience(
+    row: FamilyRow, policy: pb.Policy
+) -> None:
+    """Moving the threshold to just below or above the index changes the decision: the
+    index is the paper's sup.
+    """
     agent = agent_of(row, policy)
     agent.observe("it", row.rewards(25))
     agent.decide()
@@ -90,9 +116,12 @@ def test_the_index_is_where_the_evidence_meets_the_patience(row: FamilyRow, poli
         before = copy.copy(agent)
         verdict = agent.decide()["it"]
         low, high = row.family.mean_domain
-        if verdict.index in (low, high, math.inf, -math.inf) or verdict.index >= (row.bound or math.inf):
+        if verdict.index in (low, high, math.inf, -math.inf) or verdict.index >= (
+            row.bound or math.inf
+        ):
             continue
-        # Go back to the state before it, and put the threshold on either side of the index.
+        # Go back to the state before it, and put the threshold on either side of the
+        # index.
         for side, expected in ((-1.0, True), (1.0, False)):
             threshold = verdict.index + side * 1e-7 * (1.0 + abs(verdict.index))
             if not low <= threshold <= high:
@@ -103,7 +132,8 @@ def test_the_index_is_where_the_evidence_meets_the_patience(row: FamilyRow, poli
             assert (evidence <= verdict.patience) is expected, (verdict, evidence)
 
 
-@pytest.mark.filterwarnings("ignore:threshold:profitable.errors.ProfitableWarning")  # it ends at an edge
+# It ends at an edge.
+@pytest.mark.filterwarnings("ignore:threshold:profitable.errors.ProfitableWarning")
 @every_family
 @every_policy
 def test_evidence_grows_with_the_threshold(row: FamilyRow, policy: pb.Policy) -> None:
@@ -121,7 +151,9 @@ def test_evidence_grows_with_the_threshold(row: FamilyRow, policy: pb.Policy) ->
 
 @every_family
 @every_policy
-def test_nothing_speaks_against_a_category_without_outcomes(row: FamilyRow, policy: pb.Policy) -> None:
+def test_nothing_speaks_against_a_category_without_outcomes(
+    row: FamilyRow, policy: pb.Policy
+) -> None:
     agent = agent_of(row, policy)
     for _ in range(5):
         verdict = agent.decide()["it"]
@@ -133,7 +165,9 @@ def test_nothing_speaks_against_a_category_without_outcomes(row: FamilyRow, poli
 
 @every_family
 @every_policy
-def test_next_round_is_the_first_in_which_patience_suffices(row: FamilyRow, policy: pb.Policy) -> None:
+def test_next_round_is_the_first_in_which_patience_suffices(
+    row: FamilyRow, policy: pb.Policy
+) -> None:
     agent = agent_of(row, policy)
     agent.decide()
     agent.observe("it", row.rewards(60, mean=row.mean))
@@ -146,7 +180,10 @@ def test_next_round_is_the_first_in_which_patience_suffices(row: FamilyRow, poli
             assert verdict.next_round == agent.round + 1
         elif verdict.next_round is not None:
             assert verdict.next_round > agent.round
-            late, early = (policy.patience(verdict.next_round - back, known=60, per_round=per_round) for back in (1, 2))
+            late, early = (
+                policy.patience(verdict.next_round - back, known=60, per_round=per_round)
+                for back in (1, 2)
+            )
             assert late >= verdict.evidence
             assert verdict.next_round == agent.round + 1 or early < verdict.evidence
 
@@ -244,7 +281,10 @@ def test_divergence(row: FamilyRow) -> None:
     assert row.divergence(row.mean, further) > row.divergence(row.mean, row.threshold)
     # Locally d(x, y) is (x - y)^2 / (2 V(x)): symmetric to third order.
     step = 1e-4 * row.mean
-    there, back = row.divergence(row.mean, row.mean + step), row.divergence(row.mean + step, row.mean)
+    there, back = (
+        row.divergence(row.mean, row.mean + step),
+        row.divergence(row.mean + step, row.mean),
+    )
     assert there == pytest.approx(back, rel=2e-3)
 
 
@@ -277,7 +317,8 @@ def test_kl_emp_and_kl_ucb_decide_alike_on_bernoulli_rewards() -> None:
     rng = np.random.default_rng(5)
     for trial in range(30):
         agents = [
-            pb.Agent([category], policy=policy, seed=1) for policy in (pb.KLEmpUCB(c=trial % 3), pb.KLUCB(c=trial % 3))
+            pb.Agent([category], policy=policy, seed=1)
+            for policy in (pb.KLEmpUCB(c=trial % 3), pb.KLUCB(c=trial % 3))
         ]
         for _ in range(200):
             verdicts = [agent.decide()["it"] for agent in agents]
@@ -290,7 +331,9 @@ def test_kl_emp_and_kl_ucb_decide_alike_on_bernoulli_rewards() -> None:
 
 @every_family
 def test_bayes_ucb_accepts_nobody_in_round_two(row: FamilyRow) -> None:
-    """The quantile of order 0 is the lower edge of the domain, however good the data look."""
+    """The quantile of order 0 is the lower edge of the domain, however good the data
+    look.
+    """
     agent = agent_of(row, pb.BayesUCB())
     agent.decide()
     agent.observe("it", row.around(row.largest, 200))
@@ -304,8 +347,12 @@ def test_bayes_ucb_accepts_nobody_in_round_two(row: FamilyRow) -> None:
 
 
 def test_the_matrix_is_complete() -> None:
-    assert {row.family.name for row in FAMILIES} == {cls.name for cls in exported(FAMILY_CLASSES).values()}
-    assert {row.name for row in POLICY_ROWS} == {cls.name for cls in exported(POLICY_CLASSES).values()}
+    assert {row.family.name for row in FAMILIES} == {
+        cls.name for cls in exported(FAMILY_CLASSES).values()
+    }
+    assert {row.name for row in POLICY_ROWS} == {
+        cls.name for cls in exported(POLICY_CLASSES).values()
+    }
     assert all(row.law is not None for row in FAMILIES if row.family.has_law)
 
 
@@ -316,13 +363,17 @@ def test_no_two_rules_share_a_code() -> None:
 
 @every_policy
 def test_rules_are_what_they_say(policy: pb.Policy) -> None:
-    """`is_zero_above`, `is_monotone`, `scales` and `logarithms`, asked of the evidence itself on Bernoulli rewards."""
+    """`is_zero_above`, `is_monotone`, `scales` and `logarithms`, asked of the evidence
+    itself on Bernoulli rewards.
+    """
     rule, bernoulli = policy.rule, law.Law(law.BINOMIAL, 0.0, 1.0, 1.0)
     rng = np.random.default_rng(3)
 
     def nats(clients: float, total: float, threshold: float) -> float:
         values, counts = np.array([0.0, 1.0]), np.array([clients - total, total])
-        seen = Seen(clients, total, total - total**2 / clients, values, counts, rounds=0.5 * clients)
+        seen = Observed(
+            clients, total, total - total**2 / clients, values, counts, rounds=0.5 * clients
+        )
         return evidence(rule, bernoulli, seen, threshold)
 
     for _ in range(300):
@@ -338,15 +389,21 @@ def test_rules_are_what_they_say(policy: pb.Policy) -> None:
             assert not rule.needs_rewards
         if rule.scales:
             half = faded(rule, nats(clients, total, threshold), clients, 0.5 * clients, 0.5)
-            assert half == pytest.approx(nats(0.5 * clients, 0.5 * total, threshold), rel=1e-9, abs=1e-12)
+            assert half == pytest.approx(
+                nats(0.5 * clients, 0.5 * total, threshold), rel=1e-9, abs=1e-12
+            )
     if rule.logarithms >= 0.0:
-        extra = [nats(n, 0.25 * n, 0.5) - law.against(bernoulli, n, 0.25 * n, 0.5) for n in (1e4, 1e8)]
+        extra = [
+            nats(n, 0.25 * n, 0.5) - law.against(bernoulli, n, 0.25 * n, 0.5) for n in (1e4, 1e8)
+        ]
         assert (extra[1] - extra[0]) / math.log(1e4) == pytest.approx(rule.logarithms, abs=0.01)
 
 
 @every_family
 def test_a_family_is_what_it_says(row: FamilyRow) -> None:
-    """Parameters are checked; the statistic grows with the reward, and begins where its range does."""
+    """Parameters are checked; the statistic grows with the reward, and begins where its
+    range does.
+    """
     view = row.family.view()
     for each in fields(row.family):
         with pytest.raises(ParameterError):
@@ -358,19 +415,27 @@ def test_a_family_is_what_it_says(row: FamilyRow) -> None:
     assert low <= smallest < largest <= high
     assert low == -math.inf or smallest - low < 0.01
     rewards = row.rewards(50)
-    np.testing.assert_allclose(view.statistic.rewards_of(view.statistic.of_rewards(rewards)), rewards, rtol=1e-9)
+    np.testing.assert_allclose(
+        view.statistic.rewards_of(view.statistic.of_rewards(rewards)), rewards, rtol=1e-9
+    )
     assert row.illegal
 
 
 def batches(row: FamilyRow) -> list[list[float]]:
-    """Rewards whose mean lies below the threshold, and above it; the second with values of its own."""
-    return [row.rewards(12, seed).tolist() for seed in (1, 4)] + [row.rewards(5, 7, mean=row.threshold).tolist()]
+    """Rewards whose mean lies below the threshold, and above it; the second with values
+    of its own.
+    """
+    return [row.rewards(12, seed).tolist() for seed in (1, 4)] + [
+        row.rewards(5, 7, mean=row.threshold).tolist()
+    ]
 
 
 @every_family
 @pytest.mark.parametrize("rule", POLICY_ROWS, ids=str)
 def test_evidence_is_that_of_an_independent_formula(row: FamilyRow, rule: PolicyRow) -> None:
-    """For two thresholds each, and whichever way the rewards come in: between decisions, or at once before any."""
+    """For two thresholds each, and whichever way the rewards come in: between
+    decisions, or at once before any.
+    """
     for rewards in batches(row):
         for threshold in (row.threshold, 0.5 * (row.mean + row.threshold)):
             expected = rule.evidence(row, rewards, threshold)
@@ -388,13 +453,24 @@ def test_evidence_is_that_of_an_independent_formula(row: FamilyRow, rule: Policy
 @pytest.mark.parametrize("memory", [{}, {"forget": 0.85}, {"forget": 0.2}, {"window": 4}], ids=str)
 @pytest.mark.parametrize("row", [row for row in FAMILIES if row.family.has_law], ids=str)
 @every_policy
-def test_a_simulated_run_decides_as_an_agent_does(row: FamilyRow, policy: pb.Policy, memory: dict[str, float]) -> None:
-    """`run_rounds`, followed round by round by an agent who sees the very same rewards; also if both forget."""
+def test_a_simulated_run_decides_as_an_agent_does(
+    row: FamilyRow, policy: pb.Policy, memory: dict[str, float]
+) -> None:
+    """`run_rounds`, followed round by round by an agent who sees the very same rewards;
+    also if both forget.
+    """
     horizon, clients, seed = 60, 2, 5
     policy = replace(policy, **memory)
     truth = pb.Truth(row.category(), mean=row.mean, clients=clients, sigma=row.sigma)
     played = play(
-        "rounds", policy, truth, horizon=horizon, runs=1, seed=seed, checkpoints=range(1, horizon), every_reward=True
+        "rounds",
+        policy,
+        truth,
+        horizon=horizon,
+        runs=1,
+        seed=seed,
+        checkpoints=range(1, horizon),
+        every_reward=True,
     )
     world, own = (np.random.Generator(np.random.PCG64([seed, part])) for part in (0, 1))
     agent = agent_of(row, policy)
@@ -422,7 +498,9 @@ def test_ties_accept(size: int) -> None:
     for tenth in range(1, 10):
         threshold = tenth / 10
         for policy in (each for each in POLICIES if each.rule.is_zero_above):
-            agent = pb.Agent([pb.Category("it", pb.Bernoulli(), threshold=threshold)], policy=policy)
+            agent = pb.Agent(
+                [pb.Category("it", pb.Bernoulli(), threshold=threshold)], policy=policy
+            )
             agent.observe("it", count=size * 2, total=tenth * size // 5)
             assert agent["it"].mean == threshold
             assert agent["it"].evidence == 0.0
@@ -448,5 +526,7 @@ def test_kl_emp_s_dual_is_the_bernoulli_divergence_on_two_points() -> None:
                 dual = empirical.empirical_evidence(
                     np.array([0.0, 1.0]), np.array([clients - ones, ones]), 1.0, threshold
                 )
-                closed = law.against(law.Law(law.BINOMIAL, 0.0, 1.0, 1.0), float(clients), ones, threshold)
+                closed = law.against(
+                    law.Law(law.BINOMIAL, 0.0, 1.0, 1.0), float(clients), ones, threshold
+                )
                 assert dual == pytest.approx(closed, rel=1e-10 if clients <= 10**6 else 1e-7)

@@ -1,7 +1,7 @@
 """Patience by an independent formula: of the policy, of the agent, and of both kernels.
 
-`tests/matrix.py` has the policies; a new row there is tested here, too.  Patience does not depend on the family, so
-rewards are 0 and 1.
+`tests/matrix.py` has the policies; a new row there is tested here, too.  Patience does
+not depend on the family, so rewards are 0 and 1.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.kernels.evidence import Seen, evidence
+from profitable.kernels.evidence import Observed, evidence
 from tests.matrix import POLICY_ROWS
 from tests.simulation.worlds import play, single
 
@@ -52,12 +52,16 @@ def test_of_the_policy(each: Patient, memory: dict[str, Any]) -> None:
         for known, per_round in ((0.0, 1.0), (1.0, 1.0), (7.0, 2.5), (1e4, 30.0)):
             expected = each.at(t, known, per_round)
             assert expected >= 0.0
-            assert each.policy.patience(t, known=known, per_round=per_round) == pytest.approx(expected, rel=1e-9)
+            assert each.policy.patience(t, known=known, per_round=per_round) == pytest.approx(
+                expected, rel=1e-9
+            )
 
 
 @every_memory
 @every_policy
-def test_the_next_round_is_the_first_that_tolerates_the_evidence(each: Patient, memory: dict[str, Any]) -> None:
+def test_the_next_round_is_the_first_that_tolerates_the_evidence(
+    each: Patient, memory: dict[str, Any]
+) -> None:
     """One category at a time, and so many at once that a kernel does them."""
     each = each.that_remembers(memory)
     for now in (1, 3, 40):
@@ -67,7 +71,9 @@ def test_the_next_round_is_the_first_that_tolerates_the_evidence(each: Patient, 
             nats = np.linspace(0.003, 9.0, 40)
             many = each.policy.next_rounds(nats, now, np.full(40, known), np.full(40, per_round))
             for needed, found in zip(nats.tolist(), many, strict=True):
-                assert each.policy.next_round(needed, now, known=known, per_round=per_round) == found
+                assert (
+                    each.policy.next_round(needed, now, known=known, per_round=per_round) == found
+                )
                 first = next((t for t, limit in enumerate(tolerated, now) if limit >= needed), None)
                 if first is None:
                     assert found is None or found > now + SCANNED
@@ -76,7 +82,7 @@ def test_the_next_round_is_the_first_that_tolerates_the_evidence(each: Patient, 
 
 
 def weights(policy: pb.Policy, accepted: list[int], t: int) -> float:
-    """What the accepted rounds count for after t rounds."""
+    """Return the weight of the accepted rounds after t rounds."""
     kept = [each for each in accepted if policy.window is None or each > t - policy.window]
     return math.fsum(policy.forget ** (t - each) for each in kept)
 
@@ -111,12 +117,19 @@ def test_of_the_agent(each: Patient, memory: dict[str, Any]) -> None:
 
 
 def evidence_of_zeros(policy: pb.Policy, threshold: float) -> Callable[[float, float], float]:
-    """The evidence after so many clients who brought nothing, in so many accepted rounds."""
+    """The evidence after so many clients who brought nothing, in so many accepted
+    rounds.
+    """
     view = policy.view(pb.Category("it", pb.Bernoulli(), threshold=threshold))
     rule, zero = policy.rule.under(view.law), np.zeros(1)
 
     def nats(clients: float, rounds: float) -> float:
-        return evidence(rule, view.law, Seen(clients, 0.0, 0.0, zero, np.full(1, clients), rounds), threshold)
+        return evidence(
+            rule,
+            view.law,
+            Observed(clients, 0.0, 0.0, zero, np.full(1, clients), rounds),
+            threshold,
+        )
 
     return nats
 
@@ -124,10 +137,14 @@ def evidence_of_zeros(policy: pb.Policy, threshold: float) -> Callable[[float, f
 @pytest.mark.parametrize(("threshold", "clients"), [(0.05, 1), (0.4, 1), (0.02, 3)])
 @every_memory
 @pytest.mark.parametrize("each", [each for each in PATIENT if not each.policy.draws], ids=str)
-def test_of_both_kernels(each: Patient, memory: dict[str, Any], threshold: float, clients: int) -> None:
-    """Nobody brings anything, so nothing is left to chance: every round is accepted or rejected as computed here.
+def test_of_both_kernels(
+    each: Patient, memory: dict[str, Any], threshold: float, clients: int
+) -> None:
+    """Nobody brings anything, so nothing is left to chance: every round is accepted or
+    rejected as computed here.
 
-    The worst that can come does come.  So a kernel that accepts many rounds at once must be right about each of them.
+    The worst that can come does come.  So a kernel that accepts many rounds at once
+    must be right about each of them.
     """
     each, horizon = each.that_remembers(memory), 400
     nats = evidence_of_zeros(each.policy, threshold)
@@ -139,8 +156,15 @@ def test_of_both_kernels(each: Patient, memory: dict[str, Any], threshold: float
             accepted.append(t + 1)
     assert len(accepted) > 3 or nats(float(clients), 1.0) == math.inf
     truth = single(pb.Bernoulli(), 0.0, threshold, clients)
-    options: dict[str, Any] = {"horizon": horizon, "runs": 1, "seed": 1, "checkpoints": range(1, horizon)}
-    ways = [("rounds", False)] + ([] if each.policy.forgets else [("events", False), ("events", True)])
+    options: dict[str, Any] = {
+        "horizon": horizon,
+        "runs": 1,
+        "seed": 1,
+        "checkpoints": range(1, horizon),
+    }
+    ways = [("rounds", False)] + (
+        [] if each.policy.forgets else [("events", False), ("events", True)]
+    )
     for kernel, blocks in ways:
         played = play(kernel, each.policy, truth, blocks=blocks, **options)
         found = np.flatnonzero(np.diff(played.accepted[0], prepend=0)) + 1
@@ -151,7 +175,9 @@ def test_of_both_kernels(each: Patient, memory: dict[str, Any], threshold: float
 @pytest.mark.parametrize("kernel", ["rounds", "events"])
 @pytest.mark.parametrize("each", [each for each in PATIENT if each.policy.draws], ids=str)
 def test_of_both_kernels_where_it_is_drawn(each: Patient, kernel: str) -> None:
-    """The number of accepted rounds by its exact law: one more with probability exp(-evidence) (5 standard errors)."""
+    """The number of accepted rounds by its exact law: one more with probability
+    exp(-evidence) (5 standard errors).
+    """
     horizon, runs, nats = 60, 4_000, evidence_of_zeros(each.policy, 0.3)
     law = np.zeros(horizon + 1)
     law[1] = 1.0
@@ -161,5 +187,7 @@ def test_of_both_kernels_where_it_is_drawn(each: Patient, kernel: str) -> None:
     numbers = np.arange(horizon + 1.0)
     mean = float(law @ numbers)
     error = math.sqrt(float(law @ (numbers - mean) ** 2) / runs)
-    found = play(kernel, each.policy, single(pb.Bernoulli(), 0.0, 0.3, 1), horizon=horizon, runs=runs, seed=2)
+    found = play(
+        kernel, each.policy, single(pb.Bernoulli(), 0.0, 0.3, 1), horizon=horizon, runs=runs, seed=2
+    )
     assert abs(float(found.accepted[:, -1].mean()) - mean) < 5.0 * error

@@ -1,6 +1,7 @@
 """The documentation site: links, assets, the reference, search and looks.
 
-The examples of its pages are run by tests/test_docs.py, and those of its docstrings by pytest's doctests.
+The examples of its pages are run by tests/test_docs.py, and those of its docstrings by
+pytest's doctests.
 """
 
 import re
@@ -69,10 +70,17 @@ def pages(site: Path) -> dict[Path, Parsed]:
 
 
 def test_every_page_is_there(site: Path, pages: dict[Path, Parsed]) -> None:
-    wanted = {path.stem for path in builder.DOCS.glob("*.md")} | {Path(name).stem for name in builder.BESIDE}
+    wanted = {path.stem for path in builder.DOCS.glob("*.md")} | {
+        Path(name).stem for name in builder.OTHER_PAGES
+    }
     assert {*wanted, "first-figure", "search"} <= {path.stem for path in site.glob("*.html")}
-    seen = {(site / "index.html").parent / urldefrag(link).url for link in pages[site / "index.html"].links}
-    assert {site / f"{name}.html" for name in wanted} - {site / "index.html"} <= seen, "a page without a way to it"
+    seen = {
+        (site / "index.html").parent / urldefrag(link).url
+        for link in pages[site / "index.html"].links
+    }
+    assert {site / f"{name}.html" for name in wanted} - {site / "index.html"} <= seen, (
+        "a page without a way to it"
+    )
 
 
 def test_links_lead_somewhere(site: Path, pages: dict[Path, Parsed]) -> None:
@@ -84,7 +92,9 @@ def test_links_lead_somewhere(site: Path, pages: dict[Path, Parsed]) -> None:
             if urlparse(target).scheme:
                 continue
             goal = (path.parent / unquote(target.partition("?")[0])).resolve() if target else path
-            there = goal.is_file() and (not name or goal.suffix != ".html" or unquote(name) in pages[goal].names)
+            there = goal.is_file() and (
+                not name or goal.suffix != ".html" or unquote(name) in pages[goal].names
+            )
             checked += 1
             if not there:
                 wrong.append((path.relative_to(site).as_posix(), link))
@@ -93,7 +103,9 @@ def test_links_lead_somewhere(site: Path, pages: dict[Path, Parsed]) -> None:
 
 
 def test_links_of_the_pages_are_kept(site: Path, pages: dict[Path, Parsed]) -> None:
-    """A link that Sphinx cannot follow would silently become text; those to files outside docs/ do so on purpose."""
+    """A link that Sphinx cannot follow would silently become text; those to files
+    outside docs/ do so on purpose.
+    """
     for path in builder.DOCS.glob("*.md"):
         text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.S)
         written = re.findall(r"(?<!!)\[[^\]]*\]\((?!http|\.\./src)([^)\s]+)\)", text)
@@ -101,12 +113,17 @@ def test_links_of_the_pages_are_kept(site: Path, pages: dict[Path, Parsed]) -> N
         named |= {Path(link).name for link in named if link.startswith("_downloads/")}
         for link in written:
             target = re.sub(r"(\.md|\.ipynb)$", ".html", urldefrag(link).url)
-            assert target.removeprefix("../").replace("README.html", "index.html") in {*named, ""}, (path.name, link)
+            assert target.removeprefix("../").replace("README.html", "index.html") in {
+                *named,
+                "",
+            }, (path.name, link)
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path, pages: dict[Path, Parsed]) -> None:
     for path, page in pages.items():
-        assert not [link for link in page.loaded if urlparse(link).scheme or link.startswith("//")], path
+        assert not [
+            link for link in page.loaded if urlparse(link).scheme or link.startswith("//")
+        ], path
         assert not [link for link in page.loaded if "mathjax" in link.lower()], path
     for path in (*site.rglob("*.css"), *site.rglob("*.svg")):
         text = path.read_text(encoding="utf-8")
@@ -114,15 +131,27 @@ def test_nothing_is_fetched_from_elsewhere(site: Path, pages: dict[Path, Parsed]
 
 
 def test_the_reference_has_every_public_name(site: Path, pages: dict[Path, Parsed]) -> None:
-    names = {name for path, page in pages.items() if path.parent.name == "api" for name in page.names}
+    names = {
+        name for path, page in pages.items() if path.parent.name == "api" for name in page.names
+    }
     modules = {"module-profitable.bounds", "module-profitable.errors"}
-    classes = {f"profitable.{name}" for name in pb.__all__ if name not in ("bounds", "errors", "__version__")}
+    classes = {
+        f"profitable.{name}"
+        for name in pb.__all__
+        if name not in ("bounds", "errors", "__version__")
+    }
     # A name whose home is a public module may be there under that.
-    missing = {name for name in classes if not any(each in names for each in (name, _at_home(name)))}
+    missing = {
+        name for name in classes if not any(each in names for each in (name, _at_home(name)))
+    }
     assert (missing, modules - names) == (set(), set())
-    assert {"profitable.Agent.decide", "profitable.Portfolio.verify", "profitable.bounds.lower_bound"} <= names
+    assert {
+        "profitable.Agent.decide",
+        "profitable.Portfolio.verify",
+        "profitable.bounds.lower_bound",
+    } <= names
     text = (site / "api" / "agent.html").read_text(encoding="utf-8")
-    assert "The agent of the paper" in text
+    assert "Decide which categories to accept, and learn from outcomes" in text
 
 
 def _at_home(name: str) -> str:
@@ -132,7 +161,10 @@ def _at_home(name: str) -> str:
 
 def test_a_link_into_nowhere_is_an_error() -> None:
     folder = builder.DOCS
-    assert builder.with_links("[a](tutorial.md#x) [b](http://c)", folder) == "[a](tutorial.md#x) [b](http://c)"
+    assert (
+        builder.with_links("[a](tutorial.md#x) [b](http://c)", folder)
+        == "[a](tutorial.md#x) [b](http://c)"
+    )
     assert builder.with_links("[a](docs/tutorial.md)", builder.ROOT) == "[a](tutorial.md)"
     assert builder.with_links("[a](../README.md#limits)", folder) == "[a](index.md#limits)"
     assert builder.with_links("[`a`](../src/profitable/paper/claims.toml)", folder) == "`a`"
@@ -140,15 +172,19 @@ def test_a_link_into_nowhere_is_an_error() -> None:
         builder.with_links("[a](nowhere.md)", folder)
 
 
-# ---------------------------------------------------------------------------------------------- in a browser
+# ------------------------------------------------------------------------- in a browser
 
 
 class Watched:
-    """A page of the site in a browser, opened as a file, and what went wrong or was requested."""
+    """A page of the site in a browser, opened as a file, and what went wrong or was
+    requested.
+    """
 
     def __init__(self, browser: Browser, width: int = 1280, theme: str = "light") -> None:
         assert theme in ("light", "dark")
-        self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+        self.page: Page = browser.new_page(
+            viewport={"width": width, "height": 900}, color_scheme=theme
+        )
         self.page.set_default_timeout(1000 * LIMIT)
         self.wrong: list[str] = []
         self.page.on("console", lambda message: self.wrong.append(message.text))
@@ -170,7 +206,8 @@ def test_search_works_without_a_server(site: Path, browser: Browser) -> None:
     page.locator("input.sidebar-search").fill("propensity")
     page.locator("input.sidebar-search").press("Enter")
     page.wait_for_function(
-        "/found|matching/.test(document.querySelector('#search-results .search-summary')?.innerText)"
+        "/found|matching/.test("
+        "document.querySelector('#search-results .search-summary')?.innerText)"
     )
     found = page.locator("#search-results li a")
     titles = found.all_inner_texts()
@@ -180,7 +217,9 @@ def test_search_works_without_a_server(site: Path, browser: Browser) -> None:
     page.wait_for_load_state()
     assert "propensit" in page.locator("article").inner_text().lower()
     page.goto((site / "search.html").as_uri() + "?q=xylophones")
-    page.wait_for_function("/did not match/.test(document.querySelector('#search-results').innerText)")
+    page.wait_for_function(
+        "/did not match/.test(document.querySelector('#search-results').innerText)"
+    )
     assert page.locator("#search-results li").count() == 0
     assert watched.wrong == []
     page.close()
@@ -189,7 +228,7 @@ def test_search_works_without_a_server(site: Path, browser: Browser) -> None:
 CUT_OFF = """() => [...document.querySelectorAll('article *')].filter((element) => {
   if (element.getBoundingClientRect().right <= innerWidth + 1) return false;
   for (let e = element; e.tagName !== 'ARTICLE'; e = e.parentElement) {
-    if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return false;  // it scrolls by itself
+    if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return false;
   }
   return element.checkVisibility();
 }).slice(0, 5).map((element) => element.tagName + ': ' + element.textContent.slice(0, 40))"""
@@ -230,22 +269,30 @@ FAINT = """() => {
 @needs_browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_can_be_read(site: Path, browser: Browser, theme: str) -> None:
-    """At the widths of a phone and a screen: nothing is cut off, no text is faint, pictures lie on white and fit."""
+    """At the widths of a phone and a screen: nothing is cut off, no text is faint,
+    pictures lie on white and fit.
+    """
     for width in WIDTHS:
         watched = Watched(browser, width, theme)
         page = watched.page
         for name in LOOKED_AT:
             page.goto((site / f"{name}.html").as_uri())
-            sizes = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+            sizes = page.evaluate(
+                "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+            )
             assert sizes[0] <= sizes[1], (name, width)
             assert page.evaluate(CUT_OFF) == [], (name, width)
-            dark = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every((v) => v < 60)")
+            dark = page.evaluate(
+                "getComputedStyle(document.body).backgroundColor"
+                ".match(/\\d+/g).every((v) => v < 60)"
+            )
             assert dark == (theme == "dark"), name
             seen, faint = page.evaluate(FAINT)
             assert seen > 30, name
             assert faint == {}, (name, width, theme)
             pictures = page.evaluate(
-                "[...document.querySelectorAll('article img')].map((each) => [getComputedStyle(each).backgroundColor,"
+                "[...document.querySelectorAll('article img')].map((each) => ["
+                "getComputedStyle(each).backgroundColor,"
                 " each.getBoundingClientRect().right <= innerWidth])"
             )
             assert all(each == ["rgb(255, 255, 255)", True] for each in pictures), name

@@ -1,7 +1,9 @@
-"""Waiting for what has happened, never for an amount of time: no test may depend on how fast the machine is.
+"""Waiting for what has happened, never for an amount of time: no test may depend on how
+fast the machine is.
 
-As a program (`python -P tests/waiting.py DEED MOMENT ARGUMENT ...`) this file is the command line of the package, to
-which a deed is done at a named moment: DEED is the name of a signal that it sends to itself, or a file to make.
+As a program (`python -P tests/waiting.py DEED MOMENT ARGUMENT ...`) this file is the
+command line of the package, to which a deed is done at a named moment: DEED is the name
+of a signal that it sends to itself, or a file to make.
 """
 
 import faulthandler
@@ -22,30 +24,41 @@ if TYPE_CHECKING:
 LIMIT = 600.0  # seconds; what hangs takes longer, and nothing else does
 NOTICE = "compiling numerical kernels"  # said on standard error when the cache of kernels is empty
 
-# Where a moment can be noticed (a module and the name of a function), and which call of the function is the moment.
+# Where a moment can be noticed (a module and the name of a function), and which call of
+# the function is the moment.
 MOMENTS: dict[str, tuple[str, str, Callable[..., bool]]] = {
-    "some runs are finished": ("profitable.simulation.engine", "_merge", lambda call, result, *_: result.finished > 0),
+    "some runs are finished": (
+        "profitable.simulation.pool",
+        "_merge",
+        lambda call, result, *_: result.finished > 0,
+    ),
     "in the first experiment": (
-        "profitable.simulation.engine",
+        "profitable.simulation.pool",
         "_merge",
         lambda call, result, *_: result.finished > 0 and result.scenario.name == "Bernoulli",
     ),
     "in the last block of the first experiment": (
-        "profitable.simulation.engine",
+        "profitable.simulation.pool",
         "_merge",
         lambda call, result, *_: result.finished == 200 and result.scenario.name == "Bernoulli",
     ),
     "in a later experiment": (
-        "profitable.simulation.engine",
+        "profitable.simulation.pool",
         "_merge",
-        lambda call, result, *_: result.finished > 0 and result.scenario.name == "Ten clients a round",
+        lambda call, result, *_: (
+            result.finished > 0 and result.scenario.name == "Ten clients a round"
+        ),
     ),
     "while a later result is saved": (
         "os",
         "replace",
         lambda call, _, path: str(path).endswith("arrivals/result.json"),
     ),
-    "while the report is written": ("os", "replace", lambda call, _, path: str(path).endswith("report.html")),
+    "while the report is written": (
+        "os",
+        "replace",
+        lambda call, _, path: str(path).endswith("report.html"),
+    ),
     "in the second play": ("profitable.paper.credit", "play", lambda call, *_: call == 2),
 }
 
@@ -78,7 +91,9 @@ def wait_for(there: Path, job: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def comes_to_an_end() -> Generator[None]:
-    """For work that would take hours if something were wrong: then all tests end here, for no thread can be killed."""
+    """For work that would take hours if something were wrong: then all tests end here,
+    for no thread can be killed.
+    """
     faulthandler.dump_traceback_later(LIMIT, exit=True)
     try:
         yield
@@ -87,7 +102,10 @@ def comes_to_an_end() -> Generator[None]:
 
 
 def ctrl_c_when(it_is_time: Callable[[], bool]) -> Callable[[float], None]:
-    """A progress function that presses Ctrl-C when it is time.  Simulations call it while their workers are at work."""
+    """A progress function that presses Ctrl-C when it is time.
+
+    Simulations call it while their workers are at work.
+    """
 
     def progress(share: float) -> None:
         if it_is_time():
@@ -97,16 +115,18 @@ def ctrl_c_when(it_is_time: Callable[[], bool]) -> Callable[[float], None]:
 
 
 class Kernels:
-    """Kernels under observation: whether they are in the middle of their work, and how many left it unfinished."""
+    """Kernels under observation: whether they are in the middle of their work, and how
+    many left it unfinished.
+    """
 
     def __init__(self, monkeypatch: "pytest.MonkeyPatch") -> None:
-        from profitable.simulation import block, worker
+        from profitable.simulation import worker
 
         self._streams: list[Any] = []
         self._states: list[Any] = []
         self._moves = 0
         self.unfinished = 0
-        make, play = block.stream, worker.play_block
+        make, play = worker.stream, worker.play_block
 
         def stream(*names: Any) -> Any:
             self._streams.append(make(*names))
@@ -117,19 +137,31 @@ class Kernels:
             self.unfinished += rows is None
             return rows
 
-        monkeypatch.setattr(block, "stream", stream)
+        monkeypatch.setattr(worker, "stream", stream)
         monkeypatch.setattr(worker, "play_block", play_block)
 
     def at_work(self) -> bool:
-        """Whether, asked again and again, it has seen three times that random numbers were drawn since the last."""
+        """Whether, asked again and again, it has seen three times that random numbers
+        were drawn since the last.
+        """
         states = [each.bit_generator.state["state"] for each in self._streams]
         self._moves += any(now != before for now, before in zip(states, self._states, strict=False))
         self._states = states
         return self._moves >= 3
 
 
+def heed_ctrl_c() -> None:
+    """Make Ctrl-C count in this process and its children, however it was started.
+
+    A shell starts background jobs (`nohup make test &`) with SIGINT ignored; Python and
+    every child process inherit that, and no Ctrl-C would ever arrive.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def said(errors: str) -> list[str]:
-    """The lines on standard error, but for the notice that kernels are being compiled."""
+    """The lines on standard error, without the notice about compiling kernels."""
     return [line for line in errors.strip().splitlines() if not line.startswith(NOTICE)]
 
 

@@ -1,7 +1,8 @@
 """profitable: bandits for those who learn only by saying yes.
 
-Public names are loaded on first use, so that importing the package costs nothing until something is needed.  Families
-and policies are not listed here: they register themselves (`common/registry.py`).
+Public names are loaded on first use, so that importing the package costs nothing until
+something is needed.  Families and policies are not listed here: they register
+themselves (`common/registry.py`).
 """
 
 from importlib import import_module
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from profitable.agent.agent import Agent as Agent
     from profitable.agent.decision import Decision as Decision
     from profitable.agent.explanation import Standing as Standing
+    from profitable.agent.explanation import Verdict as Verdict
     from profitable.agent.observation import Batch as Batch
-    from profitable.agent.verdict import Verdict as Verdict
     from profitable.errors import ProfitableError as ProfitableError
     from profitable.model.category import Category as Category
     from profitable.model.families import *  # noqa: F403
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from profitable.portfolio.outcome import Receipt as Receipt
     from profitable.portfolio.portfolio import Portfolio as Portfolio
     from profitable.replay.backtest import backtest as backtest
+    from profitable.replay.backtest_result import Backtest as Backtest
     from profitable.replay.cells import Cells as Cells
-    from profitable.replay.result import Backtest as Backtest
-    from profitable.simulation.arrivals import OnePlusPoisson as OnePlusPoisson
-    from profitable.simulation.arrivals import UniformClients as UniformClients
+    from profitable.simulation.clients_per_round import OnePlusPoisson as OnePlusPoisson
+    from profitable.simulation.clients_per_round import UniformClients as UniformClients
     from profitable.simulation.curve import Curve as Curve
     from profitable.simulation.custom_policy import Seen as Seen
     from profitable.simulation.result import Result as Result
@@ -48,8 +49,7 @@ __version__ = VERSION
 _HOMES = {
     "agent.agent": ["Agent"],
     "agent.decision": ["Decision"],
-    "agent.explanation": ["Standing"],
-    "agent.verdict": ["Verdict"],
+    "agent.explanation": ["Standing", "Verdict"],
     "agent.observation": ["Batch"],
     "errors": ["ProfitableError"],
     "model.category": ["Category"],
@@ -60,8 +60,8 @@ _HOMES = {
     "portfolio.portfolio": ["Portfolio"],
     "replay.backtest": ["backtest"],
     "replay.cells": ["Cells"],
-    "replay.result": ["Backtest"],
-    "simulation.arrivals": ["OnePlusPoisson", "UniformClients"],
+    "replay.backtest_result": ["Backtest"],
+    "simulation.clients_per_round": ["OnePlusPoisson", "UniformClients"],
     "simulation.curve": ["Curve"],
     "simulation.custom_policy": ["Seen"],
     "simulation.result": ["Result"],
@@ -76,7 +76,7 @@ _MODULES = ("bounds", "errors")
 
 
 def _registered() -> dict[str, Any]:
-    """The families and policies of this package, by the names of their classes."""
+    """Return the families and policies of this package by class name."""
     from profitable.common.registry import exported
     from profitable.model.families import FAMILIES
     from profitable.policy.policies import POLICIES

@@ -1,4 +1,23 @@
-"""The paper's bounds as functions; the public face of `profitable.theory.bounds`."""
+"""The paper's bounds on regret and on wrongly treated clients, as functions.
 
-from profitable.theory.bounds import *  # noqa: F403
-from profitable.theory.bounds import __doc__ as __doc__
+All clients and regrets are expectations.  Regrets are in money (`Category.worth`).
+
+>>> from profitable import Bernoulli
+>>> round(information(Bernoulli(), 0.5, 0.6), 6)
+0.020411
+"""
+
+from profitable.theory.finite_time_bounds import UpperBound as UpperBound
+from profitable.theory.finite_time_bounds import bayes_ucb_profitable as bayes_ucb_profitable
+from profitable.theory.finite_time_bounds import bayes_ucb_unprofitable as bayes_ucb_unprofitable
+from profitable.theory.finite_time_bounds import deviation_constants as deviation_constants
+from profitable.theory.finite_time_bounds import kl_ucb_profitable as kl_ucb_profitable
+from profitable.theory.finite_time_bounds import kl_ucb_unprofitable as kl_ucb_unprofitable
+from profitable.theory.finite_time_bounds import thompson_unprofitable as thompson_unprofitable
+from profitable.theory.regret_bounds import Arrivals as Arrivals
+from profitable.theory.regret_bounds import LowerBound as LowerBound
+from profitable.theory.regret_bounds import asymptotic_upper_bound as asymptotic_upper_bound
+from profitable.theory.regret_bounds import information as information
+from profitable.theory.regret_bounds import information_of_law as information_of_law
+from profitable.theory.regret_bounds import loss as loss
+from profitable.theory.regret_bounds import lower_bound as lower_bound

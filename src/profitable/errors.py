@@ -1,52 +1,74 @@
-"""Everything that can go wrong, as one tree:
+"""Exceptions of the package, as one tree.
 
     ProfitableError
-    ├── InputError (also a ValueError)      what the caller passed is wrong; nothing was changed
-    │   ├── UnknownCategoryError            no category of that name
-    │   ├── DuplicateNameError              two categories of one name
-    │   ├── ThresholdError                  a threshold outside the family's mean domain
-    │   ├── RewardError                     a reward the family cannot produce
-    │   │   ├── NotFiniteRewardError            NaN or infinite
-    │   │   ├── NegativeRewardError             negative where rewards cannot be
-    │   │   └── OutsideSupportError             any other (a Bernoulli reward of 2, a Poisson reward of 1.5)
-    │   ├── EmptyObservationError           an observation without a client
-    │   ├── SumNotEnoughError               count= and total= where single rewards are needed
-    │   ├── MissingBoundError               a policy for bounded rewards on a category without a bound
-    │   ├── ParameterError                  a parameter of a family, policy, prior or call that makes no sense
-    │   ├── ConflictError                   an id or a key that was used before, for something else
-    │   ├── CorrectionError                 a correction of something that was never observed
-    │   └── MissingLibraryError             a library that is an extra, and is not installed
-    ├── StateFileError                      a saved agent that cannot be read or written
-    │   ├── NewerStateError                     written by a later version of this package
-    │   └── BrokenStateError                    truncated, or not a saved agent at all
-    ├── ResultFolderError                   a saved result that cannot be read or written
-    │   ├── NewerResultError                    written by a later version of this package
-    │   ├── OtherResultError (also an InputError)   of another simulation than the one to go on with
-    │   ├── BrokenResultError                   truncated, altered, or not a saved result at all
-    │   └── NotSavedError                       what was computed cannot be written; `result` holds it
-    ├── PortfolioError                      a portfolio that cannot be read or written
-    │   ├── NewerPortfolioError                 written by a later version of this package
-    │   ├── OlderPortfolioError                 written by an earlier version, to be upgraded first
-    │   ├── BrokenPortfolioError                damaged, altered, or not a portfolio at all
-    │   └── NotStoredError                      a full disk, a file that is read-only or gone, a lost connection
-    │       └── BusyPortfolioError                  locked by another process for too long
-    ├── ForkedError                         an agent or a portfolio that was in use when this process was forked
-    ├── ExecutorError                       workers of a simulation are lost or unfit; `result` has what is finished
-    └── Interrupted (also a KeyboardInterrupt)  a simulation was stopped; what is finished is kept
+    ├── InputError (also a ValueError)  wrong input; nothing was changed
+    │   ├── UnknownCategoryError        no category of that name
+    │   ├── DuplicateNameError          two categories of one name
+    │   ├── ThresholdError              a threshold outside the family's mean domain
+    │   ├── RewardError                 a reward that the family cannot produce
+    │   │   ├── NotFiniteRewardError        NaN or infinite
+    │   │   ├── NegativeRewardError         negative where rewards cannot be
+    │   │   └── OutsideSupportError         any other, as a Bernoulli reward of 2
+    │   ├── EmptyObservationError       an observation without a client
+    │   ├── SumNotEnoughError           a sum where single rewards are needed
+    │   ├── MissingBoundError           a policy for bounded rewards, but no bound
+    │   ├── ParameterError              an illegal parameter
+    │   ├── ConflictError               an id or a key that was used before
+    │   ├── CorrectionError             a correction of what was never observed
+    │   └── MissingLibraryError         a library of an extra that is not installed
+    ├── StateFileError                  a saved agent that cannot be read or written
+    │   ├── NewerStateError                 written by a later version
+    │   └── BrokenStateError                truncated, or not a saved agent
+    ├── ResultFolderError               a saved result that cannot be read or written
+    │   ├── NewerResultError                written by a later version
+    │   ├── OtherResultError                of another simulation (also an InputError)
+    │   ├── BrokenResultError               truncated, altered, or not a saved result
+    │   └── NotSavedError                   not written; `result` holds it
+    ├── PortfolioError                  a portfolio that cannot be read or written
+    │   ├── NewerPortfolioError             written by a later version
+    │   ├── OlderPortfolioError             written by an earlier version: upgrade it
+    │   ├── BrokenPortfolioError            damaged, altered, or not a portfolio
+    │   └── NotStoredError                  a full disk, a lost connection
+    │       └── BusyPortfolioError              locked by another process for too long
+    ├── ForkedError                     in use when this process was forked
+    ├── ExecutorError                   lost workers; `result` has the finished runs
+    └── Interrupted                     stopped (also a KeyboardInterrupt); the same
 
-What is legal but probably not meant is a warning: `ProfitableWarning` (a UserWarning).
-
-Each message is one sentence that names the field, the value and the remedy.  They are attributes, too, and so is the
-`category` that an error is about, if it is about one.
+Legal but probably unintended input is a warning: `ProfitableWarning`, a UserWarning.
 """
 
 from typing import Self
 
 
 class ProfitableError(Exception):
-    """Base class of every error that this package raises on purpose."""
+    """Base class of every error that this package raises on purpose.
 
-    def __init__(self, field: str, value: object, problem: str, remedy: str, category: str | None = None) -> None:
+    Its message is one sentence that names the field, the value, the problem and the
+    remedy; each of them is an attribute, too.
+
+    Parameters
+    ----------
+    field : str
+        Name of the argument, option or place in a file.
+    value : object
+        The value that was found there.
+    problem : str
+        Predicate of the message, as "must be positive".
+    remedy : str
+        Instruction to the caller, as "give a number above 0".
+    category : str, optional
+        Name of the category, if the error is about one.
+
+    Examples
+    --------
+    >>> print(ProfitableError("runs", 0, "must be positive", "give a number above 0"))
+    runs = 0 must be positive; give a number above 0.
+
+    """
+
+    def __init__(
+        self, field: str, value: object, problem: str, remedy: str, category: str | None = None
+    ) -> None:
         self.field = field
         self.value = value
         self.problem = problem
@@ -60,15 +82,35 @@ class ProfitableError(Exception):
         return self.field if self.category is None else f"{self.field} of {self.category!r}"
 
     def about(self, category: str) -> Self:
-        """The same error with a category's name, unless it has one; for checks that do not know their category."""
-        return self if self.category else type(self)(self.field, self.value, self.problem, self.remedy, category)
+        """Return the same error with the name of a category, unless it has one.
 
-    def __reduce__(self) -> tuple[type["ProfitableError"], tuple[str, object, str, str, str | None]]:
+        Parameters
+        ----------
+        category : str
+            Name of the category that the error is about.
+
+        Returns
+        -------
+        ProfitableError
+            A new error of the same class, or this one.
+        """
+        return (
+            self
+            if self.category
+            else type(self)(self.field, self.value, self.problem, self.remedy, category)
+        )
+
+    def __reduce__(
+        self,
+    ) -> tuple[type["ProfitableError"], tuple[str, object, str, str, str | None]]:
         return type(self), (self.field, self.value, self.problem, self.remedy, self.category)
 
 
 def _shorten(value: object) -> str:
-    """A value as one line.  A long one loses its middle: the end of a path is the name of the file."""
+    """Return a value as one line.
+
+    A long one loses its middle: the end of a path is the name of the file.
+    """
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python does not write out integers of thousands of digits
@@ -77,11 +119,11 @@ def _shorten(value: object) -> str:
 
 
 class ProfitableWarning(UserWarning):
-    """Something that is legal and probably not meant."""
+    """Input that is legal and probably unintended."""
 
 
 class InputError(ProfitableError, ValueError):
-    """What the caller passed is wrong; nothing was changed."""
+    """Wrong input from the caller; nothing was changed."""
 
 
 class UnknownCategoryError(InputError):
@@ -125,7 +167,7 @@ class MissingBoundError(InputError):
 
 
 class ParameterError(InputError):
-    """A parameter of a family, policy, prior or call that makes no sense."""
+    """An illegal parameter of a family, policy, prior or call."""
 
 
 class CorrectionError(InputError):
@@ -137,7 +179,10 @@ class ConflictError(InputError):
 
 
 class MissingLibraryError(InputError):
-    """A library that is not installed, because only some uses need it; the remedy names the extra."""
+    """A library of an extra that is not installed; the remedy names the extra.
+
+    The remedy names the extra.
+    """
 
 
 class StateFileError(ProfitableError):
@@ -149,7 +194,7 @@ class NewerStateError(StateFileError):
 
 
 class BrokenStateError(StateFileError):
-    """A file that is truncated or is no saved agent."""
+    """A file that is truncated, or not a saved agent."""
 
 
 class ResultFolderError(ProfitableError):
@@ -169,19 +214,28 @@ class BrokenResultError(ResultFolderError):
 
 
 class NotSavedError(ResultFolderError):
-    """What was computed cannot be written, because the disk is full for example; `result` holds it."""
+    """A computed result that cannot be written; `result` holds it.
+
+    `result` holds it.
+    """
 
     result: object = None
 
 
 class Interrupted(ProfitableError, KeyboardInterrupt):
-    """A simulation was stopped; `result` holds the runs that were finished (None if there are none)."""
+    """A simulation that was stopped; `result` holds the finished runs, or None.
+
+    `result` holds the runs that were finished (None if there are none).
+    """
 
     result: object = None
 
 
 class ExecutorError(ProfitableError):
-    """Workers of a simulation are lost or unfit; `result` holds the finished runs (None if there are none)."""
+    """Workers of a simulation are lost or unfit; `result` holds the finished runs.
+
+    `result` holds the finished runs (None if there are none).
+    """
 
     result: object = None
 
@@ -199,11 +253,16 @@ class OlderPortfolioError(PortfolioError):
 
 
 class BrokenPortfolioError(PortfolioError):
-    """A file that is damaged, was altered, or is no portfolio."""
+    """A file that is damaged, altered, or not a portfolio."""
 
 
 class NotStoredError(PortfolioError):
-    """What was asked for could not be stored: a full disk, a file that is read-only or gone, a lost connection."""
+    """A change that could not be stored.
+
+    A full disk, a file that is read-only or gone, a lost connection.
+
+    A full disk, a file that is read-only or gone, a lost connection.
+    """
 
 
 class BusyPortfolioError(NotStoredError):
@@ -211,4 +270,4 @@ class BusyPortfolioError(NotStoredError):
 
 
 class ForkedError(ProfitableError):
-    """An agent or a portfolio that was in use when this process was forked from another one."""
+    """An agent or a portfolio that was in use when this process was forked."""

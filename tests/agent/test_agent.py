@@ -38,7 +38,9 @@ def test_observing_many_at_once_is_the_same_and_all_or_nothing() -> None:
 
 def test_rewards_may_be_one_number_an_array_or_booleans() -> None:
     agents = [portfolio(pb.BayesUCB()) for _ in range(4)]
-    for agent, rewards in zip(agents, (1, [1.0], np.array([1], dtype=np.uint8), [True]), strict=True):
+    for agent, rewards in zip(
+        agents, (1, [1.0], np.array([1], dtype=np.uint8), [True]), strict=True
+    ):
         agent.observe("students", rewards)
     assert len({agent["students"] for agent in agents}) == 1
 
@@ -68,7 +70,9 @@ def test_costs_and_profit() -> None:
     assert agent["car loans"].revenue == pytest.approx(1.12 * 900.0)
     assert agent["car loans"].profit == pytest.approx(1.12 * 900.0 - 2_000.0)
     agent.observe("car loans", count=10, total=9)
-    assert agent["car loans"].profit == pytest.approx(1.12 * 900.0 - 2_000.0 + 9 * 1_120.0 - 10_000.0)
+    assert agent["car loans"].profit == pytest.approx(
+        1.12 * 900.0 - 2_000.0 + 9 * 1_120.0 - 10_000.0
+    )
     assert agent.profit == pytest.approx(sum(agent[name].profit for name in agent.names))
     # Costs never touch the evidence.
     assert agent["car loans"].clients == 12
@@ -92,7 +96,8 @@ def test_set_threshold_keeps_the_past() -> None:
     fresh.observe("students", [1, 0, 0, 0] * 10)
     agent.set_threshold("students", 0.5)
     assert agent["students"].evidence == fresh["students"].evidence
-    assert agent["students"].profit == pytest.approx(10 - 40 * 0.2)  # what was paid then was paid then
+    # What was paid then was paid then.
+    assert agent["students"].profit == pytest.approx(10 - 40 * 0.2)
     agent.observe("students", [0])
     assert agent["students"].profit == pytest.approx(10 - 40 * 0.2 - 0.5)
     agent.set_threshold("car loans", 1 / 1.5)
@@ -139,14 +144,19 @@ def test_kl_emp_says_what_memory_it_needs() -> None:
     agent.observe("shops", np.linspace(0.5, 5.0, 1_000))
     assert agent.memory - start == 16_000
     assert "Remembers 1 000 distinct rewards (16 000 bytes)." in agent.explain("shops")
-    counts = pb.Agent([pb.Category("c", pb.Poisson(), threshold=3.0, bound=100.0)], policy=pb.KLEmpUCB())
+    counts = pb.Agent(
+        [pb.Category("c", pb.Poisson(), threshold=3.0, bound=100.0)], policy=pb.KLEmpUCB()
+    )
     counts.observe("c", np.arange(1_000) % 7)
     assert counts.memory - start == 7 * 16
 
 
 def test_bounded_policies_cut_and_the_others_do_not() -> None:
     category = pb.Category("p", pb.Poisson(), threshold=3.0, bound=10.0)
-    bounded, plain = pb.Agent([category], policy=pb.KLBernoulliUCB()), pb.Agent([category], policy=pb.KLUCB())
+    bounded, plain = (
+        pb.Agent([category], policy=pb.KLBernoulliUCB()),
+        pb.Agent([category], policy=pb.KLUCB()),
+    )
     for agent in (bounded, plain):
         agent.observe("p", [25, 1])
         assert agent["p"].revenue == 26
@@ -154,6 +164,7 @@ def test_bounded_policies_cut_and_the_others_do_not() -> None:
     assert plain["p"].mean == pytest.approx(13.0)
 
 
+@pytest.mark.slow
 def test_one_category_and_many() -> None:
     """`benchmarks/online.py` decides about a million."""
     size = 200_000
@@ -171,11 +182,11 @@ def test_one_category_and_many() -> None:
 
 
 def test_evidence_is_recomputed_only_where_something_changed() -> None:
-    from profitable.kernels.agent_table import Row
+    from profitable.kernels.agent_table import AgentRow
 
     agent = portfolio(pb.BayesUCB())
     agent.observe({"students": [1, 0], "shops": [2.0], "car loans": [1]})
-    agent._ledger.table[Row.EVIDENCE, :3] = 123.0  # a mark that a recomputation would wipe out
+    agent.ledger.table[AgentRow.EVIDENCE, :3] = 123.0  # a mark that a recomputation would wipe out
     agent.decide()
     agent.observe("shops", [4.0])
     assert [agent[name].evidence == 123.0 for name in agent.names] == [True, False, True]
@@ -228,15 +239,35 @@ def test_your_own_policy_is_known_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("base", "contents", "problem"),
     [
-        (pb.Policy, {"name": "kl-ucb", "rule": pb.KLUCB.rule, "terms": None}, "'kl-ucb', which belongs to KLUCB"),
+        (
+            pb.Policy,
+            {"name": "kl-ucb", "rule": pb.KLUCB.rule, "terms": None},
+            "'kl-ucb', which belongs to KLUCB",
+        ),
         (pb.Policy, {"rule": pb.KLUCB.rule}, "has no name"),
         (pb.Policy, {"name": "ruleless"}, "has no rule"),
         (pb.Policy, {"name": "impatient", "rule": pb.KLUCB.rule}, "has no terms"),
-        (pb.KLUCB, {"name": "old", "patience": lambda self, t: 1.0}, "its own patience, .*: give it terms"),
-        (pb.KLUCB, {"name": "old", "next_round": lambda self, nats, now: None}, "its own next_round, "),
-        (pb.KLUCB, {"name": "old", "next_rounds": lambda self, nats, now: None}, "its own next_rounds, "),
+        (
+            pb.KLUCB,
+            {"name": "old", "patience": lambda self, t: 1.0},
+            "its own patience, .*: give it terms",
+        ),
+        (
+            pb.KLUCB,
+            {"name": "old", "next_round": lambda self, nats, now: None},
+            "its own next_round, ",
+        ),
+        (
+            pb.KLUCB,
+            {"name": "old", "next_rounds": lambda self, nats, now: None},
+            "its own next_rounds, ",
+        ),
         (pb.Family, {"name": "lawless"}, "has no make_view"),
-        (pb.Family, {"name": "poisson", "make_view": pb.Poisson.make_view}, "'poisson', which belongs to Poisson"),
+        (
+            pb.Family,
+            {"name": "poisson", "make_view": pb.Poisson.make_view},
+            "'poisson', which belongs to Poisson",
+        ),
     ],
 )
 def test_a_class_that_lacks_something_is_refused_when_it_is_defined(

@@ -1,4 +1,6 @@
-"""Decisions: what they say, that they never change, and when a rejected category comes back."""
+"""Decisions: what they say, that they never change, and when a rejected category comes
+back.
+"""
 
 import math
 from typing import Any
@@ -20,7 +22,8 @@ def test_the_design_page_s_example() -> None:
     assert verdict.next_round == 3_296
     assert (
         verdict.reason
-        == "skipped: evidence 8.1 nats against it, patience 6.91; it can be accepted again in round 3 296"
+        == "skipped: evidence 8.1 nats against it, patience 6.91; it can be accepted "
+        "again in round 3 296"
     )
 
 
@@ -33,7 +36,7 @@ def test_next_round_at_powers_of_two() -> None:
 
 
 def _first(policy: pb.Policy, t: int) -> int:
-    """The smallest t with that patience: neighbours of a large t can share one double."""
+    """The smallest t with that patience: neighbours of a large t may be one double."""
     while t > 1 and policy.patience(t - 1) == policy.patience(t):
         t -= 1
     return t
@@ -97,7 +100,9 @@ def test_same_seed_same_decisions() -> None:
 
 def test_explanations_read_well() -> None:
     agent = portfolio(pb.KLUCB())
-    assert "Round 1: accepted, as every category is in the first round." in agent.explain("students")
+    assert "Round 1: accepted, as every category is in the first round." in agent.explain(
+        "students"
+    )
     agent.decide()
     agent.observe("students", [0] * 40)
     before = agent.round
@@ -119,8 +124,15 @@ def test_tables() -> None:
     decision = agent.decide()
     assert "3 of 3 categories accepted" in str(decision)
     assert decision._repr_html_().startswith("<table>")
-    assert "&lt;b&gt;" in pb.Agent([pb.Category("<b>", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB())._repr_html_()
-    many = pb.Agent([pb.Category(str(i), pb.Poisson(), threshold=1.0) for i in range(1_000)], policy=pb.KLUCB())
+    assert (
+        "&lt;b&gt;"
+        in pb.Agent(
+            [pb.Category("<b>", pb.Poisson(), threshold=1.0)], policy=pb.KLUCB()
+        )._repr_html_()
+    )
+    many = pb.Agent(
+        [pb.Category(str(i), pb.Poisson(), threshold=1.0) for i in range(1_000)], policy=pb.KLUCB()
+    )
     assert "... and 980 more" in str(many.decide())
     assert len(str(many).splitlines()) < 30
     assert repr(many).startswith("<Agent")

@@ -20,7 +20,9 @@ def busy_agent() -> pb.Agent:
     agent = pb.Agent(
         [
             pb.Category("students", pb.Bernoulli(), threshold=0.2, prior=pb.Prior.beta(1, 1)),
-            pb.Category("shops", pb.Exponential(), threshold=3.0, prior=pb.Prior.like(clients=12, mean=2.5)),
+            pb.Category(
+                "shops", pb.Exponential(), threshold=3.0, prior=pb.Prior.like(clients=12, mean=2.5)
+            ),
             pb.Category("trials", pb.Binomial(trials=12), threshold=5.0),
             pb.Category("heavy", pb.Pareto(scale=1.5), threshold=4.0, bound=70.0),
             pb.Category.loan("loans", amount=1_000, rate=0.12),
@@ -30,7 +32,14 @@ def busy_agent() -> pb.Agent:
     )
     for i in range(7):
         agent.decide()
-        agent.observe({"students": [i % 2], "shops": [0.1 + i / 3], "heavy": [2.0 + i], "loans": [1, 1, i % 2]})
+        agent.observe(
+            {
+                "students": [i % 2],
+                "shops": [0.1 + i / 3],
+                "heavy": [2.0 + i],
+                "loans": [1, 1, i % 2],
+            }
+        )
     agent.pause("heavy")
     agent.expect("loans", 9)
     agent.set_threshold("loans", 0.8)
@@ -45,7 +54,9 @@ def test_the_continuation_is_identical(tmp_path: Path) -> None:
         agent.save(path)
         twin = pb.Agent.load(path)
         assert str(twin) == str(agent)
-        assert [twin.category(name) for name in twin.names] == [agent.category(name) for name in agent.names]
+        assert [twin.category(name) for name in twin.names] == [
+            agent.category(name) for name in agent.names
+        ]
         for _ in range(120):
             one, other = agent.decide(), twin.decide()
             assert one.to_dict() == other.to_dict()
@@ -83,7 +94,10 @@ def test_every_truncation_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "agent.json"
     busy_agent().save(path)
     whole = path.read_bytes()
-    for length in [*range(0, len(whole.rstrip()), 37), *range(len(whole.rstrip()) - 40, len(whole.rstrip()))]:
+    for length in [
+        *range(0, len(whole.rstrip()), 37),
+        *range(len(whole.rstrip()) - 40, len(whole.rstrip())),
+    ]:
         path.write_bytes(whole[:length])
         with pytest.raises(errors.BrokenStateError) as caught:
             pb.Agent.load(path)
@@ -135,7 +149,10 @@ def test_a_rewritten_file_is_read(tmp_path: Path) -> None:
         (lambda c: c["columns"].update(squares=[-1.0] * 6), "squares"),
         (lambda c: c["columns"]["amount"].__setitem__(4, -4.0), "amount"),
         (lambda c: c["columns"]["amount"].__setitem__(1, 4.0), "amount"),
-        (lambda c: c["kinds"][0].update(prior={"kind": "beta", "first": -3.0, "second": 1.0}), "a ="),
+        (
+            lambda c: c["kinds"][0].update(prior={"kind": "beta", "first": -3.0, "second": 1.0}),
+            "a =",
+        ),
         (lambda c: c["kinds"][2].update(parameters={"trials": 2.5}), "trials"),
     ],
 )
@@ -171,38 +188,24 @@ def test_every_missing_line_is_noticed(tmp_path: Path) -> None:
             pb.Agent.load(path)
 
 
-@pytest.mark.parametrize("name", ["busy", "kl_emp"])
-@pytest.mark.parametrize("folder", ["format_1", "format_2", "format_3"])
-def test_older_formats_are_read(tmp_path: Path, name: str, folder: str) -> None:
-    """Two agents that were saved before anything could be forgotten, and before clients had amounts or cohorts.
-
-    The formats 1 and 2 do not count the rounds that accept a category.  Format 1 has no columns and no checksum.
-    """
-    old = pb.Agent.load(Path(__file__).parent / folder / f"{name}.json")
-    if name == "busy":
-        twin = busy_agent()
-    else:
-        twin = pb.Agent([pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB(), seed=3)
-        twin.observe("p", [1, 1, 4, 0, 60])
-        twin.decide()
-    old.save(tmp_path / "old.json")
-    twin.save(tmp_path / "twin.json")
-    read, kept = (json.loads((tmp_path / f"{which}.json").read_text(encoding="utf-8")) for which in ("old", "twin"))
-    if folder != "format_3":
-        assert kept["columns"].pop("rounds")
-        kept["columns"].pop("earlier", None)
-    del read["checksum"], kept["checksum"]
-    assert read == kept
-    assert old.decide().to_dict() == twin.decide().to_dict()
-
-
-def test_a_negative_cost_in_format_1_is_read(tmp_path: Path) -> None:
-    """Earlier versions wrote it, for a negative threshold or after a correction, and refused to read it."""
+def test_formats_that_were_never_published_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "agent.json"
-    content = json.loads((Path(__file__).parent / "format_1" / "busy.json").read_text(encoding="utf-8"))
-    content["categories"][0]["cost"] = -3.6e-15
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert pb.Agent.load(path)["students"].cost == -3.6e-15
+    busy_agent().save(path)
+    text = path.read_text(encoding="utf-8").rpartition(',\n"checksum"')[0]
+    path.write_text(
+        seal(text.replace('"format_version": 4', '"format_version": 3') + "\n}"), encoding="utf-8"
+    )
+    with pytest.raises(errors.BrokenStateError, match="format_version"):
+        pb.Agent.load(path)
+
+
+def test_a_negative_cost_is_read(tmp_path: Path) -> None:
+    """It is written for a negative threshold, or after a correction."""
+    path = tmp_path / "agent.json"
+    agent = pb.Agent([pb.Category("a", pb.Gaussian(sigma=1.0), threshold=-2.0)], policy="kl-ucb")
+    agent.observe("a", [-1.0, 0.5])
+    agent.save(path)
+    assert pb.Agent.load(path)["a"].cost == agent["a"].cost < 0.0
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
@@ -236,7 +239,9 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_kl_emp_remembers_its_values(tmp_path: Path) -> None:
-    agent = pb.Agent([pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB())
+    agent = pb.Agent(
+        [pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB()
+    )
     agent.observe("p", [1, 1, 4, 0, 60])
     agent.save(tmp_path / "agent.json")
     twin = pb.Agent.load(tmp_path / "agent.json")
@@ -255,7 +260,9 @@ def test_kl_emp_remembers_its_values(tmp_path: Path) -> None:
 )
 def test_a_sample_that_does_not_fit_is_noticed(tmp_path: Path, sample: dict[str, object]) -> None:
     path = tmp_path / "agent.json"
-    agent = pb.Agent([pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB())
+    agent = pb.Agent(
+        [pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB()
+    )
     agent.observe("p", [1, 1, 4, 0, 60])
     agent.save(path)
     rewrite(path, lambda content: content["columns"].update(sample=[sample]))
@@ -265,7 +272,9 @@ def test_a_sample_that_does_not_fit_is_noticed(tmp_path: Path, sample: dict[str,
 
 def test_a_sample_that_nearly_cancels_can_be_saved(tmp_path: Path) -> None:
     """The sample in increasing order has another rounding error than the total."""
-    agent = pb.Agent([pb.Category("g", pb.Gaussian(sigma=1.0), threshold=0.0, bound=1e10)], policy=pb.KLEmpUCB())
+    agent = pb.Agent(
+        [pb.Category("g", pb.Gaussian(sigma=1.0), threshold=0.0, bound=1e10)], policy=pb.KLEmpUCB()
+    )
     agent.observe("g", [1e10, 0.1, -1e10])
     agent.save(tmp_path / "agent.json")
     assert pb.Agent.load(tmp_path / "agent.json")["g"] == agent["g"]
@@ -273,10 +282,15 @@ def test_a_sample_that_nearly_cancels_can_be_saved(tmp_path: Path) -> None:
 
 def test_a_count_beyond_all_numbers_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "agent.json"
-    agent = pb.Agent([pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB())
+    agent = pb.Agent(
+        [pb.Category("p", pb.Poisson(), threshold=3.0, bound=50.0)], policy=pb.KLEmpUCB()
+    )
     agent.observe("p", [1])
     agent.save(path)
-    rewrite(path, lambda content: content["columns"].update(sample=[{"values": [1.0], "counts": [10**400]}]))
+    rewrite(
+        path,
+        lambda content: content["columns"].update(sample=[{"values": [1.0], "counts": [10**400]}]),
+    )
     with pytest.raises(errors.BrokenStateError, match="sample"):
         pb.Agent.load(path)
     agent.save(path)
@@ -293,7 +307,9 @@ def test_the_longest_file_names_can_be_saved(tmp_path: Path, name: str) -> None:
 
 
 def test_saving_leaves_the_umask_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It belongs to the whole process: two threads that set it and set it back may leave it at 0."""
+    """It belongs to the whole process: two threads that set it and set it back may
+    leave it at 0.
+    """
     (tmp_path / "plain").touch()
     monkeypatch.setattr(os, "umask", None)
     busy_agent().save(tmp_path / "agent.json")

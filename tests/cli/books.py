@@ -31,7 +31,9 @@ Done = subprocess.CompletedProcess[str]
 
 
 def made(folder: Path) -> Path:
-    """A portfolio in which one round is decided, with the key day-1, and one outcome is known, l-1."""
+    """A portfolio in which one round is decided, with the key day-1, and one outcome is
+    known, l-1.
+    """
     where = folder / "lending.db"
     where.write_bytes(_content())
     return where
@@ -44,7 +46,9 @@ def _content() -> bytes:
     shops = pb.Category("shops", pb.Exponential(), threshold=3.0)
     with TemporaryDirectory() as folder:
         where = Path(folder) / "lending.db"
-        with pb.Portfolio.create(where, [students, shops], policy="kl-ucb", seed=7, name="lending") as book:
+        with pb.Portfolio.create(
+            where, [students, shops], policy="kl-ucb", seed=7, name="lending"
+        ) as book:
             book.decide(key="day-1")
             book.observe([pb.Outcome("l-1", "students", reward=1, decision=1)])
         return where.read_bytes()

@@ -26,7 +26,9 @@ Way = Callable[..., subprocess.CompletedProcess[str]]
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """In a process of its own."""
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=LIMIT, check=False)
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=LIMIT, check=False
+    )
 
 
 def call(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -58,10 +60,13 @@ def test_help_has_an_example_and_loads_no_compiler() -> None:
     script = (
         "import sys\nfrom profitable import cli\nsys.argv = ['profitable', '--help']\n"
         "try:\n    cli.main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
-        "heavy = {'numba', 'scipy', 'numpy', 'pydantic', 'sqlalchemy', 'matplotlib'} & set(sys.modules)\n"
+        "heavy = {'numba', 'scipy', 'numpy', 'pydantic', 'sqlalchemy', 'altair'} & "
+        "set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=LIMIT, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=LIMIT, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "credit" in done.stdout
     credit = call("credit", "--help", cwd=Path())
@@ -102,8 +107,12 @@ def test_credit(tmp_path: Path) -> None:
     assert "clairvoyant" in done.stdout
     assert "homeowners" in done.stdout
     assert (tmp_path / "made/here/credit.png").exists()
-    numbers = call("credit", "--rounds", "30", "--plays", "3", "--out", "made/here", "--json", cwd=tmp_path)
-    assert json.loads(numbers.stdout) == json.loads((tmp_path / "made/here/credit.json").read_text())
+    numbers = call(
+        "credit", "--rounds", "30", "--plays", "3", "--out", "made/here", "--json", cwd=tmp_path
+    )
+    assert json.loads(numbers.stdout) == json.loads(
+        (tmp_path / "made/here/credit.json").read_text()
+    )
 
 
 MISTAKES = [
@@ -129,7 +138,9 @@ MISTAKES = [
     [*((call, *mistake) for mistake in MISTAKES), *((run, *mistake) for mistake in MISTAKES[:2])],
     ids=lambda value: value.__name__ if callable(value) else str(value)[-40:],
 )
-def test_mistakes_get_one_line_and_exit_2(tmp_path: Path, way: Way, arguments: list[str], named: str) -> None:
+def test_mistakes_get_one_line_and_exit_2(
+    tmp_path: Path, way: Way, arguments: list[str], named: str
+) -> None:
     (tmp_path / "a-file").write_text("not a folder")
     done = way(*arguments, cwd=tmp_path)
     assert done.returncode == 2
@@ -145,7 +156,9 @@ def test_interrupting_leaves_nothing_behind(tmp_path: Path, deed: signal.Signals
     """Thousands of plays, which would take hours."""
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
-    with started(at("in the second play", str(there), "credit", "--plays", "100000"), cwd=here) as job:
+    with started(
+        at("in the second play", str(there), "credit", "--plays", "100000"), cwd=here
+    ) as job:
         wait_for(there, job)
         assert (here / "results").exists()
         os.kill(job.pid, deed)
@@ -177,7 +190,9 @@ def test_a_single_round_warns_of_nothing(tmp_path: Path) -> None:
     assert said(done.stderr) == []
 
 
-def test_a_full_disk_does_not_hide_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_does_not_hide_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -189,11 +204,15 @@ def test_a_full_disk_does_not_hide_the_tables(tmp_path: Path, monkeypatch: pytes
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("outcome", [SystemExit(1), RuntimeError("lowering failed"), BrokenPipeError(), 0])
+@pytest.mark.parametrize(
+    "outcome", [SystemExit(1), RuntimeError("lowering failed"), BrokenPipeError(), 0]
+)
 def test_ctrl_c_that_comes_out_as_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: BaseException | int
 ) -> None:
-    """A compiler makes another error of it; a program that reads our output has ended by the same Ctrl-C."""
+    """A compiler makes another error of it; a program that reads our output has ended
+    by the same Ctrl-C.
+    """
 
     def interrupted(**_: object) -> int:
         with contextlib.suppress(KeyboardInterrupt):
@@ -216,16 +235,25 @@ def test_ctrl_c_that_comes_out_as_something_else(
     ("typed", "expected"),
     [
         ("profitable sim", ["simulate"]),
-        ("profitable simulate x.toml --policy kl-ucb", [name for name in POLICIES if name.startswith("kl-ucb")]),
+        (
+            "profitable simulate x.toml --policy kl-ucb",
+            [name for name in POLICIES if name.startswith("kl-ucb")],
+        ),
         ("profitable credit --policy t", [name for name in POLICIES if name.startswith("t")]),
         ("profitable simulate x.toml --fr", ["--fresh"]),
     ],
 )
 def test_the_shell_completes(typed: str, expected: list[str]) -> None:
     words = typed.split()
-    bash = {"_PROFITABLE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    bash = {
+        "_PROFITABLE_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
     command = [sys.executable, "-c", "from profitable.cli import main; main()"]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | bash, timeout=LIMIT, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | bash, timeout=LIMIT, check=False
+    )
     assert done.stdout.split() == expected, done.stderr
 
 

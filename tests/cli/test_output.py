@@ -1,4 +1,6 @@
-"""Whatever standard output is: a decision is stored, the exit code says so, and there is no traceback."""
+"""Whatever standard output is: a decision is stored, the exit code says so, and there
+is no traceback.
+"""
 
 import codecs
 import json
@@ -8,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import profitable as pb
+from profitable.cli.app import app
 from profitable.cli.output import ESCAPE, _escaped
 
 NAMES = ["cafés", "日本", "🎓"]  # one that latin-1 has, one that it has not, one beyond 16 bits
@@ -27,7 +31,9 @@ def run(folder: Path, script: str, **environment: str) -> subprocess.CompletedPr
     command = f'profitable() {{ "{sys.executable}" -m profitable "$@"; }}; {script}'
     everything = os.environ | environment
     told = ["bash", "-c", command]
-    return subprocess.run(told, cwd=folder, env=everything, capture_output=True, timeout=120, check=False)
+    return subprocess.run(
+        told, cwd=folder, env=everything, capture_output=True, timeout=120, check=False
+    )
 
 
 def decided(folder: Path) -> int:
@@ -35,7 +41,9 @@ def decided(folder: Path) -> int:
         return book.round
 
 
-@pytest.mark.parametrize(("closed", "more"), [(">&-", ""), (">&- 2>&-", "--json"), ("<&- >&- 2>&-", "--csv")])
+@pytest.mark.parametrize(
+    ("closed", "more"), [(">&-", ""), (">&- 2>&-", "--json"), ("<&- >&- 2>&-", "--csv")]
+)
 def test_closed(folder: Path, closed: str, more: str) -> None:
     done = run(folder, f"profitable decide book.db --key 1 {more} {closed}")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -50,7 +58,9 @@ def test_a_reader_who_has_left(folder: Path, command: str) -> None:
 
 
 def test_refused_rows_are_said_to_a_reader_who_has_left(folder: Path) -> None:
-    (folder / "rows.csv").write_text("id,category,reward\n1,cafés,1\n2,nobody,1\n", encoding="utf-8")
+    (folder / "rows.csv").write_text(
+        "id,category,reward\n1,cafés,1\n2,nobody,1\n", encoding="utf-8"
+    )
     done = run(folder, "profitable observe book.db rows.csv --json | true; echo ${PIPESTATUS[0]}")
     assert (done.stdout, done.stderr) == (b"3\n", b"")
 
@@ -59,7 +69,7 @@ def test_refused_rows_are_said_to_a_reader_who_has_left(folder: Path) -> None:
 def test_a_full_disk(folder: Path) -> None:
     done = run(folder, "profitable log book.db --format csv > /dev/full")
     assert done.returncode == 1
-    assert done.stderr == b"profitable: what to print cannot be written (No space left on device)\n"
+    assert done.stderr == b"profitable: the output cannot be written (No space left on device)\n"
 
 
 def test_another_encoding(folder: Path) -> None:
@@ -92,9 +102,13 @@ def test_standard_input_that_is_closed_is_empty(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252", "ascii"])
-def test_a_decision_that_was_printed_in_any_encoding_can_be_put_back(folder: Path, encoding: str) -> None:
-    script = "profitable copy book.db backup.db && profitable decide book.db --key dé --json > day.json"
+def test_a_decision_that_was_printed_in_any_encoding_can_be_put_back(
+    folder: Path, encoding: str
+) -> None:
+    book, backup, day = (str(folder / name) for name in ("book.db", "backup.db", "day.json"))
+    assert CliRunner().invoke(app, ["copy", book, backup]).exit_code == 0
+    script = "profitable decide book.db --key dé --json > day.json"
     assert run(folder, script, PYTHONIOENCODING=encoding).returncode == 0
-    done = run(folder, "profitable decide backup.db --as day.json", PYTHONIOENCODING="utf-8")
-    assert done.returncode == 0, done.stderr
-    assert "key dé, reinstated" in done.stdout.decode()
+    done = CliRunner().invoke(app, ["decide", backup, "--as", day])
+    assert done.exit_code == 0, done.output
+    assert "key dé, reinstated" in done.output

@@ -15,7 +15,11 @@ from tests.simulation.worlds import single
 CELL = st.text("abc 1.5", min_size=1, max_size=12).map(lambda text: text.replace(" ", "_"))
 
 
-@given(st.integers(1, 8).flatmap(lambda n: st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1, max_size=5)))
+@given(
+    st.integers(1, 8).flatmap(
+        lambda n: st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1, max_size=5)
+    )
+)
 def test_parts_of_a_table_hold_all_of_it(cells: list[list[str]]) -> None:
     headers, *body = cells
     wide = text_table(headers, body, width=10_000)
@@ -49,12 +53,16 @@ def test_results_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     for columns in ("60", "80"):
         monkeypatch.setenv("COLUMNS", columns)
-        tables = [line for line in result.table().splitlines() if line.startswith(("policy", "---", "ts", "kl-ucb"))]
+        tables = [
+            line
+            for line in result.table().splitlines()
+            if line.startswith(("policy", "---", "ts", "kl-ucb"))
+        ]
         assert len(tables) > 8  # broken into parts
         assert max(map(len, tables)) <= int(columns)
-        assert set(result.table().split()) == set(plain.split()) | {"-" * n for n in range(30)} & set(
-            result.table().split()
-        )
+        assert set(result.table().split()) == set(plain.split()) | {
+            "-" * n for n in range(30)
+        } & set(result.table().split())
     monkeypatch.setenv("COLUMNS", "200")
     assert result.table() == plain
 

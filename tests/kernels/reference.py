@@ -1,7 +1,10 @@
-"""References for the kernels: mpmath at high precision, from definitions, sharing no formula with the package.
+"""References for the kernels: mpmath at high precision, from definitions, sharing no
+formula with the package.
 
-- Divergences come from the variance function V of the family: d(x, y) = integral of (u - x)/V(u) from x to y.
-- Posterior tails are quadratures of the posterior density; the kernels never integrate it over the whole tail.
+- Divergences come from the variance function V of the family: d(x, y) = integral of (u
+  - x)/V(u) from x to y.
+- Posterior tails are quadratures of the posterior density; the kernels never integrate
+  it over the whole tail.
 Doubles are converted exactly.
 """
 
@@ -30,7 +33,9 @@ def divergence_by_quadrature(law: Law, x: float, y: float) -> mp.mpf:
 
 
 def deviance(law: Law, clients: float, total: float, mean: float) -> mp.mpf:
-    """N d(S/N, mean) in closed form at 60 digits; agrees with the quadrature, and can be used where that is slow."""
+    """N d(S/N, mean) in closed form at 60 digits; agrees with the quadrature, and can
+    be used where that is slow.
+    """
     code, low, high, size = law
     with mp.workdps(60):
         n, s, y = mp.mpf(clients), mp.mpf(total), mp.mpf(mean)
@@ -56,7 +61,9 @@ def _term(x: mp.mpf, expected: mp.mpf) -> mp.mpf:
 
 
 def posterior_evidence(law: Law, clients: float, total: float, mean: float) -> mp.mpf:
-    """-log P(mean >= threshold): minus the log of a quadrature of the posterior density."""
+    """-log P(mean >= threshold): minus the log of a quadrature of the posterior
+    density.
+    """
     code, low, high, size = law
     n, s, y = mp.mpf(clients), mp.mpf(total), mp.mpf(mean)
     if code == GAUSSIAN:
@@ -71,7 +78,9 @@ def posterior_evidence(law: Law, clients: float, total: float, mean: float) -> m
     unit = mp.mpf(size) / (mp.mpf(high) - mp.mpf(low))
     half = mp.mpf("0.5")
     return _beta_evidence(
-        (s - n * low) * unit + half, (n * high - s) * unit + half, (y - low) / (mp.mpf(high) - mp.mpf(low))
+        (s - n * low) * unit + half,
+        (n * high - s) * unit + half,
+        (y - low) / (mp.mpf(high) - mp.mpf(low)),
     )
 
 
@@ -88,7 +97,9 @@ def _gamma_evidence(a: mp.mpf, x: mp.mpf, *, upper: bool) -> mp.mpf:
         tail = _outward(lambda w: _exp(constant + (a - 1) * mp.log(x + w) - x - w), scale)
     else:  # in v = log(x/u)
         constant = a * mp.log(x) - mp.loggamma(a)
-        tail = _outward(lambda v: _exp(constant - a * v - x * mp.exp(-v)), 1 / max(a - x, mp.sqrt(a)))
+        tail = _outward(
+            lambda v: _exp(constant - a * v - x * mp.exp(-v)), 1 / max(a - x, mp.sqrt(a))
+        )
     return -mp.log(tail) if small_is_upper == upper else -mp.log1p(-tail)
 
 
@@ -104,14 +115,20 @@ def _beta_evidence(a: mp.mpf, b: mp.mpf, x: mp.mpf) -> mp.mpf:
     odds = mp.log(x / (1 - x))
     constant = mp.loggamma(a + b) - mp.loggamma(a) - mp.loggamma(b)
     scale = 1 / max(a - (a + b) * x, mp.sqrt(a * b / (a + b)))
-    tail = _outward(lambda v: _exp(constant + a * (odds - v) - (a + b) * mp.log1p(_exp(odds - v))), scale)
+    tail = _outward(
+        lambda v: _exp(constant + a * (odds - v) - (a + b) * mp.log1p(_exp(odds - v))), scale
+    )
     return -mp.log(tail) if small_is_upper else -mp.log1p(-tail)
 
 
-def empirical_evidence(values: list[float], counts: list[float], high: float, threshold: float) -> mp.mpf:
+def empirical_evidence(
+    values: list[float], counts: list[float], high: float, threshold: float
+) -> mp.mpf:
     """N K_inf by bisection on the slope of the dual at 60 digits."""
     with mp.workdps(60):
-        points = [(mp.mpf(value), mp.mpf(count)) for value, count in zip(values, counts, strict=True)]
+        points = [
+            (mp.mpf(value), mp.mpf(count)) for value, count in zip(values, counts, strict=True)
+        ]
         tau = mp.mpf(threshold)
         if sum(count * (tau - value) for value, count in points) <= 0:
             return mp.mpf(0)
@@ -119,12 +136,20 @@ def empirical_evidence(values: list[float], counts: list[float], high: float, th
         at_high = any(value == high for value, _ in points)
 
         def slope(multiplier):
-            return sum(count * (tau - value) / (1 + multiplier * (tau - value)) for value, count in points)
+            return sum(
+                count * (tau - value) / (1 + multiplier * (tau - value)) for value, count in points
+            )
 
         if at_high or slope(top) < 0:
             for _ in range(210):
                 middle = (low + top) / 2
                 low, top = (middle, top) if slope(middle) > 0 else (low, middle)
         return sum(
-            count * mp.log(1 + top * (tau - value)) for value, count in points if value < high or not at_high
-        ) + (sum(count * mp.log(1 + low * (tau - value)) for value, count in points if value == high) if at_high else 0)
+            count * mp.log(1 + top * (tau - value))
+            for value, count in points
+            if value < high or not at_high
+        ) + (
+            sum(count * mp.log(1 + low * (tau - value)) for value, count in points if value == high)
+            if at_high
+            else 0
+        )

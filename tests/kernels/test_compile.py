@@ -1,7 +1,6 @@
-"""What is compiled, when, and what is said about it."""
+"""The functions that are compiled, when, and what is announced."""
 
 import json
-import logging
 import os
 import pty
 import subprocess
@@ -9,10 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from profitable.kernels.compile import kernel
-from profitable.kernels.late import late
-from profitable.kernels.law import Law
 
 COUNT = """
 import json, sys
@@ -29,13 +24,15 @@ event.register("numba:compile", Names())
 import profitable as pb
 """
 DECIDE = """
-agent = pb.Agent([pb.Category("a", pb.{family}(), threshold=0.5)], policy=pb.Policy.parse("{policy}"), seed=1)
+category = pb.Category("a", pb.{family}(), threshold=0.5)
+agent = pb.Agent([category], policy="{policy}", seed=1)
 agent.decide(); agent.observe("a", [1, 0, 0]); str(agent.decide())
 """
 SIMULATE = """
-truth = pb.Truth(pb.Category("a", pb.Bernoulli(), threshold=0.6), mean=0.5, clients=pb.OnePlusPoisson(rate=2.0))
+category = pb.Category("a", pb.Bernoulli(), threshold=0.6)
+truth = pb.Truth(category, mean=0.5, clients=pb.OnePlusPoisson(rate=2.0))
 for kernel in ("events", "rounds"):
-    pb.simulate(pb.Scenario("a", [truth]), ["{policy}"], horizon=300, runs=3, seed=1, kernel=kernel)
+    pb.simulate(pb.Scenario("a", [truth]), ["{policy}"], horizon=300, runs=3, kernel=kernel)
 """
 TELL = "print(json.dumps([Names.found, 'rich' in sys.modules]))\n"
 WARM = "from profitable.simulation.warm_up import steps\n[step() for _, step in steps({chosen})]\n"
@@ -48,17 +45,24 @@ def environment(cache: Path, **more: str) -> dict[str, str]:
 def compiled_by(code: str, cache: Path) -> list[str]:
     """The functions that a process compiles."""
     command = [sys.executable, "-c", COUNT + code + TELL]
-    done = subprocess.run(command, env=environment(cache), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment(cache), capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)[0]
 
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Empty for the first decision; what it compiles need not be compiled again for the tests after it."""
+    """Empty for the first decision; what it compiles need not be compiled again for the
+    tests after it.
+    """
     return tmp_path_factory.mktemp("cache")
 
 
-def test_a_first_decision_compiles_what_it_needs_and_a_sign_moves_on_the_terminal(cache: Path) -> None:
+@pytest.mark.slow
+def test_a_first_decision_compiles_what_it_needs_and_a_sign_moves_on_the_terminal(
+    cache: Path,
+) -> None:
     assert not list(cache.iterdir())
     code = COUNT + DECIDE.format(family="Bernoulli", policy="kl-ucb") + TELL
     ours, theirs = pty.openpty()
@@ -82,7 +86,13 @@ def test_a_first_decision_compiles_what_it_needs_and_a_sign_moves_on_the_termina
     assert job.returncode == 0
     assert {"absorb", "deviance_by_gap"} <= set(names)
     # Other policies and families have theirs compiled when they are used.
-    assert not {"posterior_evidence", "gamma_evidence", "beta_evidence", "empirical_dual", "run_events"} & set(names)
+    assert not {
+        "posterior_evidence",
+        "gamma_evidence",
+        "beta_evidence",
+        "empirical_dual",
+        "run_events",
+    } & set(names)
     shown = said.decode()
     signs = {part[0] for part in shown.split("\r") if "compiling at first use" in part}
     assert len(signs) >= 3, shown  # it moves
@@ -95,7 +105,9 @@ def test_a_first_decision_compiles_what_it_needs_and_a_sign_moves_on_the_termina
 
 @pytest.mark.skipif(os.environ.get("PROFITABLE_SOAK") != "1", reason="a minute; part of make soak")
 def test_after_a_warm_up_nothing_is_compiled(cache: Path) -> None:
-    assert {"run_events", "run_rounds"} <= set(compiled_by(WARM.format(chosen="['bernoulli'], ['ts']"), cache))
+    assert {"run_events", "run_rounds"} <= set(
+        compiled_by(WARM.format(chosen="['bernoulli'], ['ts']"), cache)
+    )
     uses = DECIDE.format(family="Bernoulli", policy="ts") + SIMULATE.format(policy="ts")
     assert compiled_by(uses, cache) == []
 
@@ -104,7 +116,9 @@ def test_after_a_warm_up_nothing_is_compiled(cache: Path) -> None:
 def test_after_warming_everything_up_nothing_is_compiled_for_any_pair(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "profitable", "warm-up"]
     first, second = (
-        subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            command, env=environment(tmp_path), capture_output=True, text=True, check=True
+        ).stdout
         for _ in range(2)
     )
     assert "Compiled" in first
@@ -120,73 +134,9 @@ for row in FAMILIES:
             agent.decide(); agent.observe("it", row.rewards(size, seed=size)); str(agent.decide())
         if row.law is not None:
             clients = pb.UniformClients(low=1, high=3)
-            scenario = pb.Scenario("it", [pb.Truth(row.category(), mean=row.mean, clients=clients, sigma=row.sigma)])
+            truth = pb.Truth(row.category(), mean=row.mean, clients=clients, sigma=row.sigma)
+            scenario = pb.Scenario("it", [truth])
             for kernel in ("events", "rounds"):
                 pb.simulate(scenario, [policy], horizon=50, runs=2, seed=1, kernel=kernel)
 """
     assert compiled_by(uses, tmp_path) == []
-
-
-@late
-def halved(law: Law, whole: float) -> float:
-    if whole < 0.0:
-        raise ValueError("negative")
-    return 0.5 * whole + law.low
-
-
-@late
-def broken(whole: float) -> float:
-    return whole.no_such_thing  # type: ignore[attr-defined]
-
-
-@late
-def whole_number(whole: float) -> float:
-    return int(whole)
-
-
-@kernel
-def sum_of_halves(law: Law, number: int) -> float:
-    total = 0.0
-    for i in range(number):
-        total += halved(law, i)  # an integer, where the signature says float
-    return total
-
-
-@kernel
-def use_broken(whole: float) -> float:
-    return broken(whole) if whole > 0.0 else 0.0
-
-
-@kernel
-def use_whole_number(whole: float) -> float:
-    return whole_number(whole)
-
-
-@kernel
-def half_of(whole: float) -> float:
-    return halved(Law(0, 0.0, 1.0, 1.0), whole)
-
-
-def test_a_late_function_is_called_from_kernels_and_from_python_with_its_errors() -> None:
-    law = Law(0, 1.0, 1.0, 1.0)
-    assert sum_of_halves(law, 4) == 4 + 0.5 * 6
-    assert halved(law, 3.0) == 2.5
-    for call in (half_of, lambda whole: halved(law, whole)):
-        with pytest.raises(ValueError, match="negative"):
-            call(-1.0)
-
-
-def test_a_late_function_that_cannot_be_compiled_is_an_error_when_called(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    assert use_broken(0.0) == 0.0
-    with caplog.at_level(logging.ERROR), pytest.raises(RuntimeError, match="broken"):
-        use_broken(1.0)
-    assert "broken" in caplog.text
-    assert "no_such_thing" in caplog.text
-
-
-def test_a_late_function_returns_what_it_says(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.ERROR), pytest.raises(RuntimeError, match="whole_number"):
-        use_whole_number(1.0)
-    assert "returns int64, not float64" in caplog.text

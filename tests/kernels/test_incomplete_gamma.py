@@ -1,4 +1,6 @@
-"""Temme's expansion: its coefficients against published ones, and the gamma tail around where it takes over."""
+"""Temme's expansion: its coefficients against published ones, and the gamma tail around
+where it takes over.
+"""
 
 import math
 
@@ -27,7 +29,7 @@ def test_coefficients() -> None:
 
 @pytest.mark.parametrize("a", [100.0, 100.3, 150.0, 333.0, 2_000.0, 1e4, 1e5])
 def test_both_tails(a: float) -> None:
-    """At the edges of where it is used, and within: 1e-12 of the probability, relative."""
+    """At the edges of its domain, and within: 1e-12 of the probability, relative."""
     for eta in ETAS:
         if 0.5 * a * eta * eta > special.LARGEST_DEVIANCE:
             continue
@@ -37,7 +39,9 @@ def test_both_tails(a: float) -> None:
         with mp.workdps(40):
             limits = (x, mp.inf) if eta > 0.0 else (0, x)
             reference = mp.gammainc(a, *limits, regularized=True)
-        assert temme.gamma_tail(a, deviance, eta > 0.0) == pytest.approx(float(reference), rel=1e-12)
+        assert temme.gamma_tail(a, deviance, eta > 0.0) == pytest.approx(
+            float(reference), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("a", [100.0, 700.0, 5_000.0])

@@ -33,7 +33,9 @@ every_future = pytest.mark.parametrize("patience", FUTURES.values(), ids=FUTURES
 
 
 def least_chance(known: float, to_come: float, risk: float) -> float:
-    """The smallest P(profitable) that is worth testing, as the page on the optimal policy writes it."""
+    """The smallest P(profitable) that is worth testing, as the page on the optimal
+    policy writes it.
+    """
     s = 1.0 + to_come / known
     return min(0.5, risk * 2.0 / (s + 3.0 + 2.0 * math.sqrt(math.log(s) * (1.0 + math.log(s)))))
 
@@ -53,7 +55,9 @@ def test_the_formula(policy: pb.Policy, rounds) -> None:  # type: ignore[no-unty
         for known in (0.5, 1.0, 30.0, 1e6):
             for per_round in (1.0, 7.5):
                 expected = -math.log(least_chance(known, per_round * rounds(t), policy.terms.risk))
-                assert policy.patience(t, known=known, per_round=per_round) == pytest.approx(expected, rel=1e-14)
+                assert policy.patience(t, known=known, per_round=per_round) == pytest.approx(
+                    expected, rel=1e-14
+                )
         assert policy.patience(t, known=0.0) == math.inf
 
 
@@ -72,7 +76,9 @@ def test_how_many_clients_a_round_brings() -> None:
 def test_without_clients_to_come_even_odds_decide_whatever_the_risk() -> None:
     for risk, expected in ((1.0, math.log(2)), (3.0, math.log(2)), (0.1, math.log(20))):
         for t in (100, 101, 10**9):
-            assert pb.Optimal(horizon=100, risk=risk).patience(t, known=8) == pytest.approx(expected)
+            assert pb.Optimal(horizon=100, risk=risk).patience(t, known=8) == pytest.approx(
+                expected
+            )
 
 
 @settings(max_examples=300, deadline=None)
@@ -86,7 +92,9 @@ def test_without_clients_to_come_even_odds_decide_whatever_the_risk() -> None:
 def test_no_decision_inside_a_block_has_less_patience(
     kind: Patience, t: int, imaginary: float, before: list[int], block: list[int]
 ) -> None:
-    """Accepted rounds one by one, each with its own clients: none of their decisions is below the bound."""
+    """Accepted rounds one by one, each with its own clients: none of their decisions is
+    below the bound.
+    """
     came, accepted = float(sum(before)), float(len(before))
     rounds, clients = float(len(block)), float(sum(block))
     least = least_patience(kind, float(t), came + imaginary, came, accepted, rounds, clients)
@@ -98,7 +106,9 @@ def test_no_decision_inside_a_block_has_less_patience(
 
 @every_future
 def test_the_bound_is_reached_in_some_block(patience: Patience) -> None:
-    """So it cannot be loosened without a test noticing: a block of one-client rounds after one-client rounds."""
+    """So it cannot be loosened without a test noticing: a block of one-client rounds
+    after one-client rounds.
+    """
     t, came, rounds = 10.0, 10.0, 6.0
     least = least_patience(patience, t, came, came, came, rounds, rounds)
     last = patience_at(patience, t + rounds, came + rounds, clients_per_round(patience, 1.0, 1.0))
@@ -114,7 +124,9 @@ def test_the_bound_is_reached_in_some_block(patience: Patience) -> None:
     per_round=st.floats(0.2, 20.0),
     kind=st.sampled_from([*FUTURES.values(), Patience(TIME), Patience(TIME, c=3.0, inflate=10.0)]),
 )
-def test_the_first_time_is_the_first(nats: float, now: int, known: float, per_round: float, kind: Patience) -> None:
+def test_the_first_time_is_the_first(
+    nats: float, now: int, known: float, per_round: float, kind: Patience
+) -> None:
     per_round = clients_per_round(kind, per_round, 1.0)
     found = first_time(kind, nats, now, known, per_round)
     if found == 0:
@@ -131,7 +143,9 @@ def test_first_times_are_those_of_each() -> None:
     for kind in (*FUTURES.values(), Patience(TIME), Patience(DRAWN)):
         found, ones = np.empty(40, dtype=np.int64), np.ones(40)
         first_times(kind, nats, 7, known, ones, found)
-        assert found.tolist() == [first_time(kind, a, 7, b, 1.0) for a, b in zip(nats, known, strict=True)]
+        assert found.tolist() == [
+            first_time(kind, a, 7, b, 1.0) for a, b in zip(nats, known, strict=True)
+        ]
 
 
 def test_a_draw_tolerates_any_finite_evidence_next_time() -> None:
@@ -141,6 +155,8 @@ def test_a_draw_tolerates_any_finite_evidence_next_time() -> None:
 
 
 def test_a_patience_of_its_own_is_refused() -> None:
-    """A kernel would not know it, so that agent and simulator would go on with another one."""
+    """A kernel would not know it, so that agent and simulator would go on with another
+    one.
+    """
     with pytest.raises(TypeError, match="give it terms"):
         type("Own", (pb.KLUCB,), {"name": "own", "patience": lambda self, t: 50.0})

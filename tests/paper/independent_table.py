@@ -1,6 +1,8 @@
-"""Makes `independent.json`: mean regrets of the Bernoulli and Poisson experiments at T = 1 000, by plain NumPy indices.
+"""Makes `independent.json`: mean regrets of the Bernoulli and Poisson experiments at T
+= 1 000, by plain NumPy indices.
 
-Nothing of the package is used (see `tests/simulation/independent.py`), so it takes a quarter of an hour:
+Nothing of the package is used (see `tests/simulation/independent.py`), so it takes a
+quarter of an hour:
 
     .venv/bin/python -m tests.paper.independent_table
 """
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tests.simulation import independent as plain
-from tests.simulation.test_independent import bernoulli, poisson
+from tests.simulation.test_runner_independent import bernoulli, poisson
 
 HORIZON, SEED, BOUND = 1_000, 2_018, 100.0
 RATES = [3.0, 4.0, 5.0, 6.0, 7.0]
@@ -48,7 +50,9 @@ CASES: dict[tuple[str, str], plain.Index] = {
 def row(case: tuple[str, str]) -> dict[str, Any]:
     """One line of the table."""
     experiment, policy = case
-    draw, (means, thresholds) = (bernoulli, BERNOULLI) if experiment == "bernoulli" else (poisson, POISSON)
+    draw, (means, thresholds) = (
+        (bernoulli, BERNOULLI) if experiment == "bernoulli" else (poisson, POISSON)
+    )
     keeps_values = policy == "kl-emp-ucb"
     runs = FEW_RUNS if keeps_values else RUNS
     regret, error = plain.mean_regret(
@@ -63,7 +67,13 @@ def row(case: tuple[str, str]) -> dict[str, Any]:
         values=VALUES if keeps_values else 1,
     )
     print(f"{experiment:10} {policy:18} {regret:10.3f} ± {error:.3f}", flush=True)
-    return {"experiment": experiment, "policy": policy, "runs": runs, "regret": regret, "stderr": error}
+    return {
+        "experiment": experiment,
+        "policy": policy,
+        "runs": runs,
+        "regret": regret,
+        "stderr": error,
+    }
 
 
 def main() -> None:
@@ -72,13 +82,16 @@ def main() -> None:
         rows = pool.map(row, list(CASES), chunksize=1)
     provenance = {
         "made by": "python -m tests.paper.independent_table",
-        "method": "plain NumPy and SciPy: the index of every policy in every round (tests/simulation/independent.py)",
+        "method": "plain NumPy and SciPy: the index of every policy in every round "
+        "(tests/simulation/independent.py)",
         "arrivals": "C - 1 ~ Poisson(3, 4, 5, 6, 7)",
         "horizon": HORIZON,
         "seed": SEED,
         "numpy": np.__version__,
     }
-    TABLE.write_text(json.dumps({"provenance": provenance, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    TABLE.write_text(
+        json.dumps({"provenance": provenance, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Each claim can hold, fail, and hold with its restriction; and says so when it was not run."""
+"""Each claim can hold, fail, and hold with its restriction; and says so when it was not
+run.
+"""
 
 import math
 from collections.abc import Callable
@@ -50,7 +52,10 @@ def test_growth() -> None:
     assert "Decided on poisson alone" in decide_growth(gaussian, False).seen
     noisy = trial("poisson", paths(), spread=1.0)
     assert decide_growth(reproduction(noisy), False).verdict == UNDECIDED
-    assert decide_growth(reproduction(trial("poisson", paths() | {"ts": linear(1.0)})), False).verdict == FAILS
+    assert (
+        decide_growth(reproduction(trial("poisson", paths() | {"ts": linear(1.0)})), False).verdict
+        == FAILS
+    )
     assert decide_growth(gaussian, True).verdict == NOT_RUN
 
 
@@ -63,37 +68,60 @@ def test_gaussian() -> None:
 
 
 def test_alike() -> None:
-    assert decide_alike(reproduction(trial("bernoulli", paths(kl_gaussian_ucb=50.0))), False).verdict == HOLDS
+    assert (
+        decide_alike(reproduction(trial("bernoulli", paths(kl_gaussian_ucb=50.0))), False).verdict
+        == HOLDS
+    )
     assert decide_alike(reproduction(trial("bernoulli", paths(ts=20.0))), False).verdict == FAILS
     later: dict[str, Path] = {"ts": lambda t: 5.0 + 100.0 * (t > 50) + 10.0 * np.log(t)}
-    assert decide_alike(reproduction(trial("bernoulli", paths() | later)), False).verdict == RESTRICTED
+    assert (
+        decide_alike(reproduction(trial("bernoulli", paths() | later)), False).verdict == RESTRICTED
+    )
 
 
 def test_knowledge() -> None:
-    others = dict.fromkeys(("kl_emp_ucb", "kl_gaussian_ucb", "kl_bernoulli_ucb", "kl_bernoulli_ucbplus", "ucb_v"), 30.0)
+    others = dict.fromkeys(
+        ("kl_emp_ucb", "kl_gaussian_ucb", "kl_bernoulli_ucb", "kl_bernoulli_ucbplus", "ucb_v"), 30.0
+    )
     good = trial("poisson", paths(**others))
     assert decide_knowledge(reproduction(good), False).verdict == HOLDS
     bad = paths(kl_emp_ucb=5.0)
     assert decide_knowledge(reproduction(trial("poisson", bad)), False).verdict == FAILS
-    assert decide_knowledge(reproduction(good, trial("exponential", bad)), False).verdict == RESTRICTED
+    assert (
+        decide_knowledge(reproduction(good, trial("exponential", bad)), False).verdict == RESTRICTED
+    )
     assert decide_knowledge(reproduction(trial("poisson", paths())), False).verdict == UNDECIDED
     assert decide_knowledge(reproduction(trial("exponential", bad)), False).verdict == NOT_RUN
 
 
 def test_best() -> None:
-    assert decide_best(reproduction(trial("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0))), False).verdict == HOLDS
+    assert (
+        decide_best(
+            reproduction(trial("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0))), False
+        ).verdict
+        == HOLDS
+    )
     plus = trial("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0, kl_ucbplus=4.0))
     assert decide_best(reproduction(plus), False).verdict == RESTRICTED
-    assert decide_best(reproduction(trial("sharp-poisson", paths(kl_ucb=5.0))), False).verdict == FAILS
+    assert (
+        decide_best(reproduction(trial("sharp-poisson", paths(kl_ucb=5.0))), False).verdict == FAILS
+    )
     assert decide_best(reproduction(trial("sharp-poisson", paths())), False).verdict == UNDECIDED
 
 
 def test_thompson() -> None:
-    assert decide_thompson(reproduction(trial("sharp-poisson", paths(ts=5.0))), False).verdict == HOLDS
-    plus = decide_thompson(reproduction(trial("sharp-poisson", paths(ts=5.0, kl_ucbplus=4.0))), False)
+    assert (
+        decide_thompson(reproduction(trial("sharp-poisson", paths(ts=5.0))), False).verdict == HOLDS
+    )
+    plus = decide_thompson(
+        reproduction(trial("sharp-poisson", paths(ts=5.0, kl_ucbplus=4.0))), False
+    )
     assert plus.verdict == RESTRICTED
     assert "it is behind kl-ucb+ (sharp-poisson)" in plus.seen
-    assert decide_thompson(reproduction(trial("sharp-poisson", paths(ts=15.0))), False).verdict == FAILS
+    assert (
+        decide_thompson(reproduction(trial("sharp-poisson", paths(ts=15.0))), False).verdict
+        == FAILS
+    )
 
 
 def test_a_difference_that_may_be_chance_is_none() -> None:
@@ -110,11 +138,15 @@ def test_lower_bound() -> None:
     noisy = trial("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)), spread=0.5)
     assert decide_lower_bound(reproduction(noisy), False).verdict == UNDECIDED
     expected = [slope.expected for slope in slopes(above)]
-    explained = trial("long-bernoulli", paths(**dict(zip(four, expected, strict=True))), spread=1e-4)
+    explained = trial(
+        "long-bernoulli", paths(**dict(zip(four, expected, strict=True))), spread=1e-4
+    )
     assert decide_lower_bound(reproduction(explained), False).verdict == RESTRICTED
     below = trial("long-bernoulli", paths(**dict.fromkeys(four, 0.8 * constant)), spread=1e-4)
     assert decide_lower_bound(reproduction(below), False).verdict == FAILS
-    variant = trial("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)), by_authors=True)
+    variant = trial(
+        "long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)), by_authors=True
+    )
     assert decide_lower_bound(reproduction(variant), True).verdict == HOLDS
 
 
@@ -122,9 +154,15 @@ def test_slopes_that_have_grown() -> None:
     """Only what is more than chance is called a change."""
     constant = load("long-bernoulli").scenario.lower_bound().total
     straight = logarithmic(0.9 * constant)
-    rising: Path = lambda t: 5.0 + 0.9 * constant * np.log(t) - 0.2 * constant * np.log(np.minimum(t, 1e6))  # noqa: E731
+
+    def rising(t):
+        early, late = 0.9 * constant * np.log(t), 0.2 * constant * np.log(np.minimum(t, 1e6))
+        return 5.0 + early - late
+
     four = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
-    noisy = decide_lower_bound(reproduction(trial("long-bernoulli", dict.fromkeys(four, straight))), False)
+    noisy = decide_lower_bound(
+        reproduction(trial("long-bernoulli", dict.fromkeys(four, straight))), False
+    )
     assert "No change since the three decades before is seen." in noisy.seen
     one = dict.fromkeys(four, straight) | {"ts": rising}
     grown = decide_lower_bound(reproduction(trial("long-bernoulli", one, spread=1e-4)), False)
@@ -142,28 +180,40 @@ def test_the_horizon_is_that_of_the_experiment() -> None:
 
 
 def accepting(made: Trial, share: Callable[[bool, np.ndarray], np.ndarray]) -> Reproduction:
-    """The same where accepted rounds are a function of whether a category is profitable, and of time."""
+    """The same where accepted rounds are a function of whether a category is
+    profitable, and of time.
+    """
     for curve in made.result.curves:
         rows = np.zeros((200, curve.layout.size))
-        counts = [share(truth.profitable, curve.t.astype(float)) for truth in made.result.scenario.truths]
+        counts = [
+            share(truth.profitable, curve.t.astype(float)) for truth in made.result.scenario.truths
+        ]
         rows[:, curve.layout.place("accepted")] = np.concatenate(counts)
         curve.moments = Moments.of(rows)
     return reproduction(made)
 
 
 def test_finite_time() -> None:
-    good = accepting(trial("bounds", paths()), lambda profitable, t: t - 1.0 if profitable else 50.0 + 0.0 * t)
+    good = accepting(
+        trial("bounds", paths()), lambda profitable, t: t - 1.0 if profitable else 50.0 + 0.0 * t
+    )
     finding = decide_finite_time(good, False)
     assert finding.verdict == RESTRICTED
     assert "Theorem 2 (i) for arm 1 at 10 000" in finding.seen
-    bad = accepting(trial("bounds", paths()), lambda profitable, t: t - 1.0 if profitable else 0.5 * t)
+    bad = accepting(
+        trial("bounds", paths()), lambda profitable, t: t - 1.0 if profitable else 0.5 * t
+    )
     assert decide_finite_time(bad, False).verdict == FAILS
-    away = accepting(trial("bounds", paths()), lambda profitable, t: 0.5 * t if profitable else 50.0 + 0.0 * t)
+    away = accepting(
+        trial("bounds", paths()), lambda profitable, t: 0.5 * t if profitable else 50.0 + 0.0 * t
+    )
     assert "Broken: Theorem 2 (ii)" in decide_finite_time(away, False).seen
 
 
 def rejecting(name: str, rejected: Callable[[float], float]) -> Trial:
-    """A trial in which each profitable category is rejected in so many rounds, a function of the sum of its waits."""
+    """A trial in which each profitable category is rejected in so many rounds, a
+    function of the sum of its waits.
+    """
     made = trial(name, paths())
     for curve in made.result.curves:
         rows = np.zeros((200, curve.layout.size))
@@ -182,7 +232,10 @@ def rejecting(name: str, rejected: Callable[[float], float]) -> Trial:
 
 
 def test_turned_away() -> None:
-    right, wrong = rejecting("long-bernoulli", lambda mean: mean), rejecting("long-bernoulli", lambda mean: 1.3 * mean)
+    right, wrong = (
+        rejecting("long-bernoulli", lambda mean: mean),
+        rejecting("long-bernoulli", lambda mean: 1.3 * mean),
+    )
     unlucky = rejecting("unlucky", lambda mean: 19.0)
     finding = decide_turned_away(reproduction(right, unlucky), False)
     assert finding.verdict == RESTRICTED
@@ -193,8 +246,13 @@ def test_turned_away() -> None:
 
 
 def test_turned_away_has_power() -> None:
-    """Rejected rounds that no longer grow pass for Bernoulli rewards and fail for Exponential ones."""
-    bernoulli, exponential = rejecting("long-bernoulli", lambda mean: mean), rejecting("unlucky", lambda mean: 19.0)
+    """Rejected rounds that no longer grow pass for Bernoulli rewards and fail for
+    Exponential ones.
+    """
+    bernoulli, exponential = (
+        rejecting("long-bernoulli", lambda mean: mean),
+        rejecting("unlucky", lambda mean: 19.0),
+    )
     assert settles(bernoulli, 1) == (True, True)
     assert settles(exponential, 0) == (False, True)
     few = rejecting("long-bernoulli", lambda mean: 0.5 * mean)
@@ -230,7 +288,12 @@ def test_nothing_was_run() -> None:
 
 @pytest.mark.parametrize(
     ("value", "error", "text"),
-    [(1.0, 0.0, "1"), (12.3456, 0.0321, "12.346 ± 0.032"), (5e5, 1234.0, "500 000 ± 1 234"), (2.0, math.nan, "2")],
+    [
+        (1.0, 0.0, "1"),
+        (12.3456, 0.0321, "12.346 ± 0.032"),
+        (5e5, 1234.0, "500 000 ± 1 234"),
+        (2.0, math.nan, "2"),
+    ],
 )
 def test_plus_minus(value: float, error: float, text: str) -> None:
     assert plus_minus(value, error) == text

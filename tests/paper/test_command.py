@@ -1,4 +1,6 @@
-"""`profitable paper` as a user runs it: the same numbers for any workers, and no finished work lost."""
+"""`profitable paper` as a user runs it: the same numbers for any workers, and no
+finished work lost.
+"""
 
 import json
 import re
@@ -25,15 +27,32 @@ from tests.cli.test_app import Way, call, run
 from tests.waiting import LIMIT, at
 
 TWO = ("bernoulli", "unlucky")
-COMMAND = ["paper", "--quick", "--experiment", "bernoulli", "--experiment", "arrivals", "--runs", "300"]
-BERNOULLI, ARRIVALS = "Bernoulli", "Ten clients a round"  # the scenarios: 3 blocks of runs for each of 7 and 4 policies
+COMMAND = [
+    "paper",
+    "--quick",
+    "--experiment",
+    "bernoulli",
+    "--experiment",
+    "arrivals",
+    "--runs",
+    "300",
+]
+# The scenarios: 3 blocks of runs for each of 7 and 4 policies.
+BERNOULLI, ARRIVALS = "Bernoulli", "Ten clients a round"
 
 
 def numbers(folder: Path, instead_of: Path | None = None) -> dict[str, bytes]:
-    """All files but the time that it took; where a page names its folder, it may be called another one."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "timing.json"]
+    """All files but the time that it took; where a page names its folder, it may be
+    called another one.
+    """
+    files = [
+        path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "timing.json"
+    ]
     name = str(folder if instead_of is None else instead_of).encode()
-    return {str(path.relative_to(folder)): path.read_bytes().replace(str(folder).encode(), name) for path in files}
+    return {
+        str(path.relative_to(folder)): path.read_bytes().replace(str(folder).encode(), name)
+        for path in files
+    }
 
 
 @pytest.fixture
@@ -52,7 +71,9 @@ def played(monkeypatch: pytest.MonkeyPatch) -> "Counter[str]":
 
 @pytest.fixture(scope="module", autouse=True)
 def credit_examples() -> Iterator[dict[object, credit.CreditResult]]:
-    """The credit example of a seed is played once; `test_credit.py` tests what it must be."""
+    """The credit example of a seed is played once; `test_credit.py` tests what it must
+    be.
+    """
     play, kept = credit.run, {}
 
     def run(
@@ -79,7 +100,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_written(made: Path) -> None:
     names = {path.name for path in made.iterdir()}
-    assert {"report.html", "report.md", "summary.json", "bernoulli.png", "bernoulli.svg", "credit.png"} <= names
+    assert {
+        "report.html",
+        "report.md",
+        "summary.json",
+        "bernoulli.png",
+        "bernoulli.svg",
+        "credit.png",
+    } <= names
     assert {"bernoulli", "bernoulli-authors", "unlucky"} <= names
     summary = json.loads((made / "summary.json").read_text())
     assert (summary["seed"], summary["version"]) == (3, VERSION)
@@ -93,7 +121,9 @@ def test_what_is_written(made: Path) -> None:
     assert not list(made.rglob("*.part"))
 
 
-def test_what_is_finished_is_taken_over(made: Path, played: "Counter[str]", capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_finished_is_taken_over(
+    made: Path, played: "Counter[str]", capfd: pytest.CaptureFixture[str]
+) -> None:
     before = numbers(made)
     reproduce(made, experiments=TWO, quick=True, variant="both", runs=200, seed=3)
     assert numbers(made) == before
@@ -106,9 +136,15 @@ def test_same_bytes_when_all_is_run_anew_by_any_number_of_workers(
 ) -> None:
     before = numbers(made)
     credit_examples.clear()
-    reproduce(made, experiments=TWO, quick=True, variant="both", runs=200, seed=3, workers=2, fresh=True)
+    reproduce(
+        made, experiments=TWO, quick=True, variant="both", runs=200, seed=3, workers=2, fresh=True
+    )
     assert numbers(made) == before
-    assert played == {BERNOULLI: 14, f"{BERNOULLI}, the authors' variant": 14, "An unlucky start": 8}
+    assert played == {
+        BERNOULLI: 14,
+        f"{BERNOULLI}, the authors' variant": 14,
+        "An unlucky start": 8,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +194,17 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(NotSavedError, match="the simulations are kept") as caught:
         reproduce(tmp_path, experiments=["arrivals"], quick=True, runs=100)
     assert "The paper's claims" in str(caught.value.result)
-    done = call("paper", "--quick", "--experiment", "arrivals", "--runs", "1e2", "--out", str(tmp_path), cwd=tmp_path)
+    done = call(
+        "paper",
+        "--quick",
+        "--experiment",
+        "arrivals",
+        "--runs",
+        "1e2",
+        "--out",
+        str(tmp_path),
+        cwd=tmp_path,
+    )
     assert done.returncode == 1
     assert "The paper's claims" in done.stdout
     assert (tmp_path / "arrivals" / "result.json").exists()
@@ -175,15 +221,22 @@ def test_a_broken_result_is_made_anew(small: Path, caplog: pytest.LogCaptureFixt
 
 
 def test_one_reproduction_at_a_time(tmp_path: Path) -> None:
-    with occupied(tmp_path / "paper"), pytest.raises(ResultFolderError, match="is being filled by another run"):
+    with (
+        occupied(tmp_path / "paper"),
+        pytest.raises(ResultFolderError, match="is being filled by another run"),
+    ):
         reproduce(tmp_path / "paper", experiments=["arrivals"], quick=True, runs=100)
-    with occupied(tmp_path / "paper" / "arrivals"), pytest.raises(ResultFolderError, match="is being filled"):
+    with (
+        occupied(tmp_path / "paper" / "arrivals"),
+        pytest.raises(ResultFolderError, match="is being filled"),
+    ):
         reproduce(tmp_path / "paper", experiments=["arrivals"], quick=True, runs=100)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("options", "field"), [({"runs": 0}, "runs"), ({"seed": -1}, "seed"), ({"workers": 0}, "workers")]
+    ("options", "field"),
+    [({"runs": 0}, "runs"), ({"seed": -1}, "seed"), ({"workers": 0}, "workers")],
 )
 def test_wrong_numbers(tmp_path: Path, options: dict[str, int], field: str) -> None:
     with pytest.raises(InputError, match=field):
@@ -205,7 +258,9 @@ def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
         (call, ["--variant", "x"], ("variant", "'x'")),
     ],
 )
-def test_one_line_for_a_mistake(tmp_path: Path, way: Way, arguments: list[str], words: tuple[str, ...]) -> None:
+def test_one_line_for_a_mistake(
+    tmp_path: Path, way: Way, arguments: list[str], words: tuple[str, ...]
+) -> None:
     done = way(*COMMAND, "--out", "new", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
@@ -215,7 +270,8 @@ def test_one_line_for_a_mistake(tmp_path: Path, way: Way, arguments: list[str], 
 
 def test_without_the_libraries_of_the_report(tmp_path: Path) -> None:
     code = (
-        "import sys; sys.modules['altair'] = None; sys.argv = ['profitable', 'paper', '--out', sys.argv[1]]; "
+        "import sys; sys.modules['altair'] = None; sys.argv = ['profitable', 'paper', '--out', "
+        "sys.argv[1]]; "
         "from profitable.cli import main; main()"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "new")]
@@ -226,7 +282,7 @@ def test_without_the_libraries_of_the_report(tmp_path: Path) -> None:
 
 
 def complete(folder: Path) -> None:
-    """What COMMAND does when nobody interrupts it."""
+    """Do what COMMAND does if nobody interrupts it."""
     reproduce(folder, experiments=["bernoulli", "arrivals"], quick=True, runs=300)
 
 
@@ -249,9 +305,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ctrl_c_loses_nothing(
     tmp_path: Path, whole: Path, played: "Counter[str]", moment: str, left: dict[str, int]
 ) -> None:
-    """Interrupted at some moment, run again: the same files as without the interruption, and no half of one before."""
+    """Interrupted at some moment, run again: the same files as without the
+    interruption, and no half of one before.
+    """
     folder = tmp_path / "paper"
-    command = at(moment, "SIGTERM" if "later" in moment else "SIGINT", *COMMAND, "--out", str(folder))
+    command = at(
+        moment, "SIGTERM" if "later" in moment else "SIGINT", *COMMAND, "--out", str(folder)
+    )
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
     assert done.returncode == 130, done.stderr
     assert "interrupted" in done.stderr
@@ -264,7 +324,9 @@ def test_ctrl_c_loses_nothing(
 
 
 def test_killed_in_the_middle(tmp_path: Path, whole: Path, played: "Counter[str]") -> None:
-    """Even without a chance to tidy up: what was saved is taken over, and the report is whole."""
+    """Even without a chance to tidy up: what was saved is taken over, and the report is
+    whole.
+    """
     folder = tmp_path / "paper"
     command = at("while a later result is saved", "SIGKILL", *COMMAND, "--out", str(folder))
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)

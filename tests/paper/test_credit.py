@@ -1,4 +1,6 @@
-"""The credit example: book-keeping against arithmetic by hand, and the order of the three lenders."""
+"""The credit example: book-keeping against arithmetic by hand, and the order of the
+three lenders.
+"""
 
 import json
 from pathlib import Path
@@ -18,7 +20,9 @@ def test_three_lenders_in_order() -> None:
 
 def test_profit_is_what_the_agent_books() -> None:
     history = credit.play(pb.KLUCB(), 60, np.random.SeedSequence(5))
-    assert history.profit[1, -1] == pytest.approx(sum(standing.profit for standing in history.standings))
+    assert history.profit[1, -1] == pytest.approx(
+        sum(standing.profit for standing in history.standings)
+    )
     everybody, learns = history.profit[0, 0], history.profit[1, 0]
     assert everybody == learns  # round 1 accepts everybody
 

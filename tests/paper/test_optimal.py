@@ -1,4 +1,6 @@
-"""The optimal policy beside the paper's, from made-up results: each check can hold and fail, words follow numbers."""
+"""The optimal policy beside the paper's, from made-up results: each check can hold and
+fail, words follow numbers.
+"""
 
 import math
 from collections.abc import Sequence
@@ -7,12 +9,28 @@ import numpy as np
 import pytest
 
 from profitable.common.charts import Figure
-from profitable.paper.charts import gain_and_price_figure
-from profitable.paper.contest import ANYTIME, CAREFUL, FORMS, PATIENT, TOLD, Contest, Score, contests, quantile_of
-from profitable.paper.experiment import BESIDE, OPTIMAL_LONG, PAPER, load
+from profitable.paper.contest import (
+    ANYTIME,
+    CAREFUL,
+    FORMS,
+    PATIENT,
+    WITH_HORIZON,
+    Contest,
+    Score,
+    contests,
+    quantile_of,
+)
+from profitable.paper.experiment import OPTIMAL_LONG, PAPER, WITH_OPTIMAL, load
 from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, UNDECIDED
 from profitable.paper.optimal import given_horizon, optimal_summary, reading
-from profitable.paper.optimal_checks import DECIDED_BY, checks, decide_careful, decide_gain, decide_price
+from profitable.paper.optimal_checks import (
+    DECIDED_BY,
+    checks,
+    decide_careful,
+    decide_gain,
+    decide_price,
+)
+from profitable.paper.paper_charts import gain_and_price_figure
 from profitable.paper.reproduction import Reproduction
 from tests.paper.made_up import Path, logarithmic, reproduction, scored, trial
 
@@ -22,11 +40,17 @@ FOUR = {  # mean, 99 % quantile, share of lost runs
     "bayes-ucb": (130.0, 180.0, 0.0),
     "ts": (110.0, 300.0, 0.002),
 }
-GOOD = {TOLD: (70.0, 150.0, 0.004), CAREFUL: (85.0, 140.0, 0.001), ANYTIME: (90.0, 170.0, 0.002)}
+GOOD = {
+    WITH_HORIZON: (70.0, 150.0, 0.004),
+    CAREFUL: (85.0, 140.0, 0.001),
+    ANYTIME: (90.0, 170.0, 0.002),
+}
 SHARP = "sharp-poisson"
 
 
-def run(changed: dict[str, tuple[float, float, float]], names: Sequence[str] = (SHARP,), **size: int) -> Reproduction:
+def run(
+    changed: dict[str, tuple[float, float, float]], names: Sequence[str] = (SHARP,), **size: int
+) -> Reproduction:
     """Both experiments of each name; the numbers of `GOOD` unless changed."""
     new = {name: scored(f"optimal-{name}", GOOD | changed, **size) for name in names}
     return reproduction(*(scored(name, FOUR, **size) for name in names), *new.values())
@@ -37,20 +61,31 @@ def of(changed: dict[str, tuple[float, float, float]], **size: int) -> list[Cont
 
 
 def test_the_experiments_are_the_paper_s() -> None:
-    for name, beside in zip(PAPER, BESIDE, strict=True):
+    for name, beside in zip(PAPER, WITH_OPTIMAL, strict=True):
         mine, paper = load(beside), load(name)
-        assert (mine.scenario, mine.horizon, mine.runs) == (paper.scenario, paper.horizon, paper.runs)
+        assert (mine.scenario, mine.horizon, mine.runs) == (
+            paper.scenario,
+            paper.horizon,
+            paper.runs,
+        )
         assert set(FORMS) <= set(mine.policies)
         assert sorted(filter(None, map(given_horizon, mine.policies))) == [100, 1_000, 100_000]
         assert mine.authors_runs == 0
     long = load(OPTIMAL_LONG)
     assert long.scenario == load("bernoulli").scenario
-    assert [given_horizon(policy) for policy in long.policies] == [10**4, 10**6, 10**8, 10**10, 10**12, 0]
+    assert [given_horizon(policy) for policy in long.policies] == [
+        10**4,
+        10**6,
+        10**8,
+        10**10,
+        10**12,
+        0,
+    ]
 
 
 def test_made_up_scores_are_as_asked() -> None:
     (contest,) = of({})
-    score = contest.score(TOLD)
+    score = contest.score(WITH_HORIZON)
     assert score.mean[0] == pytest.approx(70.0, rel=0.01)
     assert score.tail[0] == pytest.approx(150.0, rel=0.02)
     assert score.lost == pytest.approx((0.004, math.sqrt(0.004 * 0.996 / 1999)), rel=1e-9)
@@ -59,7 +94,9 @@ def test_made_up_scores_are_as_asked() -> None:
 
 
 def test_the_error_of_a_quantile() -> None:
-    """Exponential numbers with mean 100: the 99 % quantile of n has the error 100 sqrt(0.99/0.01/n)."""
+    """Exponential numbers with mean 100: the 99 % quantile of n has the error 100
+    sqrt(0.99/0.01/n).
+    """
     curve = trial(SHARP, dict.fromkeys(FOUR, logarithmic(1.0)), runs=20_000).result.curves[0]
     rows = np.zeros((20_000, curve.layout.size))
     values = np.random.default_rng(3).exponential(100.0, 20_000)
@@ -74,32 +111,45 @@ def test_the_error_of_a_quantile() -> None:
 
 
 def test_a_quantile_at_a_jump_is_shown_with_its_range() -> None:
-    """If 1 % of the runs lose ten times as much as the others, the 99 % quantile may be either."""
-    assert Score("it", (1.0, 0.1), (5_000.0, 2_000.0), (1_050.0, 5_050.0), (0.0, 0.0), True).tail_text == (
-        "5 000 (1 050 to 5 050)"
+    """If 1 % of the runs lose ten times as much as the others, the 99 % quantile may be
+    either.
+    """
+    assert Score(
+        "it", (1.0, 0.1), (5_000.0, 2_000.0), (1_050.0, 5_050.0), (0.0, 0.0), True
+    ).tail_text == ("5 000 (1 050 to 5 050)")
+    assert (
+        Score("it", (1.0, 0.1), (5_000.0, 20.0), (4_980.0, 5_020.0), (0.0, 0.0), True).tail_text
+        == "5 000 ± 20"
     )
-    assert Score("it", (1.0, 0.1), (5_000.0, 20.0), (4_980.0, 5_020.0), (0.0, 0.0), True).tail_text == "5 000 ± 20"
 
 
 def test_gain() -> None:
     assert decide_gain(of({})).verdict == HOLDS
-    assert decide_gain(of({TOLD: (92.0, 150.0, 0.0)})).verdict == RESTRICTED
-    assert decide_gain(of({TOLD: (120.0, 150.0, 0.0)})).verdict == FAILS
-    assert decide_gain(of({TOLD: (85.0, 150.0, 0.0)})).verdict == UNDECIDED
-    assert decide_gain(of({TOLD: (84.0, 150.0, 0.0)}, runs=100)).verdict == UNDECIDED
+    assert decide_gain(of({WITH_HORIZON: (92.0, 150.0, 0.0)})).verdict == RESTRICTED
+    assert decide_gain(of({WITH_HORIZON: (120.0, 150.0, 0.0)})).verdict == FAILS
+    assert decide_gain(of({WITH_HORIZON: (85.0, 150.0, 0.0)})).verdict == UNDECIDED
+    assert decide_gain(of({WITH_HORIZON: (84.0, 150.0, 0.0)}, runs=100)).verdict == UNDECIDED
     assert "-30" in decide_gain(of({})).why
 
 
 def test_price() -> None:
-    assert decide_price(of({TOLD: (70.0, 600.0, 0.03)})).verdict == HOLDS
+    assert decide_price(of({WITH_HORIZON: (70.0, 600.0, 0.03)})).verdict == HOLDS
     assert decide_price(of({})).verdict == UNDECIDED  # as often as the best of the four
-    assert decide_price(of({TOLD: (70.0, 600.0, 0.006)})).verdict == UNDECIDED  # more often, but it may be chance
+    # More often, but it may be chance.
+    assert decide_price(of({WITH_HORIZON: (70.0, 600.0, 0.006)})).verdict == UNDECIDED
     often = scored(SHARP, FOUR | {"kl-ucb+": (100.0, 400.0, 0.1)})
-    assert decide_price(contests(reproduction(often, scored(f"optimal-{SHARP}", GOOD)))).verdict == FAILS
-    somewhere = [*of({}), *contests(run({TOLD: (70.0, 600.0, 0.03)}, ["poisson"]))]
+    assert (
+        decide_price(contests(reproduction(often, scored(f"optimal-{SHARP}", GOOD)))).verdict
+        == FAILS
+    )
+    somewhere = [*of({}), *contests(run({WITH_HORIZON: (70.0, 600.0, 0.03)}, ["poisson"]))]
     assert decide_price(somewhere).verdict == HOLDS
-    assert "3.00 ± 0.38 % beside 0.40 ± 0.14 % of kl-ucb+ (poisson)" in decide_price(somewhere).seen
-    assert "0.40% and 0.40% (sharp-poisson), 3.00% and 0.40% (poisson)" in decide_price(somewhere).why
+    assert (
+        "3.00 ± 0.38 % against 0.40 ± 0.14 % of kl-ucb+ (poisson)" in decide_price(somewhere).seen
+    )
+    assert (
+        "0.40% and 0.40% (sharp-poisson), 3.00% and 0.40% (poisson)" in decide_price(somewhere).why
+    )
 
 
 def test_careful() -> None:
@@ -107,9 +157,13 @@ def test_careful() -> None:
     assert "-15% and -2" in decide_careful(of({})).why
     assert decide_careful(of({CAREFUL: (120.0, 140.0, 0.0)})).verdict == FAILS
     assert decide_careful(of({CAREFUL: (85.0, 500.0, 0.0)})).verdict == FAILS
-    only_best = decide_careful(of({CAREFUL: (85.0, 250.0, 0.0)}))  # above the smallest quantile, below that of kl-ucb+
+    # Above the smallest quantile, below that of kl-ucb+.
+    only_best = decide_careful(of({CAREFUL: (85.0, 250.0, 0.0)}))
     assert only_best.verdict == RESTRICTED
-    assert "In sharp-poisson the quantile is shown to be smaller only than that of the best mean." in only_best.seen
+    assert (
+        "In sharp-poisson the quantile is shown to be smaller only than that of the best mean."
+        in only_best.seen
+    )
     assert decide_careful(of({CAREFUL: (85.0, 180.0, 0.0)})).verdict == UNDECIDED
 
 
@@ -120,7 +174,9 @@ def test_every_check_has_its_words() -> None:
     assert all(each["test"] and each["statement"] for each in found)
     for each in checks(of({}, runs=10)):
         assert each["verdict"] == UNDECIDED
-        assert each["why"].startswith("Too few runs: 10 of optimal-sharp-poisson, 10 of sharp-poisson")
+        assert each["why"].startswith(
+            "Too few runs: 10 of optimal-sharp-poisson, 10 of sharp-poisson"
+        )
 
 
 def test_alone_nothing_can_be_compared() -> None:
@@ -135,19 +191,25 @@ def test_alone_nothing_can_be_compared() -> None:
 
 
 def test_gain_and_price_are_said_in_the_same_place() -> None:
-    words = reading(of({TOLD: (70.0, 600.0, 0.02)})[0])
+    words = reading(of({WITH_HORIZON: (70.0, 600.0, 0.02)})[0])
     told, careful, anytime, four = words
     assert told.startswith(
-        "`optimal:horizon` loses 69.9 ± 1.7 †, 30.0 ± 1.8 % less than `kl-ucb+`, the best of the four. One"
+        "`optimal:horizon` loses 69.9 ± 1.7 †, 30.0 ± 1.8 % less than `kl-ucb+`, the best of "
+        "the four. One"
     )
-    assert "more than with each of the four. 2.00 ± 0.31 % of the runs lose a profitable category." in told
+    assert (
+        "more than with each of the four. 2.00 ± 0.31 % of the runs lose a profitable category."
+        in told
+    )
     assert careful.startswith("With `risk=0.3` it loses")
     assert "less than with each of the four" in careful
     assert anytime.startswith("Without a horizon, `optimal` loses")
     assert four.startswith("The four: one run in a hundred loses more than 1")
     assert four.endswith(". 0 to 0.4 % of the runs lose a profitable category.")
     assert not any("chance" in each for each in words)
-    told, careful, *_ = reading(of({TOLD: (99.9, 179.0, 0.0), CAREFUL: (85.0, 250.0, 0.0)})[0])
+    told, careful, *_ = reading(
+        of({WITH_HORIZON: (99.9, 179.0, 0.0), CAREFUL: (85.0, 250.0, 0.0)})[0]
+    )
     assert "% less (which may be chance) than `kl-ucb+`" in told
     assert "less than with each of the four (which may be chance)." in told
     assert "as with some of the four" in careful
@@ -186,17 +248,23 @@ def test_a_wrong_horizon() -> None:
     ]
     assert [row[3].split(".")[0] for row in table["rows"]] == ["0 %", "+10", "+100", "+900", "+29"]
     said = table["seen"].split(". ")
-    assert said[0].startswith("A horizon of 100 000, 10 times too long, changes the mean regret by +10 %; by 4")
-    assert said[0].endswith("standard errors it is below the best of the four in 1 of 1 experiments")
+    assert said[0].startswith(
+        "A horizon of 100 000, 10 times too long, changes the mean regret by +10 %; by 4"
+    )
+    assert said[0].endswith(
+        "standard errors it is below the best of the four in 1 of 1 experiments"
+    )
     assert said[1].endswith("in 0 of 1 experiments, and above it in sharp-poisson")
-    assert said[3].startswith("Being told none (`optimal`) changes the mean regret by +29 %")
+    assert said[3].startswith("Giving none (`optimal`) changes the mean regret by +29 %")
 
 
 def test_long_horizons() -> None:
     """Each horizon is read at its own time; the slope is that from one to the next."""
     constant = load(OPTIMAL_LONG).scenario.lower_bound().total
     paths: dict[str, Path] = {
-        f"optimal:horizon={10**power}": lambda t, h=10.0**power: 5.0 + 0.8 * constant * np.log(np.minimum(t, h))
+        f"optimal:horizon={10**power}": lambda t, h=10.0**power: (
+            5.0 + 0.8 * constant * np.log(np.minimum(t, h))
+        )
         for power in (4, 6, 8, 10, 12)
     }
     paths["optimal"] = logarithmic(0.9 * constant)
@@ -205,7 +273,9 @@ def test_long_horizons() -> None:
     long = optimal_summary(reproduction(trial(OPTIMAL_LONG, paths, spread=1e-4), beside))["long"]
     assert [row[0] for row in long["rows"]] == ["10 000", "10⁶", "10⁸", "10¹⁰", "10¹²"]
     for value in long["values"]:
-        assert value["regret"][0] == pytest.approx(5.0 + 0.8 * constant * math.log(value["horizon"]), rel=1e-3)
+        assert value["regret"][0] == pytest.approx(
+            5.0 + 0.8 * constant * math.log(value["horizon"]), rel=1e-3
+        )
     for value, row in zip(long["values"][1:], long["rows"][1:], strict=True):
         assert value["slope"][0] == pytest.approx(0.8 * constant, rel=0.01)
         assert value["anytime_slope"][0] == pytest.approx(0.9 * constant, rel=0.01)
@@ -219,15 +289,20 @@ def test_long_horizons() -> None:
 
 
 def test_the_picture_has_the_numbers_of_the_summary() -> None:
-    found = optimal_summary(run({TOLD: (70.0, 600.0, 0.02)}, ("poisson", SHARP)))["contests"]
+    found = optimal_summary(run({WITH_HORIZON: (70.0, 600.0, 0.02)}, ("poisson", SHARP)))[
+        "contests"
+    ]
     (figure,) = gain_and_price_figure(found)
-    points = {(row["policy"], row["experiment"]): (row["x"], row["y"]) for row in figure.chart["datasets"]["curves"]}
+    points = {
+        (row["policy"], row["experiment"]): (row["x"], row["y"])
+        for row in figure.chart["datasets"]["curves"]
+    }
     assert len(points) == 8
     for contest in found:
         for each in contest["policies"][4:]:
             point = points[each["policy"], contest["title"]]
             assert point == pytest.approx((each["regret_ratio"], each["quantile_ratio"]), rel=1e-5)
-    assert points[TOLD, load(SHARP).title][1] > 3.0
+    assert points[WITH_HORIZON, load(SHARP).title][1] > 3.0
     domain = figure.chart["layer"][-1]["encoding"]["y"]["scale"]["domain"]
     assert domain[0] < min(y for _, y in points.values())
     assert domain[1] > max(y for _, y in points.values())
@@ -235,14 +310,23 @@ def test_the_picture_has_the_numbers_of_the_summary() -> None:
 
 def test_a_picture_leaves_out_only_what_pointing_shows() -> None:
     (scatter,) = gain_and_price_figure(optimal_summary(run({}))["contests"])
-    assert [layer["mark"]["type"] for layer in scatter.picture["layer"]] == ["rect", "text", "point"]
+    assert [layer["mark"]["type"] for layer in scatter.picture["layer"]] == [
+        "rect",
+        "text",
+        "point",
+    ]
     curves = _curves()
-    assert {layer["mark"]["type"] for layer in curves.chart["layer"]} == {"area", "line", "rule", "point"}
+    assert {layer["mark"]["type"] for layer in curves.chart["layer"]} == {
+        "area",
+        "line",
+        "rule",
+        "point",
+    }
     assert [layer["mark"]["type"] for layer in curves.picture["layer"]] == ["area", "line"]
 
 
 def _curves() -> Figure:
-    from profitable.paper.report import _contest_figure
+    from profitable.paper.paper_report import _contest_figure
 
     (contest,) = of({})
     return _contest_figure(contest)
@@ -250,10 +334,12 @@ def _curves() -> Figure:
 
 def test_the_forms_look_different() -> None:
     chart = _curves().chart
-    scale = next(layer for layer in chart["layer"] if layer["mark"]["type"] == "line")["encoding"]["color"]["scale"]
-    assert set(scale["domain"]) == {"kl-ucb+", TOLD, CAREFUL, ANYTIME, "lower bound"}
+    scale = next(layer for layer in chart["layer"] if layer["mark"]["type"] == "line")["encoding"][
+        "color"
+    ]["scale"]
+    assert set(scale["domain"]) == {"kl-ucb+", WITH_HORIZON, CAREFUL, ANYTIME, "lower bound"}
     shown = dict(zip(scale["domain"], scale["range"], strict=True))
-    assert len({shown[name] for name in ("kl-ucb+", TOLD, CAREFUL, ANYTIME)}) == 4
+    assert len({shown[name] for name in ("kl-ucb+", WITH_HORIZON, CAREFUL, ANYTIME)}) == 4
 
 
 def test_unknown_lost_runs() -> None:

@@ -1,4 +1,6 @@
-"""Every storage test runs unchanged on SQLite and on a real PostgreSQL, which starts when the first needs it."""
+"""Every storage test runs unchanged on SQLite and on a real PostgreSQL, which starts
+when the first needs it.
+"""
 
 from collections.abc import Iterator
 from itertools import count

@@ -1,4 +1,5 @@
-"""What a portfolio should be, in memory: an agent that is told one thing after the other, and dicts of what was said.
+"""Model of a portfolio in memory: an agent that gets one call after the other, and
+dicts of the calls.
 
 It shares nothing with `profitable.portfolio` but the values that callers pass.
 """
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import profitable as pb
-from profitable.agent.parts import CLOCK_PART, EXTRAS_PART, SETTINGS_PART, part_of
-from profitable.kernels.agent_table import Row
+from profitable.agent.correction import correct
+from profitable.agent.state_parts import CLOCK_PART, EXTRAS_PART, SETTINGS_PART, part_of
+from profitable.kernels.agent_table import AgentRow
 from profitable.model.category import said_before
 
 Numbers = dict[str, float | None]
@@ -30,17 +32,17 @@ class Reported:
 
     @property
     def numbers(self) -> Numbers:
-        """What can be corrected."""
+        """The numbers that can be corrected."""
         return {"reward": self.reward, "amount": self.amount, "cost": self.cost}
 
     @staticmethod
     def after(before: Numbers, take_back: bool, right: dict[str, float]) -> Numbers:
-        """What a correction leaves."""
+        """Return the numbers after a correction."""
         return dict.fromkeys(before) if take_back else {**before, **right}
 
     @property
     def counted_in(self) -> int:
-        """Since which round it counts: those who count at maturity do so from then on."""
+        """The round since which it counts, which may be that of maturity."""
         client = self.opened
         if client is None or client.matures is None or client.emerges not in (None, "at maturity"):
             return self.reported_in
@@ -59,12 +61,15 @@ class Model:
         self.outcomes: dict[str, Reported] = {}
         self.policies: list[tuple[int, pb.Policy]] = []  # those before, and until which round
         self.corrections: dict[str, list[Numbers]] = {}  # what each of them left, by id
-        self.keys: dict[str, tuple[str, Numbers, Numbers]] = {}  # of corrections: the id, and what was before and after
+        # Of corrections: the id, and what was before and after.
+        self.keys: dict[str, tuple[str, Numbers, Numbers]] = {}
         self.settings: set[tuple[Any, ...]] = set()  # what was set, and in which round
         self.setting_keys: dict[str, tuple[Any, ...]] = {}
 
     def decide(self, key: str, **asked: Any) -> pb.Decision:
-        """The decision of a key; ConflictError if the same key was asked for something else."""
+        """The decision of a key; ConflictError if the same key was asked for something
+        else.
+        """
         if key in self.decisions:
             before, decision = self.decisions[key]
             if before != asked:
@@ -88,7 +93,9 @@ class Model:
             client = replace(client, decision=self.agent.round if known is None else known.decision)
         if client.id in self.clients:
             return "known" if self.clients[client.id] == client else "refused"
-        if client.id in self.outcomes or not self._was_accepted(client.category, client.decision or 0):
+        if client.id in self.outcomes or not self._was_accepted(
+            client.category, client.decision or 0
+        ):
             return "refused"
         late: dict[str, Any] = {}
         if client.matures is not None:
@@ -102,9 +109,15 @@ class Model:
         return "counted"
 
     def _was_accepted(self, category: str, round: int) -> bool:
-        """Whether a client of a category can come from a round; of a shadow's, everybody can."""
+        """Whether a client of a category can come from a round; of a shadow's,
+        everybody can.
+        """
         found = [decision for _, decision in self.decisions.values() if decision.round == round]
-        return bool(found) and category in self.agent and (self.was_shadow[round] or category in found[0].accepted)
+        return (
+            bool(found)
+            and category in self.agent
+            and (self.was_shadow[round] or category in found[0].accepted)
+        )
 
     def observe(self, outcome: pb.Outcome) -> str:
         """Report an outcome; returns the status of the answer."""
@@ -114,18 +127,27 @@ class Model:
         if outcome.category not in self.agent:
             return "refused"
         if opened is not None:
-            if opened.category != outcome.category or outcome.decision not in (None, opened.decision):
+            if opened.category != outcome.category or outcome.decision not in (
+                None,
+                opened.decision,
+            ):
                 return "refused"
-        elif outcome.decision is not None and not self._was_accepted(outcome.category, outcome.decision):
+        elif outcome.decision is not None and not self._was_accepted(
+            outcome.category, outcome.decision
+        ):
             return "refused"
         money = {"costs": listed(outcome.cost), "amounts": listed(outcome.amount)}
-        terms, trial = self.agent.category(outcome.category), pb.Agent([self._bare(outcome)], policy=self.agent.policy)
+        terms, trial = (
+            self.agent.category(outcome.category),
+            pb.Agent([self._bare(outcome)], policy=self.agent.policy),
+        )
         try:
             trial.observe(outcome.category, [outcome.reward], **money)
         except pb.errors.InputError:
             return "refused"
         if opened is None:
-            self.agent.expect(outcome.category, 1)  # so that it takes no place among those who were opened
+            # So that it takes no place among those who were opened.
+            self.agent.expect(outcome.category, 1)
         elif opened.matures is not None:
             money["accepted_in"] = opened.decision
         self.agent.observe(outcome.category, [outcome.reward], **money)
@@ -144,11 +166,17 @@ class Model:
         if outcome == known.said or known.reward is None:
             return outcome == known.said
         return outcome == replace(
-            known.said, reward=known.reward, amount=known.amount, cost=known.cost, known=outcome.known
+            known.said,
+            reward=known.reward,
+            amount=known.amount,
+            cost=known.cost,
+            known=outcome.known,
         )
 
     def sets(self, *what: object, is_so: bool, key: str | None = None) -> str:
-        """Note that something is set; returns the status of the answer, or raises a ConflictError."""
+        """Note that something is set; returns the status of the answer, or raises a
+        ConflictError.
+        """
         if key is not None:
             if key in self.setting_keys and self.setting_keys[key] != what:
                 raise pb.errors.ConflictError("key", key, "was used", "give another")
@@ -161,8 +189,12 @@ class Model:
             self.settings.add((self.agent.round, *what))
         return "known" if known else "counted"
 
-    def correct(self, id: str, *, take_back: bool = False, key: str | None = None, **right: float) -> str:
-        """Correct an outcome; returns the status of the answer, or raises an InputError."""
+    def correct(
+        self, id: str, *, take_back: bool = False, key: str | None = None, **right: float
+    ) -> str:
+        """Correct an outcome; returns the status of the answer, or raises an
+        InputError.
+        """
         if key in self.keys:
             first, before, after = self.keys[key]
             if (id, Reported.after(before, take_back, right)) != (first, after):
@@ -179,7 +211,11 @@ class Model:
         after, earlier = replace(known, **numbers), self.corrections.setdefault(id, [])
         if key is None and after == known:
             return "known"
-        if key is None and any(right.items() <= each.items() for each in earlier[:-1]) and not take_back:
+        if (
+            key is None
+            and any(right.items() <= each.items() for each in earlier[:-1])
+            and not take_back
+        ):
             raise pb.errors.ConflictError("id", id, "was corrected so before", "give a key")
         status = self._replace(id, known, after) if after != known else "counted"
         earlier.append(numbers)
@@ -192,9 +228,15 @@ class Model:
         was = self._money(known, known)
         now = {} if take_back else self._money(after, known)
         numbers = {"was": was["rewards"], "was_costs": was["costs"], "was_amounts": was["amounts"]}
-        numbers |= {"now": now.get("rewards"), "now_costs": now.get("costs"), "now_amounts": now.get("amounts")}
+        numbers |= {
+            "now": now.get("rewards"),
+            "now_costs": now.get("costs"),
+            "now_amounts": now.get("amounts"),
+        }
         counted_in, weight = self._weight(known)
-        accepted_in = None if known.opened is None or known.opened.matures is None else known.opened.decision
+        accepted_in = (
+            None if known.opened is None or known.opened.matures is None else known.opened.decision
+        )
         name = known.said.category
         present, then = self.agent.category(name).threshold, known.terms.threshold
         self._set_threshold(name, then)  # a loan brings what it did then
@@ -211,7 +253,9 @@ class Model:
                 self.agent.set_threshold(name, threshold)
 
     def _weight(self, known: Reported) -> tuple[int, float | None]:
-        """Since when an outcome counts, and for what: round by round, under the policy that there was."""
+        """Since when an outcome counts, and for what: round by round, under the policy
+        that there was.
+        """
         start = min(self.agent.round, known.counted_in)
         if all(until <= start for until, _ in self.policies):
             return start, None
@@ -227,18 +271,27 @@ class Model:
         return max([start, *(until for until, _ in self.policies)]), weight
 
     def _correct(
-        self, name: str, counted_in: int, accepted_in: int | None, numbers: dict[str, Any], weight: float | None
+        self,
+        name: str,
+        counted_in: int,
+        accepted_in: int | None,
+        numbers: dict[str, Any],
+        weight: float | None,
     ) -> None:
-        ledger = self.agent._ledger
+        ledger = self.agent.ledger
         k = ledger.categories.position(name)
         if accepted_in is not None and ledger.cohorts.get(k, accepted_in) is None:
             accepted_in = None  # its cohort is complete
         was, now = (
-            pb.Batch(rewards=numbers[each], costs=numbers[f"{each}_costs"], amounts=numbers[f"{each}_amounts"])
+            pb.Batch(
+                rewards=numbers[each],
+                costs=numbers[f"{each}_costs"],
+                amounts=numbers[f"{each}_amounts"],
+            )
             for each in ("was", "now")
         )
         wrong = replace(was, accepted_in=accepted_in)
-        ledger.correct(k, wrong, None if numbers["now"] is None else now, counted_in, weight)
+        correct(ledger, k, wrong, None if numbers["now"] is None else now, counted_in, weight)
 
     def _money(self, numbers: Reported, known: Reported) -> dict[str, Any]:
         if known.terms.weight is not None:
@@ -254,16 +307,19 @@ def listed(value: float | None) -> list[float] | None:
 def assert_same(book: pb.Portfolio, agent: pb.Agent) -> None:
     """The portfolio's agent is the other one, to the last bit."""
     stored = book.agent
-    mine, theirs = stored._ledger.table, agent._ledger.table
+    mine, theirs = stored.ledger.table, agent.ledger.table
     differs = ~((mine == theirs) | (np.isnan(mine) & np.isnan(theirs)))
-    found = {(Row(row).name, k): (mine[row, k], theirs[row, k]) for row, k in np.argwhere(differs).tolist()}
+    found = {
+        (AgentRow(row).name, k): (mine[row, k], theirs[row, k])
+        for row, k in np.argwhere(differs).tolist()
+    }
     assert not found, found
     for part in (SETTINGS_PART, CLOCK_PART, EXTRAS_PART):
         assert part_of(stored, part) == part_of(agent, part)
 
 
 def assert_same_decision(stored: pb.Decision, made: pb.Decision) -> None:
-    """A stored decision is the other one, to the last bit, words and grants included."""
+    """A stored decision equals the other one to the last bit, words included."""
     assert stored.round == made.round
     assert stored.names == made.names
     assert stored.policy == made.policy

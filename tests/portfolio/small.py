@@ -27,9 +27,14 @@ def small(place: Place, policy: str = "ts", **options: Any) -> pb.Portfolio:
     return book
 
 
-def outcomes(category: str, *rewards: float, prefix: str = "client", **fields: Any) -> list[pb.Outcome]:
+def outcomes(
+    category: str, *rewards: float, prefix: str = "client", **fields: Any
+) -> list[pb.Outcome]:
     """Outcomes of clients who are numbered from 1."""
-    return [pb.Outcome(f"{prefix} {i}", category, reward=reward, **fields) for i, reward in enumerate(rewards, 1)]
+    return [
+        pb.Outcome(f"{prefix} {i}", category, reward=reward, **fields)
+        for i, reward in enumerate(rewards, 1)
+    ]
 
 
 def statuses(receipt: Receipt) -> list[str]:
@@ -44,7 +49,9 @@ def assert_clean(book: pb.Portfolio) -> None:
 
 @contextmanager
 def elsewhere(place: Place, number: int) -> Generator[None]:
-    """While another process, which nobody has forked, has a portfolio open; first it reports some outcomes."""
+    """While another process, which nobody has forked, has a portfolio open; first it
+    reports some outcomes.
+    """
     code = f"""
 import sys, profitable as pb
 with pb.Portfolio({place.where!r}) as book:

@@ -1,4 +1,6 @@
-"""A file of heads: what was cut off, rewritten, or replaced by an earlier backup does not fit what was kept."""
+"""A file of heads: what was cut off, rewritten, or replaced by an earlier backup does
+not fit what was kept.
+"""
 
 import base64
 import shutil
@@ -12,12 +14,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 import profitable as pb
-from profitable.agent.parts import CLOCK_PART
+from profitable.agent.state_parts import CLOCK_PART
 from profitable.portfolio import state
-from profitable.portfolio.copying import copy_portfolio
 from profitable.portfolio.heads import FORM
 from profitable.portfolio.journal import Line, chained
-from profitable.portfolio.upgrade import recomputed
+from profitable.portfolio.new_store import copy_portfolio, recomputed
 from tests.portfolio.places import Place
 from tests.portfolio.small import outcomes, small
 
@@ -43,7 +44,7 @@ def nights(book: pb.Portfolio, heads: Path, number: int) -> None:
 def test_each_night_adds_its_head(place: Place, heads: Path) -> None:
     book = small(place)
     found = book.verify(heads=heads)
-    assert found.notes == (f"{heads} had no head: whether lines were cut off or rewritten before cannot be told",)
+    assert found.notes == (f"{heads} had no head, so earlier cuts or rewrites cannot be detected",)
     nights(book, heads, 2)
     book.decide(key="later")
     found = book.verify(heads=heads)
@@ -58,11 +59,15 @@ def test_each_night_adds_its_head(place: Place, heads: Path) -> None:
 
 
 def restore(place: Place, book: pb.Portfolio, line: int) -> None:
-    """Put the portfolio back to what it was at a line: what copying an old file over it does."""
+    """Put the portfolio back to what it was at a line: what copying an old file over it
+    does.
+    """
     place.change("DELETE FROM profitable_journal WHERE line > :line", line=line)
     with book._store.write():
         agent, end = recomputed(book._store.connection)
-        book._store.connection.execute(sa.delete(state.state).where(state.state.c.part != CLOCK_PART))
+        book._store.connection.execute(
+            sa.delete(state.state).where(state.state.c.part != CLOCK_PART)
+        )
         state.save_all(book._store.connection, agent, end.line, settings=True)
 
 
@@ -76,8 +81,14 @@ def test_an_earlier_backup_is_found(place: Place, heads: Path) -> None:
     assert restored.verify().is_clean
     found = restored.verify(heads=heads)
     assert len(found.findings) == 1
-    assert f"the journal does not continue line 8, which was kept on {lines_of(heads)[1][:10]}" in found.findings[0]
-    assert "it ends at line 6. Lines were cut off, or an earlier backup was put in its place" in found.findings[0]
+    assert (
+        f"the journal does not continue line 8, which was kept on {lines_of(heads)[1][:10]}"
+        in found.findings[0]
+    )
+    assert (
+        "it ends at line 6. Lines were cut off, or an earlier backup was put in its place"
+        in found.findings[0]
+    )
     assert "(the last that fits is line 5, " in found.findings[0]
     restored.observe(outcomes("students", *[1] * 20, prefix="other"))  # and the days go on
     assert restored.verify().is_clean
@@ -87,7 +98,9 @@ def test_an_earlier_backup_is_found(place: Place, heads: Path) -> None:
 
 
 def test_the_file_with_the_last_lines_is_lost(tmp_path: Path, heads: Path) -> None:
-    """SQLite keeps them in a second file until they are moved; a copy without it is a portfolio that ends earlier."""
+    """SQLite keeps them in a second file until they are moved; a copy without it is a
+    portfolio that ends earlier.
+    """
     place = Place(str(tmp_path / "a.db"))
     book = small(place)
     book.verify(heads=heads)
@@ -128,7 +141,7 @@ def test_a_rewritten_chain_is_found(place: Place, heads: Path) -> None:
     assert heads.read_bytes() == before
     rewritten(place, 1, actor="eve")
     found = place.open().verify(heads=heads)
-    assert "another portfolio, or this one was rewritten from its beginning" in found.findings[0]
+    assert "another portfolio, or it was rewritten from its beginning" in found.findings[0]
 
 
 def test_the_heads_of_another_portfolio(two_places: tuple[Place, Place], heads: Path) -> None:
@@ -137,7 +150,7 @@ def test_the_heads_of_another_portfolio(two_places: tuple[Place, Place], heads: 
     before = heads.read_bytes()
     found = second.verify(heads=heads)
     assert f"whose first line has the hash {first.origin[:12]}..., and here" in found.findings[0]
-    assert "they are those of another portfolio" in found.findings[0]
+    assert "this is another portfolio" in found.findings[0]
     assert heads.read_bytes() == before
 
 
@@ -163,7 +176,9 @@ def test_nothing_is_added_if_anything_is_found(place: Place, heads: Path) -> Non
 
 @pytest.mark.parametrize("left", [1, 25, 60, 120, -1])
 def test_a_torn_last_line(tmp_path: Path, heads: Path, left: int) -> None:
-    """A power failure in the middle of writing: the line is left out, and marked when the next one is written."""
+    """A power failure in the middle of writing: the line is left out, and marked when
+    the next one is written.
+    """
     place = Place(str(tmp_path / "a.db"))
     book = small(place)
     nights(book, heads, 2)
@@ -175,7 +190,9 @@ def test_a_torn_last_line(tmp_path: Path, heads: Path, left: int) -> None:
     assert found.notes[0] == f"the last line of {heads} is torn, and was left out"
     assert lines_of(heads)[:2] == [first, f"{second[:left]} # torn"]
     assert len(lines_of(heads)) == 3
-    assert book.verify(heads=heads).notes == (f"the journal continues all 2 heads of {heads}; 0 lines since line 9",)
+    assert book.verify(heads=heads).notes == (
+        f"the journal continues all 2 heads of {heads}; 0 lines since line 9",
+    )
     place.close()
 
 
@@ -184,15 +201,23 @@ def test_a_file_that_people_edit(tmp_path: Path, heads: Path) -> None:
     book = small(place)
     nights(book, heads, 2)
     kept = lines_of(heads)
-    heads.write_text(f"# heads of the lending portfolio\r\n\r\n{kept[1]}  \r\n{kept[0]}")  # and no end of line
+    # And no end of line.
+    heads.write_text(f"# heads of the lending portfolio\r\n\r\n{kept[1]}  \r\n{kept[0]}")
     book.decide(key="later")
     assert "continues all 2 heads" in book.verify(heads=heads).notes[0]
     assert lines_of(heads)[-2] == kept[0]
     assert FORM.fullmatch(lines_of(heads)[-1])
-    for nonsense in ("head: 12", kept[0][:-1], f"{kept[0]} signature abc", kept[0].replace("line", "lime")):
+    for nonsense in (
+        "head: 12",
+        kept[0][:-1],
+        f"{kept[0]} signature abc",
+        kept[0].replace("line", "lime"),
+    ):
         heads.write_text(f"{kept[0]}\n{nonsense}\n")
         before = heads.read_bytes()
-        with pytest.raises(pb.errors.InputError, match=r"heads.txt: line = 2 is not a head; put it back as it was"):
+        with pytest.raises(
+            pb.errors.InputError, match=r"heads.txt: line = 2 is not a head; put it back as it was"
+        ):
             book.verify(heads=heads)
         assert heads.read_bytes() == before
     place.close()
@@ -225,7 +250,9 @@ def test_a_head_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(pb.errors.InputError, match="cannot be read"):
         book.verify(heads=tmp_path / "no/such/heads.txt")
     monkeypatch.setattr("profitable.portfolio.heads.os.fsync", failing)
-    with pytest.raises(pb.errors.NotSavedError, match=r"may lack the new head \(no space") as failed:
+    with pytest.raises(
+        pb.errors.NotSavedError, match=r"may lack the new head \(no space"
+    ) as failed:
         book.verify(heads=tmp_path / "heads.txt")
     assert "portfolio" in failed.value.result.to_dict()  # type: ignore[union-attr]
     place.close()
@@ -235,7 +262,7 @@ def failing(_: int) -> None:
     raise OSError(28, "No space left on device")
 
 
-# ---------------------------------------------------------------------------------------------- signatures
+# --------------------------------------------------------------------------- signatures
 
 
 PEM, PLAIN = serialization.Encoding.PEM, serialization.NoEncryption()
@@ -249,9 +276,15 @@ def pem(key: Private, secret: serialization.KeySerializationEncryption = PLAIN) 
 @pytest.fixture
 def keys(tmp_path: Path) -> tuple[Path, Path]:
     """The files of a private key and its public key."""
-    private, public, key = tmp_path / "key.pem", tmp_path / "key.pub", ed25519.Ed25519PrivateKey.generate()
+    private, public, key = (
+        tmp_path / "key.pem",
+        tmp_path / "key.pub",
+        ed25519.Ed25519PrivateKey.generate(),
+    )
     private.write_bytes(pem(key))
-    public.write_bytes(key.public_key().public_bytes(PEM, serialization.PublicFormat.SubjectPublicKeyInfo))
+    public.write_bytes(
+        key.public_key().public_bytes(PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
     return private, public
 
 
@@ -265,16 +298,25 @@ def test_signed_heads(place: Place, heads: Path, keys: tuple[Path, Path]) -> Non
     assert (found.findings, len(found.notes)) == ((), 1)
     first, second = lines_of(heads)
     assert FORM.fullmatch(first)["signature"] != FORM.fullmatch(second)["signature"]  # type: ignore[index]
-    for line in (first.replace(" line 2 ", " line 1 "), first.replace("2026", "2025", 1), first.partition(" sig")[0]):
+    for line in (
+        first.replace(" line 2 ", " line 1 "),
+        first.replace("2026", "2025", 1),
+        first.partition(" sig")[0],
+    ):
         heads.write_text(f"{line}\n{second}\n")
         before = heads.read_bytes()
         for options in ({"public_key": public}, {"sign": private}):
             found = book.verify(heads=heads, **options)
-            assert "does not fit: it was altered, or signed with another key, or not at all" in found.findings[0]
+            assert (
+                "does not fit: it was altered, or signed with another key, or not at all"
+                in found.findings[0]
+            )
         assert heads.read_bytes() == before
 
 
-def test_signed_heads_get_no_unsigned_one(place: Place, heads: Path, keys: tuple[Path, Path]) -> None:
+def test_signed_heads_get_no_unsigned_one(
+    place: Place, heads: Path, keys: tuple[Path, Path]
+) -> None:
     """One night without the key must not spoil the file for all later ones."""
     private, public = keys
     book = small(place)
@@ -283,7 +325,7 @@ def test_signed_heads_get_no_unsigned_one(place: Place, heads: Path, keys: tuple
     book.decide(key="later")
     found = book.verify(heads=heads)
     assert found.is_clean
-    assert found.notes[-1].endswith("are signed, so none was added without a key: give --sign")
+    assert found.notes[-1].endswith("whose heads are signed: give --sign")
     assert heads.read_bytes() == before
     assert book.verify(heads=heads, sign=private).is_clean
     assert book.verify(heads=heads, public_key=public).is_clean
@@ -307,7 +349,9 @@ def test_a_signature_that_is_torn_off(tmp_path: Path, heads: Path, keys: tuple[P
     place.close()
 
 
-def test_nothing_is_added_by_those_who_only_check(place: Place, heads: Path, keys: tuple[Path, Path]) -> None:
+def test_nothing_is_added_by_those_who_only_check(
+    place: Place, heads: Path, keys: tuple[Path, Path]
+) -> None:
     private, public = keys
     book = small(place)
     book.verify(heads=heads, sign=private)
@@ -319,7 +363,7 @@ def test_nothing_is_added_by_those_who_only_check(place: Place, heads: Path, key
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl here")
 def test_keys_and_signatures_of_openssl(tmp_path: Path, heads: Path) -> None:
-    """As audit.md says: openssl makes the keys, and checks a head without this package."""
+    """As in audit.md: openssl makes the keys, and checks a head by itself."""
 
     def openssl(*arguments: str) -> None:
         subprocess.run(["openssl", *arguments], cwd=tmp_path, check=True, capture_output=True)
@@ -333,7 +377,20 @@ def test_keys_and_signatures_of_openssl(tmp_path: Path, heads: Path) -> None:
     text, _, signature = lines_of(heads)[0].partition(" signature ")
     (tmp_path / "text").write_text(text)
     (tmp_path / "signature").write_bytes(base64.b64decode(signature))
-    openssl(*["pkeyutl", "-verify", "-pubin", "-inkey", "key.pub", "-rawin", "-in", "text", "-sigfile", "signature"])
+    openssl(
+        *[
+            "pkeyutl",
+            "-verify",
+            "-pubin",
+            "-inkey",
+            "key.pub",
+            "-rawin",
+            "-in",
+            "text",
+            "-sigfile",
+            "signature",
+        ]
+    )
     place.close()
 
 
@@ -341,9 +398,13 @@ def test_what_is_no_key(tmp_path: Path, heads: Path, keys: tuple[Path, Path]) ->
     private, public = keys
     place = Place(str(tmp_path / "a.db"))
     book = small(place)
-    other, locked, nonsense = (tmp_path / name for name in ("rsa.pem", "locked.pem", "nonsense.pem"))
+    other, locked, nonsense = (
+        tmp_path / name for name in ("rsa.pem", "locked.pem", "nonsense.pem")
+    )
     other.write_bytes(pem(rsa.generate_private_key(65_537, 2_048)))
-    locked.write_bytes(pem(ed25519.Ed25519PrivateKey.generate(), serialization.BestAvailableEncryption(b"x")))
+    locked.write_bytes(
+        pem(ed25519.Ed25519PrivateKey.generate(), serialization.BestAvailableEncryption(b"x"))
+    )
     nonsense.write_text("-----BEGIN PRIVATE KEY-----\nnonsense\n")
     for path in (public, other, locked, nonsense, tmp_path / "missing.pem", tmp_path):
         with pytest.raises(pb.errors.InputError, match="openssl genpkey -algorithm ed25519"):
@@ -351,7 +412,7 @@ def test_what_is_no_key(tmp_path: Path, heads: Path, keys: tuple[Path, Path]) ->
     for path in (private, other, tmp_path / "missing.pub"):
         with pytest.raises(pb.errors.InputError, match=r"openssl pkey -in key\.pem -pubout"):
             book.verify(heads=heads, public_key=path)
-    with pytest.raises(pb.errors.InputError, match="beside sign"):
+    with pytest.raises(pb.errors.InputError, match="cannot be combined with sign"):
         book.verify(heads=heads, sign=private, public_key=public)
     assert not heads.exists()
     place.close()

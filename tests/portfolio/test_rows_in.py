@@ -1,8 +1,11 @@
-"""Rows of CSV files: what is right is read, what is in doubt is refused by itself, and nothing is altered."""
+"""Rows of CSV files: what is right is read, what is in doubt is refused by itself, and
+nothing is altered.
+"""
 
 import csv
 import io
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,26 +13,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profitable as pb
-from profitable.portfolio import records_in
-from profitable.portfolio.cells_in import CellError, day, number, shares, whole
+from profitable.intake import delimited
+from profitable.intake.fields import FieldError, day, number, shares, whole
 from profitable.portfolio.outcome import Client, Outcome
-from profitable.portfolio.refused_file import RefusedFile
-from profitable.portfolio.rows_in import CLIENT_ROWS, OUTCOME_ROWS, Form, Kind, Sheet
+from profitable.portfolio.rows_in import (
+    CLIENT_ROWS,
+    OUTCOME_ROWS,
+    Form,
+    RefusedFile,
+    RowKind,
+    Sheet,
+)
 
 NO_BREAK, NARROW = "\u00a0", "\u202f"
 
 
-def sheet(text: str | bytes, kind: Kind = OUTCOME_ROWS, **form: object) -> Sheet:
+def sheet(text: str | bytes, kind: RowKind = OUTCOME_ROWS, **form: object) -> Sheet:
     content = text if isinstance(text, bytes) else text.encode()
     return Sheet(io.BytesIO(content), kind, Form(**form), "outcomes.csv")  # type: ignore[arg-type]
 
 
-def read(text: str | bytes, kind: Kind = OUTCOME_ROWS, **form: object) -> list[tuple[int, object]]:
+def read(
+    text: str | bytes, kind: RowKind = OUTCOME_ROWS, **form: object
+) -> list[tuple[int, object]]:
     """The number of each row, and what was made of it or why nothing was."""
-    return [(row.number, row.why if row.made is None else row.made) for row in sheet(text, kind, **form)]
+    return [
+        (row.number, row.why if row.made is None else row.made) for row in sheet(text, kind, **form)
+    ]
 
 
-# ---------------------------------------------------------------------------------------------- cells
+# -------------------------------------------------------------------------------- cells
 
 RIGHT = [
     ("1", None, 1.0),
@@ -100,28 +113,35 @@ def test_numbers(text: str, decimal: str | None, value: float) -> None:
 
 @pytest.mark.parametrize(("text", "decimal", "told"), WRONG)
 def test_numbers_in_doubt(text: str, decimal: str | None, told: str) -> None:
-    with pytest.raises(CellError, match=re.escape(told)):
+    with pytest.raises(FieldError, match=re.escape(told)):
         number(text, decimal=decimal)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([",", " ", NO_BREAK, NARROW, "'"]))
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([",", " ", NO_BREAK, NARROW, "'"]),
+)
 def test_what_is_written_plainly_or_in_thousands_is_read_back(value: float, gap: str) -> None:
     assert number(repr(value)) == value
     assert number(repr(value).replace(".", ","), decimal=",") == value
     whole_part = f"{int(value):,}"
     fraction = f"{abs(value) % 1.0:.3f}"[1:] if abs(value) < 1e9 else ".0"
-    assert number(f"{whole_part.replace(',', gap)}{fraction}") == float(whole_part.replace(",", "") + fraction)
+    assert number(f"{whole_part.replace(',', gap)}{fraction}") == float(
+        whole_part.replace(",", "") + fraction
+    )
     turned = whole_part.replace(",", "." if gap == "," else gap) + fraction.replace(".", ",")
     assert number(turned, decimal=",") == float(whole_part.replace(",", "") + fraction)
 
 
 @given(st.text(alphabet="0123456789.,-+eE '%", max_size=12))
 def test_a_number_is_what_python_reads_too_or_refused(text: str) -> None:
-    """Whatever the decimal sign, nothing becomes a number but digits with their signs in the right places."""
+    """Whatever the decimal sign, nothing becomes a number but digits with their signs
+    in the right places.
+    """
     for decimal, gone in ((None, ", '"), (".", ", '"), (",", ". '")):
         try:
             value = number(text, decimal=decimal)
-        except CellError:
+        except FieldError:
             continue
         plain = text.translate({ord(sign): None for sign in gone}).replace(",", ".")
         assert value == float(plain)
@@ -130,24 +150,38 @@ def test_a_number_is_what_python_reads_too_or_refused(text: str) -> None:
 def test_whole_numbers_and_shares() -> None:
     assert (whole("12"), whole("12.0"), whole("1 000")) == (12, 12, 1000)
     for text in ("1.5", "1e400", "x"):
-        with pytest.raises(CellError):
+        with pytest.raises(FieldError):
             whole(text)
     assert shares("evenly") == "evenly"
-    assert shares("0.1, 0.4, 1") == shares("0.1;0.4;1") == shares("0,1 0,4 1", decimal=",") == (0.1, 0.4, 1.0)
-    with pytest.raises(CellError):
+    assert (
+        shares("0.1, 0.4, 1")
+        == shares("0.1;0.4;1")
+        == shares("0,1 0,4 1", decimal=",")
+        == (0.1, 0.4, 1.0)
+    )
+    with pytest.raises(FieldError):
         shares("0.1 x")
 
 
 def test_days() -> None:
-    assert day("2026-11-16") == day("20261116") == day("16.11.2026", date_format="%d.%m.%Y") == "2026-11-16"
+    assert (
+        day("2026-11-16")
+        == day("20261116")
+        == day("16.11.2026", date_format="%d.%m.%Y")
+        == "2026-11-16"
+    )
     assert day("2026-11-16T08:30:00Z") == "2026-11-16T08:30:00+00:00"
     assert day("16/11/26 08:30", date_format="%d/%m/%y %H:%M") == "2026-11-16T08:30:00"
-    for text, options in (("16.11.2026", {}), ("2026-02-30", {}), ("2026-11-16", {"date_format": "%d.%m.%Y"})):
-        with pytest.raises(CellError, match="--date-format"):
+    for text, options in (
+        ("16.11.2026", {}),
+        ("2026-02-30", {}),
+        ("2026-11-16", {"date_format": "%d.%m.%Y"}),
+    ):
+        with pytest.raises(FieldError, match="--date-format"):
             day(text, **options)
 
 
-# ---------------------------------------------------------------------------------------------- the form of a file
+# ------------------------------------------------------------------- the form of a file
 
 
 @pytest.mark.parametrize(
@@ -174,7 +208,9 @@ def test_forms_that_make_no_sense(form: dict[str, str]) -> None:
 
 
 HEADER = "id,category,reward,amount,cost,decision,known"
-EVERYTHING = Outcome("l-1", "students", reward=1.5, amount=2.0, cost=3.0, decision=12, known="2026-11-16")
+EVERYTHING = Outcome(
+    "l-1", "students", reward=1.5, amount=2.0, cost=3.0, decision=12, known="2026-11-16"
+)
 
 
 @pytest.mark.parametrize(
@@ -184,16 +220,25 @@ EVERYTHING = Outcome("l-1", "students", reward=1.5, amount=2.0, cost=3.0, decisi
         (f"{HEADER}\nl-1,students,1.5,2,3,12,2026-11-16", {}),
         (f"\ufeff{HEADER}\r\n\r\nl-1,students,1.5,2,3,12.0,2026-11-16\r\n", {}),
         (f'\n\n{HEADER}\n,,,,,,\n  \n"l-1", students ,"1.5",2,3,12,2026-11-16\n', {}),
-        ("ID ; Category;REWARD;amount;cost;decision;known\nl-1;students;1,5;2;3;12;16.11.2026\n", {"decimal": ","}),
+        (
+            "ID ; Category;REWARD;amount;cost;decision;known\nl-1;students;1,5;2;3;12;16.11.2026\n",
+            {"decimal": ","},
+        ),
         (f"{HEADER.replace(',', chr(9))}\nl-1\tstudents\t1.5\t2\t3\t12\t2026-11-16\n", {}),
         (f"{HEADER.replace(',', '|')}\nl-1|students|1.5|2|3|12|2026-11-16\n", {"delimiter": "|"}),
         (
             "loan,segment,reward,back,amount,cost,decision,known\nl-1,students,9,1.5,2,3,12,2026-11-16\n",
-            {"columns": {"id": "loan", "category": "Segment", "reward": "back"}, "ignore_others": True},
+            {
+                "columns": {"id": "loan", "category": "Segment", "reward": "back"},
+                "ignore_others": True,
+            },
         ),
         (f"{HEADER},reason\nl-1,students,1.5,2,3,12,2026-11-16,mended\n", {}),
         (f"reason,{HEADER},\nx,l-1,students,1.5,2,3,12,2026-11-16,\n", {}),
-        (f'{HEADER},note\nl-1,students,1.5,2,3,12,2026-11-16,"two\nlines, ""quoted"""\n', {"ignore_others": True}),
+        (
+            f'{HEADER},note\nl-1,students,1.5,2,3,12,2026-11-16,"two\nlines, ""quoted"""\n',
+            {"ignore_others": True},
+        ),
         (f'{HEADER},"a;b"\nl-1,students,1.5,2,3,12,2026-11-16,x\n', {"ignore_others": True}),
         (f"{HEADER}\rl-1,students,1.5,2,3,12,2026-11-16\r", {}),
     ],
@@ -220,14 +265,30 @@ def test_clients() -> None:
 
 
 BAD_HEADERS = [
-    ("id,category,ammount,reward", {}, ["'ammount'", "did you mean amount", "--column amount='ammount'"]),
+    (
+        "id,category,ammount,reward",
+        {},
+        ["'ammount'", "did you mean amount", "--column amount='ammount'"],
+    ),
     ("id,category,reward,colour", {}, ["'colour'", "--ignore-others"]),
-    ("id,category,rewrad", {}, ["'reward' is missing", "did you mean 'rewrad'", "--column reward='rewrad'"]),
+    (
+        "id,category,rewrad",
+        {},
+        ["'reward' is missing", "did you mean 'rewrad'", "--column reward='rewrad'"],
+    ),
     ("id,category,paid", {}, ["'reward' is missing", "--column reward=NAME", "'paid'"]),
-    ("id,category,paid", {"columns": {"reward": "payed"}}, ["'payed' is missing", "did you mean 'paid'"]),
-    ("id,category,reward", {"columns": {"rewrad": "reward"}}, ["rewrad=reward", "did you mean reward=reward"]),
+    (
+        "id,category,paid",
+        {"columns": {"reward": "payed"}},
+        ["'payed' is missing", "did you mean 'paid'"],
+    ),
+    (
+        "id,category,reward",
+        {"columns": {"rewrad": "reward"}},
+        ["rewrad=reward", "did you mean reward=reward"],
+    ),
     ("id,category,reward", {"columns": {"x": "reward"}}, ["x=reward", "choose from id, category"]),
-    ("id,category,reward,Reward", {}, ["'reward' is there twice"]),
+    ("id,category,reward,Reward", {}, ["'reward' occurs twice"]),
     ("id|category|reward", {}, ["'id' is missing", "id|category|reward"]),
     ("l-1,students,1", {}, ["'id' is missing"]),
     ("", {}, ["empty", "id, category, reward"]),
@@ -237,8 +298,12 @@ BAD_HEADERS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "form", "named"), BAD_HEADERS, ids=[repr(text) for text, *_ in BAD_HEADERS])
-def test_headers_that_are_not_understood(text: str, form: dict[str, object], named: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "form", "named"), BAD_HEADERS, ids=[repr(text) for text, *_ in BAD_HEADERS]
+)
+def test_headers_that_are_not_understood(
+    text: str, form: dict[str, object], named: list[str]
+) -> None:
     with pytest.raises(pb.errors.InputError) as caught:
         sheet(text + "\nl-1,students,1\n" if text.strip() else text, **form)
     message = str(caught.value)
@@ -254,7 +319,7 @@ def test_headers_that_are_not_understood(text: str, form: dict[str, object], nam
         ("id,category,reward\n".encode("utf-16-le"), "--encoding utf-16"),
         ("id,kategorie_für,reward\n".encode("latin-1"), "0xfc"),
         (b"PK\x03\x04\x14\x00", "save it as CSV"),
-        (b"SQLite format 3\x00...", "is no text in utf-8"),
+        (b"SQLite format 3\x00...", "is not text in utf-8"),
         (b"i" * 1_500_000, "letters or more"),
     ],
 )
@@ -263,11 +328,11 @@ def test_files_that_are_no_csv(content: bytes, told: str) -> None:
         sheet(content)
 
 
-# ---------------------------------------------------------------------------------------------- rows that are wrong
+# ------------------------------------------------------------------ rows that are wrong
 
 BAD_ROWS = [
-    ("l-1,students", "has 2 cells, and the header has 3"),
-    ("l-1,students,1,5", "has 4 cells, and the header has 3; a comma inside a cell needs quotes"),
+    ("l-1,students", "has 2 fields, and the header has 3"),
+    ("l-1,students,1,5", "has 4 fields, and the header has 3; a comma inside a field needs quotes"),
     (",students,1", "id is empty"),
     ("l-1,,1", "category is empty"),
     ("l-1,students,", "reward is empty"),
@@ -308,7 +373,7 @@ def test_bytes_that_the_encoding_does_not_know_refuse_their_row_only() -> None:
 
 
 def test_a_quote_that_is_not_closed_swallows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_in, "MOST_LINES", 5)
+    monkeypatch.setattr(delimited, "MOST_LINES", 5)
     rows = [f"c{i},students,1" for i in range(30)]
     rows[10] = 'c10,"students,1'
     rows[13] = 'c13,"students",1'
@@ -323,7 +388,9 @@ cells = st.lists(st.text(alphabet='ab1,;"\n \t', max_size=5), max_size=4)
 
 @given(st.lists(cells, max_size=8), st.sampled_from(",;\t"), st.sampled_from(["\n", "\r\n"]))
 def test_no_row_is_lost(table: list[list[str]], delimiter: str, ending: str) -> None:
-    """However a CSV file looks, each row that has something in it comes out once, with the cells that were written."""
+    """However a CSV file looks, each row that has something in it comes out once, with
+    the cells that were written.
+    """
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator=ending)
     writer.writerow(["id", "category", "reward"])
@@ -334,7 +401,9 @@ def test_no_row_is_lost(table: list[list[str]], delimiter: str, ending: str) -> 
 
 @given(st.text(alphabet='ab1,"\n\r \ud7ff\u00e9', max_size=60), st.booleans())
 def test_any_text_comes_out_line_by_line(body: str, marked: bool) -> None:
-    """Broken or not: each row has the lines that it says, and every line with a letter belongs to one row."""
+    """Broken or not: each row has the lines that it says, and every line with a letter
+    belongs to one row.
+    """
     content = f"id,category,reward\n{body}".encode("utf-8-sig" if marked else "utf-8")
     lines = io.StringIO(body, newline="").readlines()
     seen = [0] * len(lines)
@@ -343,17 +412,19 @@ def test_any_text_comes_out_line_by_line(body: str, marked: bool) -> None:
         assert lines[row.number - 2 :][: len(own)] == own
         for place in range(len(own)):
             seen[row.number - 2 + place] += 1
-    assert all(number == 1 for number, line in zip(seen, lines, strict=True) if re.search(r"\w", line))
+    assert all(
+        number == 1 for number, line in zip(seen, lines, strict=True) if re.search(r"\w", line)
+    )
 
 
-# ------------------------------------------------------------------------------------------the file of refused rows
+# ------------------------------------------------------------- the file of refused rows
 
 
 def refuse(path: Path, **form: object) -> Path | None:
     """Send a file to nobody: rows that cannot be read go to a file beside it."""
     with path.open("rb") as file:
         rows = Sheet(file, OUTCOME_ROWS, Form(**form), path.name)  # type: ignore[arg-type]
-        with RefusedFile(rows, path, None) as refused:
+        with closing(RefusedFile(rows, path, None)) as refused:
             for row in rows:
                 if row.made is None:
                     refused.add(row, row.why)
@@ -364,7 +435,10 @@ def refuse(path: Path, **form: object) -> Path | None:
 
 def test_refused_rows_are_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "outcomes.csv"
-    bad = b'"l-1" ; B\xe4cker;1\r\n l-2;students;yes\r\nl-3;"students;1\r\nl-4;"stu\r\ndents";1;"x""y"\r\n'
+    bad = (
+        b'"l-1" ; B\xe4cker;1\r\n l-2;students;yes\r\nl-3;"students;1\r\n'
+        b'l-4;"stu\r\ndents";1;"x""y"\r\n'
+    )
     path.write_bytes(b"\xef\xbb\xbfid;Category;reward\r\na;students;1\r\n" + bad)
     place = refuse(path)
     assert place is not None
@@ -373,9 +447,15 @@ def test_refused_rows_are_as_they_were(tmp_path: Path) -> None:
     assert header == b"\xef\xbb\xbfid;Category;reward;reason"
     before = bad.split(b"\r\n")
     assert all(line.startswith(old) for line, old in zip(lines, before, strict=False))
-    assert lines[2] == b'l-3;"students;1;"the row has a quote that is not closed, or a letter behind a closing quote"'
-    assert lines[4].startswith(b'dents";1;"x""y";"the row has 4 cells')
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["outcomes.csv", "outcomes.refused.csv"]
+    assert lines[2] == (
+        b'l-3;"students;1;"the row has a quote that is not closed, or a letter '
+        b'behind a closing quote"'
+    )
+    assert lines[4].startswith(b'dents";1;"x""y";"the row has 4 fields')
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "outcomes.csv",
+        "outcomes.refused.csv",
+    ]
 
 
 def test_refused_again_for_the_same_reason_is_the_same_file(tmp_path: Path) -> None:
@@ -395,13 +475,20 @@ def test_mended_rows_are_read_and_nothing_is_overwritten(tmp_path: Path) -> None
     path.write_text("id,category,reward\nl-1,students,yes\nl-2,students,no\n")
     place = refuse(path)
     assert place is not None
-    place.write_text(place.read_text().replace("l-1,students,yes", "l-1,students,1").replace("'yes'", "'1'"))
-    assert next(made for _, made in read(place.read_bytes())) == Outcome("l-1", "students", reward=1)
+    place.write_text(
+        place.read_text().replace("l-1,students,yes", "l-1,students,1").replace("'yes'", "'1'")
+    )
+    assert next(made for _, made in read(place.read_bytes())) == Outcome(
+        "l-1", "students", reward=1
+    )
     mended = place.read_bytes()
     second = refuse(place)
     assert second is not None
     assert second.name == "outcomes.refused-2.csv"
-    assert second.read_text() == "id,category,reward,reason\nl-2,students,no,\"reward = 'no' is not a number\"\n"
+    assert (
+        second.read_text()
+        == "id,category,reward,reason\nl-2,students,no,\"reward = 'no' is not a number\"\n"
+    )
     assert refuse(path) == tmp_path / "outcomes.refused-3.csv"
     assert place.read_bytes() == mended
 
@@ -418,20 +505,31 @@ def test_a_reason_that_the_encoding_does_not_have(tmp_path: Path) -> None:
     path.write_bytes("id,category,reward\nl-1,students,€\n".encode("cp1252"))
     with path.open("rb") as file:
         rows = Sheet(file, OUTCOME_ROWS, Form(encoding="cp1252"), path.name)
-        with RefusedFile(rows, path, None) as refused:
+        with closing(RefusedFile(rows, path, None)) as refused:
             for row in rows:
                 refused.add(row, "日 is no number")
             place = refused.finish()
         rows.detach()
     assert place is not None
-    assert place.read_text("cp1252") == 'id,category,reward,reason\nl-1,students,€,"\\u65e5 is no number"\n'
+    assert (
+        place.read_text("cp1252")
+        == 'id,category,reward,reason\nl-1,students,€,"\\u65e5 is no number"\n'
+    )
 
 
 def test_thousands_in_a_file_with_semicolons() -> None:
-    """That is how programs write where the comma is the decimal sign, so 2.000 is in doubt there."""
+    """That is how programs write where the comma is the decimal sign, so 2.000 is in
+    doubt there.
+    """
     text = "id;category;reward;cost;key\na;students;0;2.000;monday\nb;students;0;2.5;\n"
-    assert read(text)[0] == (2, "cost = '2.000' could be thousands or a decimal point; use --decimal , or --decimal .")
+    assert read(text)[0] == (
+        2,
+        "cost = '2.000' could be thousands or a decimal point; use --decimal , or --decimal .",
+    )
     assert read(text)[1] == (3, Outcome("b", "students", reward=0, cost=2.5))
-    assert read(text, decimal=".")[0] == (2, Outcome("a", "students", reward=0, cost=2.0, key="monday"))
+    assert read(text, decimal=".")[0] == (
+        2,
+        Outcome("a", "students", reward=0, cost=2.0, key="monday"),
+    )
     assert read(text.splitlines()[0] + "\na;students;0;2.000;\n", decimal=",")[0][1].cost == 2_000.0  # type: ignore
     assert read(text.replace(";", ","))[0][1].cost == 2.0  # type: ignore

@@ -1,8 +1,9 @@
 """Processes that write to a portfolio, and can be killed at any moment.
 
-As a program (`python -m tests.portfolio.writers`) this file waits for jobs, one JSON text a line, and forks a process
-for each of them.  So the package is imported once, and no process inherits a connection.  Each process says on a pipe
-what was acknowledged, as soon as it was.  `Writers` is the other end.
+As a program (`python -m tests.portfolio.writers`) this file waits for jobs, one JSON
+text a line, and forks a process for each of them.  So the package is imported once, and
+no process inherits a connection.  Each process says on a pipe what was acknowledged, as
+soon as it was.  `Writers` is the other end.
 
 | line           | what it says                                                       |
 | -------------- | ------------------------------------------------------------------ |
@@ -42,19 +43,27 @@ def categories() -> list[pb.Category]:
 
 
 def calls(prefix: str, seed: int) -> Iterator[Call]:
-    """What a process does, for ever; whoever knows the seed knows it."""
+    """Yield the endless calls of a process, which its seed determines."""
     rng = np.random.default_rng(seed)
     for number in range(10**9):
         if rng.random() < 0.2:
             yield "decide", f"{prefix} {number}"
             continue
         names = rng.choice(["students", "cars", "cards"], size=int(rng.choice(SIZES))).tolist()
-        yield "observe", [outcome(f"{prefix} {number} {i}", name, rng) for i, name in enumerate(names)]
+        yield (
+            "observe",
+            [outcome(f"{prefix} {number} {i}", name, rng) for i, name in enumerate(names)],
+        )
 
 
 def outcome(id: str, name: str, rng: np.random.Generator) -> pb.Outcome:
     if name == "cards":
-        return pb.Outcome(id, name, reward=round(2.0 * rng.random(), 3), amount=round(1.0 + 99.0 * rng.random(), 2))
+        return pb.Outcome(
+            id,
+            name,
+            reward=round(2.0 * rng.random(), 3),
+            amount=round(1.0 + 99.0 * rng.random(), 2),
+        )
     return pb.Outcome(id, name, reward=float(rng.integers(2)))
 
 
@@ -64,7 +73,7 @@ def ids_of(call: Call) -> list[str]:
     return [content] if what == "decide" else [each.id for each in content]
 
 
-# ---------------------------------------------------------------------------------------------- the processes
+# ------------------------------------------------------------------------ the processes
 
 
 def say(*words: object) -> None:
@@ -82,7 +91,9 @@ def do(book: pb.Portfolio, call: Call) -> None:
 
 
 def write(where: str, prefix: str, seed: int) -> None:
-    """Work through the calls until somebody ends this; what cannot be stored is tried again."""
+    """Work through the calls until somebody ends this; what cannot be stored is tried
+    again.
+    """
     book = pb.Portfolio(where)
     for number, call in enumerate(calls(prefix, seed), 1):
         while True:
@@ -96,9 +107,18 @@ def write(where: str, prefix: str, seed: int) -> None:
 
 
 def send(where: str, path: str, number: int, size: int) -> None:
-    """Send three quarters of the outcomes of a file in a random order, in batches; each process leaves another out."""
-    sent = [pb.Outcome(id, name, reward=reward) for id, name, reward in json.loads(Path(path).read_text())]
-    order = [place for place in np.random.default_rng(number).permutation(len(sent)).tolist() if place % 4 != number]
+    """Send three quarters of the outcomes of a file in a random order, in batches; each
+    process leaves another out.
+    """
+    sent = [
+        pb.Outcome(id, name, reward=reward)
+        for id, name, reward in json.loads(Path(path).read_text())
+    ]
+    order = [
+        place
+        for place in np.random.default_rng(number).permutation(len(sent)).tolist()
+        if place % 4 != number
+    ]
     with pb.Portfolio(where) as book:
         for start in range(0, len(order), size):
             receipt = book.observe([sent[place] for place in order[start : start + size]])
@@ -150,15 +170,20 @@ def main() -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-# ---------------------------------------------------------------------------------------------- the other end
+# ------------------------------------------------------------------------ the other end
 
 
 class Writers:
     """Starts processes that write, hears what they say, and kills them."""
 
     def __init__(self) -> None:
-        command, folder = [sys.executable, "-m", "tests.portfolio.writers"], Path(__file__).parents[2]
-        self._process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        command, folder = (
+            [sys.executable, "-m", "tests.portfolio.writers"],
+            Path(__file__).parents[2],
+        )
+        self._process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
         self._heard = b""
         self._kept: deque[tuple[int, str]] = deque()
 
@@ -200,7 +225,7 @@ class Writers:
         return int(pid), said
 
     def hear_until(self, word: str) -> list[str]:
-        """What is said until something begins with a word."""
+        """Return the output up to a line that begins with a word."""
         heard: list[str] = []
         while True:
             _, said = self.hear()

@@ -1,4 +1,6 @@
-"""A backtest that never was: numbers in the form of `Backtest.to_dict()`, plausible enough to be drawn."""
+"""A backtest that never was: numbers in the form of `Backtest.to_dict()`, plausible
+enough to be drawn.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,24 +27,34 @@ def made_up(
     policies: Sequence[str] = POLICIES,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """The dict of a backtest with some categories (good, bad, and one that turns) and three policies."""
+    """The dict of a backtest with some categories (good, bad, and one that turns) and
+    three policies.
+    """
     generator = np.random.default_rng(seed)
     count = len(names)
     clients = generator.poisson(40, (rounds, count))
-    mean = np.linspace(0.07, -0.06, count) + np.linspace(0.03, -0.03, rounds)[:, None] * (np.arange(count) % 3 == 1)
-    profit = 1_000.0 * (clients * mean + 0.3 * np.sqrt(clients) * generator.standard_normal((rounds, count)))
+    mean = np.linspace(0.07, -0.06, count) + np.linspace(0.03, -0.03, rounds)[:, None] * (
+        np.arange(count) % 3 == 1
+    )
+    profit = 1_000.0 * (
+        clients * mean + 0.3 * np.sqrt(clients) * generator.standard_normal((rounds, count))
+    )
     labels = [f"{2007 + month // 12}-{month % 12 + 1:02}" for month in range(rounds)]
     cells = {"profit": profit, "clients": clients}
-    entries = [_entry("accept all", "rival", np.ones((rounds, count)), cells, labels, names)]
-    entries.append(_entry("accept none", "rival", np.zeros((rounds, count)), cells, labels, names))
+    entries = [_entry("accept all", "baseline", np.ones((rounds, count)), cells, labels, names)]
+    entries.append(
+        _entry("accept none", "baseline", np.zeros((rounds, count)), cells, labels, names)
+    )
     hindsight = np.tile(profit.sum(axis=0) > 0.0, (rounds, 1)).astype(float)
-    entries.append(_entry("best set in hindsight", "rival", hindsight, cells, labels, names))
-    entries.append(_entry("best set, cross-fitted", "rival", None, cells, labels, names))
+    entries.append(_entry("best set in hindsight", "baseline", hindsight, cells, labels, names))
+    entries.append(_entry("best set, cross-fitted", "baseline", None, cells, labels, names))
     for policy in policies:
         trace = _trace(policy, profit, clients, generator)
         accepted = np.asarray(trace["decided"], float)
         if policy == "ts":
-            accepted = np.clip(accepted * generator.uniform(0.7, 1.0, accepted.shape), 0.0, 1.0).round(2)
+            accepted = np.clip(
+                accepted * generator.uniform(0.7, 1.0, accepted.shape), 0.0, 1.0
+            ).round(2)
         entries.append(_entry(policy, "policy", accepted, cells, labels, names) | trace)
     if off_policy:
         for entry in entries[4:]:
@@ -52,7 +64,7 @@ def made_up(
             "difference": None,
             "low": None,
             "high": None,
-            "standing": "cannot be told",
+            "standing": "indistinguishable",
             "sentence": f"{entries[-1]['name']}: refused.",
         }
         entries[-1] |= refused | {"off_policy": _refusal()}
@@ -61,10 +73,13 @@ def made_up(
     first = "Outcomes known on last_pymnt_d: on average 14 months after the client asked."
     if immediate:
         first = "Outcomes assumed immediate: the file names no date at which they were known."
-    best = max((each for each in entries[4:] if each["difference"] is not None), key=lambda each: each["difference"])
+    best = max(
+        (each for each in entries[4:] if each["difference"] is not None),
+        key=lambda each: each["difference"],
+    )
     return {
         "version": "0.1.0",
-        "command": "profitable backtest loans.csv --category purpose --reward back --amount lent --required 0.05",
+        "command": "profitable backtest loans.csv --category purpose --reward back --amount lent",
         "seed": seed,
         "settings": {
             "data": "loans.csv",
@@ -93,15 +108,20 @@ def made_up(
         ],
         "family": {
             "name": "bounded(low=0, high=2)",
-            "reason": "rewards lie between 0 and 1.7, and are neither whole numbers nor 0 and 1 only",
-            "fit": [{"category": name, "observed_variance": 0.08, "family_variance": 0.25} for name in names],
+            "reason": "rewards lie between 0 and 1.7, and are not only whole numbers",
+            "fit": [
+                {"category": name, "observed_variance": 0.08, "family_variance": 0.25}
+                for name in names
+            ],
         },
         "left_out": [
             {"reason": "no amount", "rows": 12, "mean_reward": 0.98, "kept_mean": 1.05},
             {"reason": "outcome still open", "rows": 340, "mean_reward": None, "kept_mean": None},
         ],
         "notes": ["3 of 60 rounds have no clients."],
-        "warnings": ["Rows left out (no amount) differ in outcome from the others: the result is biased."],
+        "warnings": [
+            "Rows left out (no amount) differ in outcome from the others: the result is biased."
+        ],
         "assumptions": [
             "Clients would have come in the same numbers, whatever was decided.",
             "A refused client costs nothing and teaches nothing.",
@@ -116,7 +136,7 @@ def made_up(
         "entries": entries,
         "tried": 12,
         "luck": "12 variants were tried, and the best of several looks better than it is.",
-        "verdict": f"{best['name']} earned {best['difference']:,.0f} more than accepting everybody (made up).",
+        "verdict": f"{best['name']} earned {best['difference']:,.0f} more than accepting all.",
     }
 
 
@@ -144,7 +164,7 @@ def _entry(
         "difference": difference,
         "low": difference - 2.0 * float(error[-1]),
         "high": difference + 2.0 * float(error[-1]),
-        "standing": ["cannot be told", "better", "worse"][
+        "standing": ["indistinguishable", "better", "worse"][
             int(np.sign(difference)) * (abs(difference) > 2.0 * error[-1])
         ],
         "seeds": 20 if name == "ts" else 1,
@@ -183,8 +203,10 @@ def _entry(
 
 def _estimates(profit: float) -> dict[str, Any]:
     return {
-        "inverse_propensity": profit, "inverse_propensity_error": 900.0, "self_normalised": 0.98 * profit,
-        "doubly_robust": 1.01 * profit, "doubly_robust_error": 700.0, "clients": 900.0, "effective_size": 333.0,
+        "inverse_propensity": profit, "inverse_propensity_error": 900.0,
+        "self_normalised": 0.98 * profit,
+        "doubly_robust": 1.01 * profit, "doubly_robust_error": 700.0,
+        "clients": 900.0, "effective_size": 333.0,
         "refusal": None, "warnings": ["The weights are large."],
     }  # fmt: skip
 
@@ -196,8 +218,12 @@ def _refusal() -> dict[str, Any]:
     return nothing | {"clients": 100.0, "effective_size": 0.0, "refusal": refusal, "warnings": []}
 
 
-def _trace(policy: str, profit: Any, clients: Any, generator: np.random.Generator) -> dict[str, Any]:
-    """Evidence that follows the profit of accepted rounds, patience log t, or draws for Thompson sampling."""
+def _trace(
+    policy: str, profit: Any, clients: Any, generator: np.random.Generator
+) -> dict[str, Any]:
+    """Evidence that follows the profit of accepted rounds, patience log t, or draws for
+    Thompson sampling.
+    """
     rounds, count = profit.shape
     keep = 0.95 if "forget" in policy else 1.0
     total, number = np.zeros(count), np.zeros(count)

@@ -1,4 +1,6 @@
-"""Past clients drawn at random, and the replay by hand: an agent, a list of rows and plain loops."""
+"""Past clients drawn at random, and the replay by hand: an agent, a list of rows and
+plain loops.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import profitable as pb
-from profitable.replay.clients import Clients
-from profitable.replay.crowd import NEVER_KNOWN
-from profitable.replay.replay import Late
+from profitable.replay.past import NEVER_KNOWN
+from profitable.replay.replay import OpenTerms
+from profitable.replay.single_clients import SingleClients
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ class World:
     threshold: float
     more: tuple[str, ...] = field(default=())  # which columns there are: amount, promised
 
-    def clients(self) -> Clients:
+    def clients(self) -> SingleClients:
         columns = {name: [getattr(row, name) for row in self.rows] for name in self.more}
-        return Clients.of(
+        return SingleClients.of(
             names=self.names,
             labels=[str(t) for t in range(1, self.rounds + 1)],
             round=[row.round for row in self.rows],
@@ -66,7 +68,9 @@ def draw_world(
     more: tuple[str, ...] = (),
     promise: Sequence[float] = (0.0,),
 ) -> World:
-    """Clients whose rewards `draw(size)` draws; some cells are empty, and with delays some outcomes are never known."""
+    """Clients whose rewards `draw(size)` draws; some cells are empty, and with delays
+    some outcomes are never known.
+    """
     rows: list[Row] = []
     for t in range(1, rounds + 1):
         for k in range(categories):
@@ -83,9 +87,15 @@ def draw_world(
 
 
 def by_hand(
-    world: World, categories: Sequence[pb.Category], policy: pb.Policy, seed: int, late: Late | None = None
+    world: World,
+    categories: Sequence[pb.Category],
+    policy: pb.Policy,
+    seed: int,
+    late: OpenTerms | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Acceptances, evidence and patience, [R, K] each: an agent is asked, and told what is known, in plain loops."""
+    """Acceptances, evidence and patience, [R, K] each: an agent is asked, and told what
+    is known, in plain loops.
+    """
     agent = pb.Agent(categories, policy=policy, seed=seed)
     accepted, evidence, patience = [], [], []
     for t in range(1, world.rounds + 1):
@@ -99,13 +109,17 @@ def by_hand(
                 agent.expect(name, len(cohort), **_terms(late, cohort))
         for k, name in enumerate(world.names):
             for asked in range(1, t + 1):
-                news = [row for row in world.rows if (row.round, row.category, row.known) == (asked, k, t)]
+                news = [
+                    row
+                    for row in world.rows
+                    if (row.round, row.category, row.known) == (asked, k, t)
+                ]
                 if news and accepted[asked - 1][k]:
                     tell(agent, name, news, asked if late else None, amounts="amount" in world.more)
     return np.array(accepted), np.array(evidence), np.array(patience)
 
 
-def _terms(late: Late | None, cohort: Sequence[Row]) -> Mapping[str, Any]:
+def _terms(late: OpenTerms | None, cohort: Sequence[Row]) -> Mapping[str, Any]:
     if late is None:
         return {}
     if late.emerges in (None, "at maturity"):
@@ -114,7 +128,9 @@ def _terms(late: Late | None, cohort: Sequence[Row]) -> Mapping[str, Any]:
     return {"matures": late.matures, "emerges": late.emerges, "promised": promised}
 
 
-def tell(agent: pb.Agent, name: str, news: Sequence[Row], asked: int | None, *, amounts: bool) -> None:
+def tell(
+    agent: pb.Agent, name: str, news: Sequence[Row], asked: int | None, *, amounts: bool
+) -> None:
     more: dict[str, Any] = {} if asked is None else {"accepted_in": asked}
     if amounts:
         more["amounts"] = [row.amount for row in news]

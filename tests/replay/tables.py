@@ -1,4 +1,6 @@
-"""Tables of past clients for the tests, written in every way in which they can be given."""
+"""Tables of past clients for the tests, written in every way in which they can be
+given.
+"""
 
 import csv
 import gzip
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profitable.replay.clients import PER_CLIENT, Clients
+from profitable.replay.single_clients import PER_CLIENT, SingleClients
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 LOANS = SHARED / "lendingclub_2007_2011.csv.gz"
@@ -76,7 +78,9 @@ WAYS: dict[str, Callable[[Columns, Path], Any]] = {
     "csv.gz": lambda columns, folder: str(write_csv(folder / "past.csv.gz", columns)),
     "semicolons": lambda columns, folder: write_csv(folder / "past.txt", columns, ";"),
     "parquet": lambda columns, folder: write_parquet(folder / "past.parquet", columns),
-    "parquet in parts": lambda columns, folder: write_parquet(folder / "past.parquet", columns, row_group_size=5),
+    "parquet in parts": lambda columns, folder: write_parquet(
+        folder / "past.parquet", columns, row_group_size=5
+    ),
     "dict": lambda columns, folder: columns,
     "pandas": _pandas,
     "polars": _polars,
@@ -90,7 +94,7 @@ WAYS: dict[str, Callable[[Columns, Path], Any]] = {
 }
 
 
-def same(first: Clients, second: Clients) -> bool:
+def same(first: SingleClients, second: SingleClients) -> bool:
     """Whether two pasts have the very same clients in the same order."""
     names = ("round", "category", "known", "reward", "profit", *PER_CLIENT)
     pairs = [(getattr(first, name), getattr(second, name)) for name in names]
@@ -99,15 +103,19 @@ def same(first: Clients, second: Clients) -> bool:
 
 
 def loans(rows: int = 300, seed: int = 1) -> dict[str, list[Any]]:
-    """Invented loans: months, dates, categories, amounts, costs, outcomes that are known late, some cells empty."""
+    """Invented loans: months, dates, categories, amounts, costs, outcomes that are
+    known late, some cells empty.
+    """
     rng = np.random.default_rng(seed)
     month = rng.integers(0, 24, rows)
     asked = [
-        f"{2024 + m // 12}-{m % 12 + 1:02d}-{d:02d}" for m, d in zip(month, rng.integers(1, 29, rows), strict=True)
+        f"{2024 + m // 12}-{m % 12 + 1:02d}-{d:02d}"
+        for m, d in zip(month, rng.integers(1, 29, rows), strict=True)
     ]
     late = month + rng.integers(1, 9, rows)
     known: list[str | None] = [
-        f"{2024 + m // 12}-{m % 12 + 1:02d}-{d:02d}" for m, d in zip(late, rng.integers(1, 29, rows), strict=True)
+        f"{2024 + m // 12}-{m % 12 + 1:02d}-{d:02d}"
+        for m, d in zip(late, rng.integers(1, 29, rows), strict=True)
     ]
     amount: list[float | None] = np.round(rng.lognormal(7, 1, rows), 2).tolist()
     back: list[float | None] = [

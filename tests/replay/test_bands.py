@@ -8,16 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profitable.errors import InputError
-from profitable.replay.bands import MISSING_NAME, Cut, Part, cross
+from profitable.replay.bands import CategoryCodes, CategoryColumn, cross
+from profitable.replay.past import MISSING_NAME
 from profitable.replay.source import open_source
 
 
 def categories(table: dict[str, list[object]], *texts: str) -> list[str]:
     source = open_source(table)
-    parts = [Part(Cut.parse(text, source.columns)) for text in texts]
+    parts = [CategoryCodes(CategoryColumn.parse(text, source.columns)) for text in texts]
     for piece in source.pieces(source.columns):
         for part in parts:
-            part.read(piece, None)
+            part.read(piece)
     codes, names, _ = cross(parts)
     return [names[code] for code in codes]
 
@@ -43,7 +44,11 @@ def test_quantiles_hold_about_the_same_number(values: list[float], quantiles: in
 
 
 def test_crossed_columns() -> None:
-    table: dict[str, list[object]] = {"grade": ["B", "A", "B", None], "term": [36, 60, 36, 36], "age": [20, 30, 50, 70]}
+    table: dict[str, list[object]] = {
+        "grade": ["B", "A", "B", None],
+        "term": [36, 60, 36, 36],
+        "age": [20, 30, 50, 70],
+    }
     assert categories(table, "grade", "term") == ["B, 36", "A, 60", "B, 36", f"{MISSING_NAME}, 36"]
     assert categories(table, "grade", "age:40") == [
         "B, age < 40",
@@ -55,28 +60,28 @@ def test_crossed_columns() -> None:
 
 def test_names_are_in_natural_order() -> None:
     source = open_source({"x": ["A10", "A2", "", "b", "A1"]})
-    part = Part(Cut.parse("x"))
-    part.read(next(source.pieces(["x"])), None)
+    part = CategoryCodes(CategoryColumn.parse("x"))
+    part.read(next(source.pieces(["x"])))
     assert part.finish()[1] == ("A1", "A2", "A10", "b", MISSING_NAME)
 
 
 def test_a_column_with_a_colon_is_a_column() -> None:
-    assert Cut.parse("a:b", ["a:b"]) == Cut("a:b")
-    assert Cut.parse("time:12:30", ["time:12"]) == Cut("time:12", (30.0,))
+    assert CategoryColumn.parse("a:b", ["a:b"]) == CategoryColumn("a:b")
+    assert CategoryColumn.parse("time:12:30", ["time:12"]) == CategoryColumn("time:12", (30.0,))
 
 
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("age:q1", "has not 2 to 100"),
-        ("age:x", "is cut at no numbers"),
-        ("age:40,20", "edges that do not grow"),
-        ("age:nan", "cut at no"),
+        ("age:q1", "must have 2 to 100"),
+        ("age:x", "must be cut at numbers"),
+        ("age:40,20", "must have increasing edges"),
+        ("age:nan", "must be cut at"),
     ],
 )
 def test_cuts_that_make_no_sense(text: str, match: str) -> None:
     with pytest.raises(InputError, match=match):
-        Cut.parse(text, ["age"])
+        CategoryColumn.parse(text, ["age"])
 
 
 def test_many_crossed_categories_are_refused() -> None:
@@ -101,8 +106,8 @@ def test_small_codes_of_pandas_and_polars(size: int) -> None:
         pl.DataFrame({"x": [*words, None]}, schema={"x": pl.Categorical}),
     ):
         source = open_source(frame)
-        part = Part(Cut.parse("x"))
-        part.read(next(source.pieces(["x"])), None)
+        part = CategoryCodes(CategoryColumn.parse("x"))
+        part.read(next(source.pieces(["x"])))
         assert part.finish()[1] == (*words, MISSING_NAME)
 
 
@@ -113,6 +118,6 @@ def test_words_that_no_row_has_are_no_categories() -> None:
     whole = pa.array([str(i) for i in range(9_000)]).dictionary_encode()
     few = pa.table({"x": whole.slice(100, 3), "n": [1, 2, 3]})
     source = open_source(few)
-    part = Part(Cut.parse("x"))
-    part.read(next(source.pieces(["x"])), None)
+    part = CategoryCodes(CategoryColumn.parse("x"))
+    part.read(next(source.pieces(["x"])))
     assert part.finish()[1] == ("100", "101", "102")

@@ -1,4 +1,4 @@
-"""What is said of a past, and the columns that seem to know its outcomes."""
+"""Descriptions of past clients, and columns that seem to know the outcomes."""
 
 import json
 from typing import Any
@@ -89,13 +89,20 @@ def test_a_column_may_be_missing_because_of_the_outcome() -> None:
 
 def test_categories_are_always_checked() -> None:
     table = portfolio()
-    for category, told in (("status", "status"), ("calls:q3", "calls"), (("grade", "status"), "grade × status")):
+    for category, told in (
+        ("status", "status"),
+        ("calls:q3", "calls"),
+        (("grade", "status"), "grade × status"),
+    ):
         past = read(table, Layout(category=category, time="asked", reward="good", cost=0.5))
         (warning,) = check_categories(past)
         assert f"the category {told} predicts the outcome" in warning
     assert check_categories(read(table, PLAIN)) == []
     (only,) = find_leaks(
-        open_source(table), Layout(category="status", time="asked", reward="good", cost=0.5), 4_000, ["status"]
+        open_source(table),
+        Layout(category="status", time="asked", reward="good", cost=0.5),
+        4_000,
+        ["status"],
     )
     assert only.is_category
     assert str(only).startswith("status (used as category): it predicts")
@@ -121,8 +128,12 @@ def test_what_was_known_when() -> None:
     asked = [row for row in kept if row["asked"] <= until]
     told = [row for row in asked if row["known"] is not None and row["known"] <= until]
     assert known["share_known"][9] == pytest.approx(len(told) / len(asked))
-    assert known["known_mean"][9] == pytest.approx(np.mean([row["back"] / row["lent"] for row in told]))
-    assert known["final_mean"][9] == pytest.approx(np.mean([row["back"] / row["lent"] for row in asked]))
+    assert known["known_mean"][9] == pytest.approx(
+        np.mean([row["back"] / row["lent"] for row in told])
+    )
+    assert known["final_mean"][9] == pytest.approx(
+        np.mean([row["back"] / row["lent"] for row in asked])
+    )
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert {each["reason"] for each in found["left_out"]} == {"no amount", "no outcome yet"}
     assert found["rows"] == 400
@@ -130,11 +141,27 @@ def test_what_was_known_when() -> None:
 
 
 def test_the_page_says_what_was_understood() -> None:
-    text = str(describe(loans(300), Layout(category="grade", time="asked", reward="good", cost="price", known="known")))
+    text = str(
+        describe(
+            loans(300),
+            Layout(category="grade", time="asked", reward="good", cost="price", known="known"),
+        )
+    )
     assert text.startswith("Outcomes known on known")
-    for part in ("a round is one month", "C10", "cost", "known mean", "No row is left out", "when it was written"):
+    for part in (
+        "a round is one month",
+        "C10",
+        "cost",
+        "known mean",
+        "No row is left out",
+        "when it was written",
+    ):
         assert part in text
-    text = str(describe(loans(300), Layout(category="age:q60", time="asked", reward="good", cost=1, round=50)))
+    text = str(
+        describe(
+            loans(300), Layout(category="age:q60", time="asked", reward="good", cost=1, round=50)
+        )
+    )
     assert text.startswith("Outcomes assumed immediate")
     assert "categories with fewer clients" in text
     assert "a round is 50 rows" in text
@@ -151,7 +178,9 @@ def test_a_stream_is_described_once() -> None:
 @needs_loans
 def test_leaks_of_real_loans() -> None:
     """Everything that was written after a loan was paid out, and nothing else."""
-    layout = Layout(category="purpose", time="issue_d", reward="pv5", amount="funded_amnt", known="last_pymnt_d")
+    layout = Layout(
+        category="purpose", time="issue_d", reward="pv5", amount="funded_amnt", known="last_pymnt_d"
+    )
     found = {leak.column for leak in find_leaks(open_source(LOANS), layout, 42_535)}
     assert found == {
         "pv3",
@@ -178,8 +207,9 @@ def test_leaks_of_real_calls() -> None:
         "cost": 1,
         "revenue": 10,
     }
-    assert [leak.column for leak in find_leaks(open_source(CALLS), Layout(category="job", **when), 45_211)] == [
-        "duration"
-    ]
+    assert [
+        leak.column
+        for leak in find_leaks(open_source(CALLS), Layout(category="job", **when), 45_211)
+    ] == ["duration"]
     assert check_categories(read(CALLS, Layout(category="job", **when))) == []
     assert "duration" in check_categories(read(CALLS, Layout(category="duration:q3", **when)))[0]

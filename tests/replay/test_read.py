@@ -1,4 +1,4 @@
-"""What is read from a file of past clients is what a slow reader in plain Python reads."""
+"""Past clients are read as a slow reader in plain Python reads them."""
 
 import math
 from collections.abc import Iterator
@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 import profitable as pb
 from profitable.errors import InputError
 from profitable.replay import source as source_file
-from profitable.replay.clients import Clients
-from profitable.replay.crowd import NEVER_KNOWN
-from profitable.replay.layout import FIELDS, RUN_OPTIONS, Layout, load_toml
-from profitable.replay.options import Options
-from profitable.replay.past import Past
-from profitable.replay.read import read
-from profitable.replay.treatment import added
+from profitable.replay.backtest_options import load_toml
+from profitable.replay.layout import Layout
+from profitable.replay.past import NEVER_KNOWN, Past
+from profitable.replay.read import read, treatment_effect
+from profitable.replay.single_clients import SingleClients
 from tests.replay.tables import (
     CALLS,
     LOANS,
@@ -34,7 +32,9 @@ from tests.replay.tables import (
     write_parquet,
 )
 
-MONEY = Layout(category="grade", time="asked", reward="back", amount="lent", required=0.05, known="known")
+MONEY = Layout(
+    category="grade", time="asked", reward="back", amount="lent", required=0.05, known="known"
+)
 PLAIN = Layout(category="grade", time="asked", reward="good", cost=0.5)
 
 
@@ -43,10 +43,17 @@ def month(text: str) -> int:
     return day.year * 12 + day.month
 
 
-def rows(clients: Clients) -> list[tuple[Any, ...]]:
+def rows(clients: SingleClients) -> list[tuple[Any, ...]]:
     names = [clients.names[k] for k in clients.category]
     return sorted(
-        zip(clients.round.tolist(), names, clients.known.tolist(), clients.reward, clients.profit, strict=True)
+        zip(
+            clients.round.tolist(),
+            names,
+            clients.known.tolist(),
+            clients.reward,
+            clients.profit,
+            strict=True,
+        )
     )
 
 
@@ -72,10 +79,15 @@ def test_every_way_to_give_a_table_means_the_same(way: str, tmp_path: Path) -> N
     past = read(WAYS[way](table, tmp_path), MONEY)
     found = rows(past.clients)
     assert [row[:3] for row in found] == [row[:3] for row in expected]
-    np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in expected], rtol=1e-14)
+    np.testing.assert_allclose(
+        [row[3:] for row in found], [row[3:] for row in expected], rtol=1e-14
+    )
     assert (past.clients.names, past.rows, past.round) == (("A", "B", "C9", "C10"), 300, "month")
     assert past.clients.labels[0] == "2024-01"
-    assert {each.reason: each.rows for each in past.left_out} == {"no amount": 10, "no outcome yet": 11}
+    assert {each.reason: each.rows for each in past.left_out} == {
+        "no amount": 10,
+        "no outcome yet": 11,
+    }
     assert past.clients.amount is not None
     np.testing.assert_allclose(
         past.clients.reward * past.clients.amount - 1.05 * past.clients.amount, past.clients.profit
@@ -86,7 +98,12 @@ def test_every_way_to_give_a_table_means_the_same(way: str, tmp_path: Path) -> N
 def test_streamed_is_in_memory(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = loans(2_000)
     layout = Layout(
-        category=("grade", "age:q3"), time="asked", reward="back", amount="lent", known="known", round="week"
+        category=("grade", "age:q3"),
+        time="asked",
+        reward="back",
+        amount="lent",
+        known="known",
+        round="week",
     )
     at_once = read(WAYS[way](table, tmp_path), layout)
     monkeypatch.setattr(source_file, "ROWS_AT_ONCE", 7)
@@ -105,7 +122,14 @@ def test_the_order_of_rows_does_not_matter(seed: int) -> None:
     for layout in (
         MONEY,
         PLAIN,
-        Layout(category="grade", time="asked", reward="good", treated="treated", cost=0.0, known="known"),
+        Layout(
+            category="grade",
+            time="asked",
+            reward="good",
+            treated="treated",
+            cost=0.0,
+            known="known",
+        ),
         Layout(category="age:q4", time="number", reward="good", cost="price"),
     ):
         assert same(read(table, layout).clients, read(mixed, layout).clients)
@@ -114,7 +138,10 @@ def test_the_order_of_rows_does_not_matter(seed: int) -> None:
 def test_files_folders_patterns_and_lists(tmp_path: Path) -> None:
     table = loans(200)
     whole = read(table, MONEY)
-    parts = [{name: values[start : start + 50] for name, values in table.items()} for start in range(0, 200, 50)]
+    parts = [
+        {name: values[start : start + 50] for name, values in table.items()}
+        for start in range(0, 200, 50)
+    ]
     folder = tmp_path / "past"
     (folder / "2025").mkdir(parents=True)
     write_csv(folder / "a.csv", parts[0])
@@ -125,34 +152,53 @@ def test_files_folders_patterns_and_lists(tmp_path: Path) -> None:
     (folder / "readme.md").write_text("nothing")
     assert same(read(folder, MONEY).clients, whole.clients)
     assert same(read(str(folder / "**" / "[a-d].*"), MONEY).clients, whole.clients)
-    assert same(read([folder / "2025", folder / "a.csv", str(folder / "b.csv.gz")], MONEY).clients, whole.clients)
+    assert same(
+        read([folder / "2025", folder / "a.csv", str(folder / "b.csv.gz")], MONEY).clients,
+        whole.clients,
+    )
 
 
 def test_costs_revenue_and_values() -> None:
     table = loans(100)
-    net = read(table, Layout(category="grade", time="asked", reward="status=paid", cost="price", revenue=3.0))
+    net = read(
+        table,
+        Layout(category="grade", time="asked", reward="status=paid", cost="price", revenue=3.0),
+    )
     paid = [3.0 * (row["status"] == "paid") - row["price"] for row in table_rows(table)]
     assert sorted(net.clients.reward.tolist()) == sorted(paid)
     assert np.array_equal(net.clients.profit, net.clients.reward)
     assert net.costs is not None
     first = [row["price"] for row in table_rows(table) if row["grade"] == "A"]
     assert math.isclose(net.costs[0], sum(first) / len(first))
-    gross = read(table, Layout(category="grade", time="asked", reward="status=paid", cost=1, revenue=3.0))
+    gross = read(
+        table, Layout(category="grade", time="asked", reward="status=paid", cost=1, revenue=3.0)
+    )
     assert set(gross.clients.reward) == {0.0, 1.0}
     assert np.array_equal(gross.clients.profit, 3.0 * gross.clients.reward - 1.0)
     assert gross.clients.is_immediate
 
 
 def test_outcomes_at_maturity_without_a_known_date() -> None:
-    past = read(loans(100), Layout(category="grade", time="number", reward="good", cost=0.5, matures=6))
+    past = read(
+        loans(100), Layout(category="grade", time="number", reward="good", cost=0.5, matures=6)
+    )
     assert np.array_equal(past.clients.known, past.clients.round + 6)
 
 
 def test_open_clients_count_at_their_value() -> None:
     table = loans(200)
-    layout = Layout(category="grade", time="asked", reward="back", amount="lent", known="known", open_value="lent")
+    layout = Layout(
+        category="grade",
+        time="asked",
+        reward="back",
+        amount="lent",
+        known="known",
+        open_value="lent",
+    )
     past = read(table, layout)
-    open_rows = [row for row in table_rows(table) if row["back"] is None and row["lent"] is not None]
+    open_rows = [
+        row for row in table_rows(table) if row["back"] is None and row["lent"] is not None
+    ]
     assert past.clients.promised is not None
     assert (past.clients.promised == 1.0).all()
     still = (past.clients.known == NEVER_KNOWN) & (past.clients.reward == 1.0)
@@ -172,18 +218,31 @@ def test_promised_is_in_the_unit_of_rewards() -> None:
     assert np.allclose(priced.promised - priced.reward, 2.0 - (priced.reward > 0.0), atol=1.0)
 
 
-@pytest.mark.parametrize("late", [{"open_value": 1.14}, {"promised": 1.14, "matures": 6, "emerges": "evenly"}])
+@pytest.mark.parametrize(
+    "late", [{"open_value": 1.14}, {"promised": 1.14, "matures": 6, "emerges": "evenly"}]
+)
 def test_a_promised_number_is_per_unit_lent_and_a_column_is_money(late: dict[str, Any]) -> None:
     table = loans(200)
     table["due"] = [None if lent is None else 1.14 * lent for lent in table["lent"]]
-    given: dict[str, Any] = {"category": "grade", "time": "asked", "reward": "back", "amount": "lent", "known": "known"}
+    given: dict[str, Any] = {
+        "category": "grade",
+        "time": "asked",
+        "reward": "back",
+        "amount": "lent",
+        "known": "known",
+    }
     number = read(table, Layout(**given, **late))
-    column = read(table, Layout(**given, **{key: "due" if value == 1.14 else value for key, value in late.items()}))
+    column = read(
+        table,
+        Layout(**given, **{key: "due" if value == 1.14 else value for key, value in late.items()}),
+    )
     for past in (number, column):
         assert past.clients.promised == pytest.approx(1.14)
         past.check_promised()
     assert number.clients.profit == pytest.approx(column.clients.profit)
-    assert [each.to_dict() for each in number.left_out] == [each.to_dict() for each in column.left_out]
+    assert [each.to_dict() for each in number.left_out] == [
+        each.to_dict() for each in column.left_out
+    ]
 
 
 @pytest.mark.parametrize(
@@ -191,11 +250,17 @@ def test_a_promised_number_is_per_unit_lent_and_a_column_is_money(late: dict[str
     [
         (
             "rate",
-            "open_value = 'rate' is at most 0.0114 per unit lent: a column must be money, as back is; multiply it",
+            (
+                "open_value = 'rate' is at most 0.0114 per unit lent: "
+                "a column must be money, as back is; multiply it"
+            ),
         ),
         (
             11_400.0,
-            "open_value = 11400.0 is 11 400 per unit lent or more, and 1 must come back; give a number per unit",
+            (
+                "open_value = 11400.0 is 11 400 per unit lent or more, "
+                "and 1 must come back; give a number per unit"
+            ),
         ),
         ("nothing", None),  # in any unit
         (0.02, None),
@@ -203,9 +268,19 @@ def test_a_promised_number_is_per_unit_lent_and_a_column_is_money(late: dict[str
 )
 def test_what_is_promised_in_another_unit_is_refused(value: Any, words: str | None) -> None:
     rows, late = 40, {"known": "week", "open_value": value, "weight": "client"}
-    table = {"week": [1 + i // 4 for i in range(rows)], "group": ["a", "b"] * 20, "back": [110.0, 90.0] * 20}
+    table = {
+        "week": [1 + i // 4 for i in range(rows)],
+        "group": ["a", "b"] * 20,
+        "back": [110.0, 90.0] * 20,
+    }
     table |= {"lent": [100.0, 400.0] * 20, "rate": [1.14] * rows, "nothing": [0.0] * rows}
-    given: dict[str, Any] = {"category": "group", "time": "week", "reward": "back", "amount": "lent", **late}
+    given: dict[str, Any] = {
+        "category": "group",
+        "time": "week",
+        "reward": "back",
+        "amount": "lent",
+        **late,
+    }
     for data, more in ((table, given), (pb.backtest.cells(table, **given), dict[str, Any]())):
         run = partial(pb.backtest, data, **more, policies="kl-ucb", replays=0)
         if words is None:
@@ -227,7 +302,10 @@ def test_a_past_that_refused() -> None:
     ]
     assert "cannot be judged" in past.warnings[0]
     random = read(table, Layout(**layout.to_dict() | {"propensity": "chance"})).clients
-    assert (len(random), random.logged is not None and random.logged.sum()) == (200, sum(table["treated"]))
+    assert (len(random), random.logged is not None and random.logged.sum()) == (
+        200,
+        sum(table["treated"]),
+    )
     assert random.propensity is not None
     assert random.logged is not None
     assert sorted(random.propensity.tolist()) == sorted(table["chance"])
@@ -237,7 +315,13 @@ def test_a_past_that_refused() -> None:
 def test_what_a_treatment_adds_is_compared_with_what_was_known_of_the_control_group() -> None:
     table = loans(400)
     layout = Layout(
-        category="grade", time="asked", reward="good", treated="treated", known="known", cost=0.1, revenue=2.0
+        category="grade",
+        time="asked",
+        reward="good",
+        treated="treated",
+        known="known",
+        cost=0.1,
+        revenue=2.0,
     )
     past = read(table, layout)
     share = sum(table["treated"]) / 400
@@ -269,7 +353,7 @@ def test_the_mean_of_what_a_treatment_adds_is_right() -> None:
     treated = rng.random(size) < 0.3
     outcome = (rng.random(size) < 0.4 + 0.1 * treated).astype(float)
     rounds, category = rng.integers(1, 51, size), rng.integers(0, 3, size)
-    found = added(outcome, treated, 0.3, (rounds, rounds, category), (50, 3))
+    found = treatment_effect(outcome, treated, 0.3, (rounds, rounds, category), (50, 3))
     assert abs(found.mean() - 0.1) < 5.0 * found.std() / math.sqrt(size)
 
 
@@ -278,13 +362,23 @@ def test_rounds_of_rows() -> None:
     past = read(table, Layout(category="grade", reward="good", cost=0.5, round=30))
     assert past.clients.labels == ("rows 1-30", "rows 31-60", "rows 61-90", "rows 91-100")
     assert np.bincount(past.clients.round).tolist() == [0, 30, 30, 30, 10]
-    timed = read(table, Layout(category="grade", time="asked", reward="good", cost=0.5, round=10, known="known"))
+    timed = read(
+        table,
+        Layout(category="grade", time="asked", reward="good", cost=0.5, round=10, known="known"),
+    )
     order = np.argsort(np.array(table["asked"]), kind="stable")
     starts = [table["asked"][place] for place in order[::10]]
     expected: list[tuple[int, int]] = []
     for rank, place in enumerate(order.tolist()):
         known, asked = table["known"][place], rank // 10 + 1
-        expected.append((asked, NEVER_KNOWN if known is None else max(asked, sum(start <= known for start in starts))))
+        expected.append(
+            (
+                asked,
+                NEVER_KNOWN
+                if known is None
+                else max(asked, sum(start <= known for start in starts)),
+            )
+        )
     found = sorted(zip(timed.clients.round.tolist(), timed.clients.known.tolist(), strict=True))
     assert found == sorted(expected)
 
@@ -301,9 +395,19 @@ def test_rows_left_out_are_compared_with_those_kept() -> None:
     rng = np.random.default_rng(3)
     good = (rng.random(2_000) < 0.5).astype(int).tolist()
     price = [None if y and rng.random() < 0.3 else 1.0 for y in good]
-    table = {"when": rng.integers(1, 9, 2_000).tolist(), "job": ["a"] * 2_000, "y": good, "price": price}
+    table = {
+        "when": rng.integers(1, 9, 2_000).tolist(),
+        "job": ["a"] * 2_000,
+        "y": good,
+        "price": price,
+    }
     (left,) = read(table, Layout(category="job", time="when", reward="y", cost="price")).left_out
-    assert (left.reason, left.rows, left.mean_reward, left.differs) == ("no cost", price.count(None), 1.0, True)
+    assert (left.reason, left.rows, left.mean_reward, left.differs) == (
+        "no cost",
+        price.count(None),
+        1.0,
+        True,
+    )
     assert left.warning is not None
     assert "biased" in left.warning
     table["price"] = [None if rng.random() < 0.3 else 1.0 for _ in good]
@@ -319,11 +423,15 @@ def test_words_for_nothing_are_missing_numbers_but_names_of_categories(tmp_path:
         "y": ["1", " 0 ", "NA", "1"],
         "b": ["yes", "no", "Yes", "1"],
     }
-    past = read(write_csv(tmp_path / "a.csv", table), Layout(category="land", time="when", reward="y", cost=0.5))
+    past = read(
+        write_csv(tmp_path / "a.csv", table),
+        Layout(category="land", time="when", reward="y", cost=0.5),
+    )
     assert past.clients.names == ("DE", "NA")
     assert [(each.reason, each.rows) for each in past.left_out] == [("no outcome yet", 1)]
     past = read(
-        write_csv(tmp_path / "a.csv", table), Layout(category="land", time="when", reward="when", cost=1, accepted="b")
+        write_csv(tmp_path / "a.csv", table),
+        Layout(category="land", time="when", reward="when", cost=1, accepted="b"),
     )
     assert len(past.clients) == 3
 
@@ -348,38 +456,40 @@ def test_clients_sort_as_a_plain_sort() -> None:
             "profit": rng.integers(0, 3, size).astype(float),
             "amount": rng.integers(1, 3, size).astype(float),
         }
-        clients = Clients.of(names=("a", "b"), labels=("x",) * rounds, **table)
+        clients = SingleClients.of(names=("a", "b"), labels=("x",) * rounds, **table)
         found = np.column_stack([getattr(clients, name) for name in table])
         late = np.minimum(table["known"], rounds + 1)
-        ties = [table[name] for name in ("known", "amount", "profit", "reward", "round", "category")]
+        ties = [
+            table[name] for name in ("known", "amount", "profit", "reward", "round", "category")
+        ]
         order = np.lexsort([*ties, late])
         assert np.array_equal(found, np.column_stack([values[order] for values in table.values()]))
-        untouched = Clients.of(names=("a", "b"), labels=("x",) * rounds, **table)
+        untouched = SingleClients.of(names=("a", "b"), labels=("x",) * rounds, **table)
         assert same(clients, untouched)  # the arrays of the caller were not sorted
 
 
-# ---------------------------------------------------------------------------------------- the file of a backtest
+# --------------------------------------------------------------- the file of a backtest
 
 
 def test_a_file_of_a_backtest(tmp_path: Path) -> None:
     path = tmp_path / "backtest.toml"
     path.write_text(
-        'data = ["a.csv", "more/*.csv"]\ncategory = ["grade", "age:q4"]\nreward = "back"\namount = "lent"\n'
+        'data = ["a.csv", "more/*.csv"]\ncategory = ["grade", "age:q4"]\n'
+        'reward = "back"\namount = "lent"\n'
         'time = "asked"\nrequired = 0.05\npolicies = ["ts"]\nreplays = 50\n'
     )
-    data, fields, options = load_toml(path)
+    data, given = load_toml(path)
     assert data == [str(tmp_path / "a.csv"), str(tmp_path / "more/*.csv")]
-    assert Layout.from_fields(fields).categories == ("grade", "age:q4")
-    assert options == {"policies": ["ts"], "replays": 50}
-    assert Layout.from_fields(Layout.from_fields(fields).to_dict()) == Layout.from_fields(fields)
+    assert {key: given[key] for key in ("policies", "replays")} == {
+        "policies": ["ts"],
+        "replays": 50,
+    }
+    layout = Layout.of(given)
+    assert layout.categories == ("grade", "age:q4")
+    assert Layout(**layout.to_dict()) == layout
 
 
-def test_the_names_of_options_are_those_of_the_run() -> None:
-    assert set(RUN_OPTIONS) == set(Options.__dataclass_fields__)
-    assert not set(RUN_OPTIONS) & set(FIELDS)
-
-
-# ---------------------------------------------------------------------------------------- real files
+# --------------------------------------------------------------------------- real files
 
 
 def accept_all(past: Past) -> float:
@@ -389,7 +499,12 @@ def accept_all(past: Past) -> float:
 @needs_loans
 def test_real_loans() -> None:
     layout = Layout(
-        category="purpose", time="issue_d", reward="pv5", amount="funded_amnt", required=0.0, known="last_pymnt_d"
+        category="purpose",
+        time="issue_d",
+        reward="pv5",
+        amount="funded_amnt",
+        required=0.0,
+        known="last_pymnt_d",
     )
     past = read(LOANS, layout)
     assert past.clients.amount is not None
@@ -403,19 +518,34 @@ def test_real_loans() -> None:
 @needs_calls
 def test_real_calls() -> None:
     layout = Layout(
-        category="job", time=("year", "month", "day"), date_format="%Y %b %d", reward="y", cost=1, revenue=10
+        category="job",
+        time=("year", "month", "day"),
+        date_format="%Y %b %d",
+        reward="y",
+        cost=1,
+        revenue=10,
     )
     past = read(CALLS, layout)
     clients = past.clients
-    assert (len(clients), clients.labels[0], clients.labels[-1], clients.rounds) == (45_211, "2008-05", "2010-11", 31)
-    by_job = clients.profit_by_cell().sum(axis=0) / clients.by_cell().sum(axis=0)
+    assert (len(clients), clients.labels[0], clients.labels[-1], clients.rounds) == (
+        45_211,
+        "2008-05",
+        "2010-11",
+        31,
+    )
+    by_job = clients.profit_by_cell.sum(axis=0) / clients.by_cell().sum(axis=0)
     means = dict(zip(clients.names, by_job.round(2).tolist(), strict=True))
     assert (means["student"], means["retired"], means["blue-collar"]) == (1.87, 1.28, -0.27)
 
 
 def test_the_family_is_checked_against_the_file(tmp_path: Path) -> None:
     table = {"when": [1, 2, 3, 4], "job": ["a"] * 4, "y": [0.0, 1.0, 0.5, 2.0]}
-    past = read(write_csv(tmp_path / "a.csv", table), Layout(category="job", time="when", reward="y", cost=0.5))
+    past = read(
+        write_csv(tmp_path / "a.csv", table),
+        Layout(category="job", time="when", reward="y", cost=0.5),
+    )
     past.check_rewards(pb.Normal())
-    with pytest.raises(pb.errors.OutsideSupportError, match=r"a\.csv, row 3, column y = 0\.5 cannot happen"):
+    with pytest.raises(
+        pb.errors.OutsideSupportError, match=r"a\.csv, row 3, column y = 0\.5 cannot happen"
+    ):
         past.check_rewards(pb.Bernoulli())

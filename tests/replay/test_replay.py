@@ -1,4 +1,6 @@
-"""The replay against an agent that is fed by hand, against the simulator, and against any look ahead."""
+"""The replay against an agent that is fed by hand, against the simulator, and against
+any look ahead.
+"""
 
 import os
 import warnings
@@ -17,17 +19,24 @@ from hypothesis import strategies as st
 import profitable as pb
 from profitable.model.category import said_before
 from profitable.policy.policies import POLICIES
-from profitable.replay.clients import Clients
-from profitable.replay.crowd import NEVER_KNOWN
 from profitable.replay.limits import Limits
-from profitable.replay.replay import Late, Replay, replay
+from profitable.replay.past import NEVER_KNOWN
+from profitable.replay.replay import OpenTerms, Replay, replay
+from profitable.replay.single_clients import SingleClients
 from tests.matrix import FAMILIES, FamilyRow
 from tests.replay.past_clients import Row, World, by_hand, draw_world
 
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
 ROUNDS = 15
 
-EVERY = [*POLICIES, *(f"{name}:{option}" for name in POLICIES for option in ("forget=0.9", "window=4", "floor=0.2"))]
+EVERY = [
+    *POLICIES,
+    *(
+        f"{name}:{option}"
+        for name in POLICIES
+        for option in ("forget=0.9", "window=4", "floor=0.2")
+    ),
+]
 OPTIONS = [
     "kl-ucb:c=3",
     "kl-ucb+:count=rounds",
@@ -40,18 +49,33 @@ OPTIONS = [
     "optimal:discount=0.9",
     "optimal:kappa=1,clients=2",
 ]
-FEW = ["kl-ucb", "kl-ucb+:count=rounds", "ts", "ts:window=4", "optimal:horizon", "kl-emp-ucb", "ucb-v:forget=0.9"]
-BY_AGE = ["kl-ucb", "kl-ucb+:forget=0.9", "ts", "bayes-ucb:window=6", "optimal:horizon", "ucb-v:floor=0.1"]
+FEW = [
+    "kl-ucb",
+    "kl-ucb+:count=rounds",
+    "ts",
+    "ts:window=4",
+    "optimal:horizon",
+    "kl-emp-ucb",
+    "ucb-v:forget=0.9",
+]
+BY_AGE = [
+    "kl-ucb",
+    "kl-ucb+:forget=0.9",
+    "ts",
+    "bayes-ucb:window=6",
+    "optimal:horizon",
+    "ucb-v:floor=0.1",
+]
 LATE = [
-    Late(3),
-    Late(3, "at maturity"),
-    Late(5, "evenly"),
-    Late(3, (0.2, 0.5, 1.0)),
-    Late(0, "evenly"),  # open clients count at their value
+    OpenTerms(3),
+    OpenTerms(3, "at maturity"),
+    OpenTerms(5, "evenly"),
+    OpenTerms(3, (0.2, 0.5, 1.0)),
+    OpenTerms(0, "evenly"),  # open clients count at their value
 ]
 
 
-def name_of(late: Late | None) -> str:
+def name_of(late: OpenTerms | None) -> str:
     return "as they come" if late is None else f"{late.matures} {late.emerges}"
 
 
@@ -70,15 +94,26 @@ def drawn(row: FamilyRow, rng: np.random.Generator) -> Callable[[int], Any]:
 
 def categories_of(world: World, row: FamilyRow) -> list[pb.Category]:
     with said_before():
-        return [pb.Category(name, row.family, threshold=world.threshold, bound=row.bound) for name in world.names]
+        return [
+            pb.Category(name, row.family, threshold=world.threshold, bound=row.bound)
+            for name in world.names
+        ]
 
 
 def check_by_hand(
-    world: World, categories: Sequence[pb.Category], policy: str, seed: int, late: Late | None = None
+    world: World,
+    categories: Sequence[pb.Category],
+    policy: str,
+    seed: int,
+    late: OpenTerms | None = None,
 ) -> int:
     """Also says how many cells were refused."""
     own = pb.Policy.parse(policy)
-    told = pb.Policy.parse(policy.replace("horizon", f"horizon={world.rounds}", 1)) if ":horizon" in policy else own
+    told = (
+        pb.Policy.parse(policy.replace("horizon", f"horizon={world.rounds}", 1))
+        if ":horizon" in policy
+        else own
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pb.errors.ProfitableWarning)
         found = replay(world.clients(), categories, own, seed=seed, late=late, trace=True)
@@ -91,12 +126,14 @@ def check_by_hand(
     return int((~accepted).sum())
 
 
-# ------------------------------------------------------------------------------------------ by hand
+# ------------------------------------------------------------------------------ by hand
 
 
 @pytest.mark.parametrize("policy", [*EVERY, *OPTIONS])
 def test_without_delay_it_is_the_agent_fed_by_hand(policy: str) -> None:
-    """Every policy on every family, decision by decision, draws included; with options, on every third family."""
+    """Every policy on every family, decision by decision, draws included; with options,
+    on every third family.
+    """
     refused = 0
     some = FAMILIES if SOAK or policy in POLICIES else FAMILIES[len(policy) % 3 :: 3]
     for seed, row in enumerate(some):
@@ -108,7 +145,7 @@ def test_without_delay_it_is_the_agent_fed_by_hand(policy: str) -> None:
 
 @pytest.mark.parametrize("late", [None, *LATE[:2]], ids=name_of)
 @pytest.mark.parametrize("policy", FEW)
-def test_with_delays(policy: str, late: Late | None) -> None:
+def test_with_delays(policy: str, late: OpenTerms | None) -> None:
     for seed, row in enumerate(FAMILIES if SOAK else FAMILIES[len(policy) % 3 :: 3]):
         rng = np.random.default_rng(100 + seed)
         world = draw_world(rng, drawn(row, rng), threshold=row.threshold, rounds=12, delay=5)
@@ -128,18 +165,22 @@ def test_with_delays(policy: str, late: Late | None) -> None:
     ],
 )
 def test_open_clients_count_at_what_they_promise(
-    policy: str, late: Late, family: str, promise: tuple[float, ...]
+    policy: str, late: OpenTerms, family: str, promise: tuple[float, ...]
 ) -> None:
     row = family_row(family)
     rng = np.random.default_rng(5)
-    world = draw_world(rng, drawn(row, rng), threshold=row.threshold, delay=6, more=("promised",), promise=promise)
+    world = draw_world(
+        rng, drawn(row, rng), threshold=row.threshold, delay=6, more=("promised",), promise=promise
+    )
     check_by_hand(world, categories_of(world, row), policy, 3, late)
 
 
 @pytest.mark.parametrize("weight", ["money", "client"])
 @pytest.mark.parametrize("late", [None, LATE[0]], ids=name_of)
-@pytest.mark.parametrize("policy", ["kl-ucb", "ts", "kl-ucb+:count=rounds", "kl-gaussian-ucb:forget=0.9", "kl-emp-ucb"])
-def test_amounts(policy: str, late: Late | None, weight: Any) -> None:
+@pytest.mark.parametrize(
+    "policy", ["kl-ucb", "ts", "kl-ucb+:count=rounds", "kl-gaussian-ucb:forget=0.9", "kl-emp-ucb"]
+)
+def test_amounts(policy: str, late: OpenTerms | None, weight: Any) -> None:
     for seed in range(3):
         rng = np.random.default_rng(seed)
         family = pb.Bounded(low=0, high=2) if seed else pb.Normal()
@@ -152,45 +193,67 @@ def test_amounts(policy: str, late: Late | None, weight: Any) -> None:
         )
         high = None if seed else 2.0
         categories = [
-            pb.Category.returns(name, required=0.05, family=family, high=high, weight=weight) for name in world.names
+            pb.Category.returns(name, required=0.05, family=family, high=high, weight=weight)
+            for name in world.names
         ]
         check_by_hand(world, categories, policy, seed, late)
 
 
 def test_outcomes_that_are_all_lost_leave_nothing_of_a_promise() -> None:
-    """Three promises of 0.1 add up to more than 0.3 in doubles; taking them away again must not leave the family."""
+    """Three promises of 0.1 add up to more than 0.3 in doubles; taking them away again
+    must not leave the family.
+    """
     rng = np.random.default_rng(1)
-    world = draw_world(rng, np.zeros, threshold=0.2, delay=3, more=("promised",), promise=(0.1, 0.3))
+    world = draw_world(
+        rng, np.zeros, threshold=0.2, delay=3, more=("promised",), promise=(0.1, 0.3)
+    )
     for family in (pb.Bernoulli(), pb.Bounded(low=0, high=1), pb.Poisson()):
         categories = [pb.Category(name, family, threshold=0.2) for name in world.names]
         for policy in ("kl-ucb", "bayes-ucb", "ts:forget=0.5"):
-            check_by_hand(world, categories, policy, 1, Late(0, "evenly"))
-            check_by_hand(world, categories, policy, 1, Late(2, "evenly"))
+            check_by_hand(world, categories, policy, 1, OpenTerms(0, "evenly"))
+            check_by_hand(world, categories, policy, 1, OpenTerms(2, "evenly"))
 
 
 def test_weights_are_repeated_rows() -> None:
-    """A client who is there w times is w rows of the file, whatever else the replay does."""
-    for late, seed in ((None, 1), (Late(2), 2), (Late(3, "evenly"), 3), (Late(0, "evenly"), 4)):
+    """A client who is there w times is w rows of the file, whatever else the replay
+    does.
+    """
+    for late, seed in (
+        (None, 1),
+        (OpenTerms(2), 2),
+        (OpenTerms(3, "evenly"), 3),
+        (OpenTerms(0, "evenly"), 4),
+    ):
         rng = np.random.default_rng(seed)
         row = family_row("poisson")
         more = ("promised",) if late is not None and late.by_age else ()
-        world = draw_world(rng, drawn(row, rng), threshold=3.0, delay=3, more=more, promise=(2.0, 4.0))
+        world = draw_world(
+            rng, drawn(row, rng), threshold=3.0, delay=3, more=more, promise=(2.0, 4.0)
+        )
         clients = world.clients()
         times = rng.poisson(1.0, len(clients))
         rows = [_row_of(clients, i) for i in range(len(clients)) for _ in range(int(times[i]))]
         for policy in ("kl-ucb", "ts", "optimal:horizon", "ucb-v"):
             own, categories = pb.Policy.parse(policy), categories_of(world, row)
             once = replay(clients, categories, own, seed=1, late=late, weights=times, trace=True)
-            again = replay(world.with_rows(rows).clients(), categories, own, seed=1, late=late, trace=True)
+            again = replay(
+                world.with_rows(rows).clients(), categories, own, seed=1, late=late, trace=True
+            )
             np.testing.assert_array_equal(once.accepted, again.accepted)
-            np.testing.assert_allclose(np.array(once.evidence), np.array(again.evidence), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                np.array(once.evidence), np.array(again.evidence), rtol=1e-9, atol=1e-12
+            )
             cells = np.zeros_like(once.accepted, dtype=float)
             for each in rows:
-                cells[each.round - 1, each.category] += each.profit(3.0) * once.accepted[each.round - 1, each.category]
-            np.testing.assert_allclose(once.by_cell(clients, times * clients.profit), cells, atol=1e-12)
+                cells[each.round - 1, each.category] += (
+                    each.profit(3.0) * once.accepted[each.round - 1, each.category]
+                )
+            np.testing.assert_allclose(
+                once.by_cell(clients, times * clients.profit), cells, atol=1e-12
+            )
 
 
-def _row_of(clients: Clients, i: int) -> Row:
+def _row_of(clients: SingleClients, i: int) -> Row:
     promised = 0.0 if clients.promised is None else float(clients.promised[i])
     amount = 1.0 if clients.amount is None else float(clients.amount[i])
     return Row(
@@ -219,32 +282,51 @@ def test_clients_whom_the_past_refused_teach_nothing() -> None:
         np.testing.assert_allclose(np.array(found.evidence), evidence, atol=1e-12)
 
 
-# ------------------------------------------------------------------------------------------ limits
+# ------------------------------------------------------------------------------- limits
 
 
-@pytest.mark.parametrize("late", [None, Late(2), Late(4, "evenly"), Late(0, "evenly")], ids=name_of)
+@pytest.mark.parametrize(
+    "late", [None, OpenTerms(2), OpenTerms(4, "evenly"), OpenTerms(0, "evenly")], ids=name_of
+)
 @pytest.mark.parametrize("policy", ["kl-ucb", "ts", "kl-ucb+:count=rounds", "optimal:horizon"])
-@pytest.mark.parametrize("limits", [Limits(places=4), Limits(budget=2.5), Limits(places=3, explore=0.5)], ids=str)
-def test_a_limit_is_what_the_agent_shares_out(policy: str, limits: Limits, late: Late | None) -> None:
-    """The grants are those of an agent that is told the outcomes of the clients who were taken."""
+@pytest.mark.parametrize(
+    "limits", [Limits(places=4), Limits(budget=2.5), Limits(places=3, explore=0.5)], ids=str
+)
+def test_a_limit_is_what_the_agent_shares_out(
+    policy: str, limits: Limits, late: OpenTerms | None
+) -> None:
+    """The grants are those of an agent that is told the outcomes of the clients who
+    were taken.
+    """
     rng = np.random.default_rng(4)
     row = family_row("poisson")
     world = draw_world(
-        rng, drawn(row, rng), threshold=0.5, delay=3, more=("promised",), promise=(0.0, 1.0, 3.0), per_cell=2.5
+        rng,
+        drawn(row, rng),
+        threshold=0.5,
+        delay=3,
+        more=("promised",),
+        promise=(0.0, 1.0, 3.0),
+        per_cell=2.5,
     )
     clients = world.clients()
     categories = [pb.Category(name, pb.Poisson(), threshold=0.5) for name in world.names]
     found = replay(clients, categories, pb.Policy.parse(policy), seed=3, late=late, limits=limits)
     assert found.taken is not None
     assert set(found.taken.tolist()) <= {0, 1}
-    size: dict[str, Any] = {"places": limits.places} if limits.budget is None else {"budget": limits.budget}
+    size: dict[str, Any] = (
+        {"places": limits.places} if limits.budget is None else {"budget": limits.budget}
+    )
     if limits.explore is not None:
         size["explore"] = limits.explore
     agent = pb.Agent(categories, policy=pb.Policy.parse(policy).within(world.rounds), seed=3)
     rows = [_row_of(clients, i) for i in range(len(clients))]
     some = 0
     for t in range(1, world.rounds + 1):
-        demand = {name: sum((row.round, row.category) == (t, k) for row in rows) for k, name in enumerate(world.names)}
+        demand = {
+            name: sum((row.round, row.category) == (t, k) for row in rows)
+            for k, name in enumerate(world.names)
+        }
         decision = agent.decide(demand=demand, **size)
         granted = decision.granted or {}
         for k, name in enumerate(world.names):
@@ -269,9 +351,13 @@ def test_a_limit_is_what_the_agent_shares_out(policy: str, limits: Limits, late:
 
 
 def test_a_budget_of_money_is_kept() -> None:
-    """Money is granted unit by unit; clients of a category follow in the order of a lot until the next does not fit."""
+    """Money is granted unit by unit; clients of a category follow in the order of a lot
+    until the next does not fit.
+    """
     rng = np.random.default_rng(6)
-    world = draw_world(rng, partial(rng.uniform, 0.6, 1.6), threshold=1.0, more=("amount",), per_cell=3)
+    world = draw_world(
+        rng, partial(rng.uniform, 0.6, 1.6), threshold=1.0, more=("amount",), per_cell=3
+    )
     clients = world.clients()
     assert clients.amount is not None
     categories = [pb.Category.returns(name) for name in world.names]
@@ -289,8 +375,10 @@ def test_a_budget_of_money_is_kept() -> None:
 
 
 def test_lots_are_fair() -> None:
-    """Each of ten clients, two of whom fit, is taken in a fifth of 500 seeds; 5 sigma: one false alarm in 10^5."""
-    clients = Clients.of(
+    """Each of ten clients, two of whom fit, is taken in a fifth of 500 seeds; 5 sigma:
+    one false alarm in 10^5.
+    """
+    clients = SingleClients.of(
         names=("a",),
         labels=("1",),
         round=[1] * 10,
@@ -310,27 +398,46 @@ def test_lots_are_fair() -> None:
     assert (abs(total - 0.2 * runs) < 5.0 * (runs * 0.2 * 0.8) ** 0.5).all()
 
 
-# ------------------------------------------------------------------------------------------ no look ahead
+# ------------------------------------------------------------------------ no look ahead
 
 
 def _change(rng: np.random.Generator, world: World, t: int, draw: Callable[[int], Any]) -> World:
-    """Other outcomes, and other dates, wherever nothing was known after round t; later rounds may be all different."""
+    """Other outcomes, and other dates, wherever nothing was known after round t; later
+    rounds may be all different.
+    """
     rows: list[Row] = []
     for row in world.rows:
         if row.known <= t:
             rows.append(row)
-        elif row.round <= t + 1:  # round t + 1 decides from what is known after round t, and sees who asks
+        elif (
+            row.round <= t + 1
+        ):  # round t + 1 decides from what is known after round t, and sees who asks
             later = int(rng.integers(max(t + 1, row.round), world.rounds + 3))
-            rows.append(replace(row, reward=float(draw(1)[0]), known=NEVER_KNOWN if rng.random() < 0.1 else later))
+            rows.append(
+                replace(
+                    row,
+                    reward=float(draw(1)[0]),
+                    known=NEVER_KNOWN if rng.random() < 0.1 else later,
+                )
+            )
         elif rng.random() < 0.7:
             asked = int(rng.integers(t + 2, world.rounds + 1))
             category = int(rng.integers(len(world.names)))
             amount = float(rng.integers(1, 9)) if "amount" in world.more else 1.0
-            rows.append(Row(asked, category, asked + int(rng.integers(4)), float(draw(1)[0]), amount, row.promised))
+            rows.append(
+                Row(
+                    asked,
+                    category,
+                    asked + int(rng.integers(4)),
+                    float(draw(1)[0]),
+                    amount,
+                    row.promised,
+                )
+            )
     return world.with_rows([rows[i] for i in rng.permutation(len(rows))])
 
 
-def _seen(found: Replay, clients: Clients, t: int) -> list[Any]:
+def _seen(found: Replay, clients: SingleClients, t: int) -> list[Any]:
     """All that a replay did up to round t + 1."""
     assert found.evidence is not None
     assert found.patience is not None
@@ -354,18 +461,28 @@ def _seen(found: Replay, clients: Clients, t: int) -> list[Any]:
     limits=st.sampled_from([None, None, Limits(places=3), Limits(budget=1.3)]),
 )
 def test_outcomes_that_are_not_known_yet_change_no_decision(
-    seed: int, t: int, delay: int, policy: str, late: Late | None, limits: Limits | None
+    seed: int, t: int, delay: int, policy: str, late: OpenTerms | None, limits: Limits | None
 ) -> None:
     rng = np.random.default_rng(seed)
     draw = partial(rng.binomial, 1, 0.3)
     world = draw_world(
-        rng, draw, threshold=0.35, rounds=12, delay=delay, more=("promised",), promise=(1.0, 1.0, 0.0, 0.5)
+        rng,
+        draw,
+        threshold=0.35,
+        rounds=12,
+        delay=delay,
+        more=("promised",),
+        promise=(1.0, 1.0, 0.0, 0.5),
     )
     changed = _change(rng, world, t, draw)
     categories = [pb.Category(name, pb.Bernoulli(), threshold=0.35) for name in world.names]
     own = pb.Policy.parse(policy)
     before, after = (
-        _seen(replay(it.clients(), categories, own, seed=1, late=late, limits=limits, trace=True), it.clients(), t)
+        _seen(
+            replay(it.clients(), categories, own, seed=1, late=late, limits=limits, trace=True),
+            it.clients(),
+            t,
+        )
         for it in (world, changed)
     )
     for one, other in zip(before, after, strict=True):
@@ -380,7 +497,9 @@ def test_outcomes_that_are_not_known_yet_change_no_decision(
     limits=st.sampled_from([None, Limits(budget=12.0), Limits(places=3)]),
     weight=st.sampled_from(["money", "client"]),
 )
-def test_the_same_with_amounts(seed: int, t: int, policy: str, limits: Limits | None, weight: Any) -> None:
+def test_the_same_with_amounts(
+    seed: int, t: int, policy: str, limits: Limits | None, weight: Any
+) -> None:
     rng = np.random.default_rng(seed)
     draw = partial(rng.uniform, 0.0, 2.0)
     world = draw_world(rng, draw, threshold=1.0, rounds=12, delay=4, more=("amount",))
@@ -388,25 +507,39 @@ def test_the_same_with_amounts(seed: int, t: int, policy: str, limits: Limits | 
     categories = [pb.Category.returns(name, weight=weight) for name in world.names]
     own = pb.Policy.parse(policy)
     before, after = (
-        _seen(replay(it.clients(), categories, own, seed=1, limits=limits, trace=True), it.clients(), t)
+        _seen(
+            replay(it.clients(), categories, own, seed=1, limits=limits, trace=True),
+            it.clients(),
+            t,
+        )
         for it in (world, changed)
     )
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("policy", ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "optimal:horizon", "ts:forget=0.9"])
+@pytest.mark.parametrize(
+    "policy", ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "optimal:horizon", "ts:forget=0.9"]
+)
 def test_a_planted_shortcut_is_not_taken(policy: str) -> None:
-    """A category is good for 20 rounds and bad for 20, known 6 rounds later: its first bad rounds are all accepted."""
+    """A category is good for 20 rounds and bad for 20, known 6 rounds later: its first
+    bad rounds are all accepted.
+    """
     rounds, turn, delay, per = 40, 20, 6, 5
-    rows = [Row(t, 0, t + delay, float(t <= turn)) for t in range(1, rounds + 1) for _ in range(per)]
+    rows = [
+        Row(t, 0, t + delay, float(t <= turn)) for t in range(1, rounds + 1) for _ in range(per)
+    ]
     rows += [Row(t, 1, t + delay, 1.0) for t in range(1, rounds + 1)]
     world = World(rows, rounds, ("turns", "pays"), 0.5)
     categories = [pb.Category(name, pb.Bernoulli(), threshold=0.5) for name in world.names]
     twin = world.with_rows([replace(row, reward=1.0) for row in rows])  # in which it stays good
-    until = turn + delay + 1  # the first bad outcome is known in round 27 = 21 + 6, after its decision
+    # The first bad outcome is known in round 27 = 21 + 6, after its decision.
+    until = turn + delay + 1
     for seed in range(10):
-        found, good = (replay(it.clients(), categories, pb.Policy.parse(policy), seed=seed) for it in (world, twin))
+        found, good = (
+            replay(it.clients(), categories, pb.Policy.parse(policy), seed=seed)
+            for it in (world, twin)
+        )
         np.testing.assert_array_equal(found.accepted[:until], good.accepted[:until])
         profit = found.by_cell(world.clients(), world.clients().profit)[turn:until, 0]
         if not policy.startswith("ts"):
@@ -417,19 +550,25 @@ def test_a_planted_shortcut_is_not_taken(policy: str) -> None:
         pb.Policy.parse("kl-ucb+:forget=0.7"),
         seed=1,
     )
-    assert not seen_at_once.accepted[turn + delay, 0], "a policy that knew at once would have stopped by then"
+    assert not seen_at_once.accepted[turn + delay, 0], (
+        "a policy that knew at once would have stopped by then"
+    )
 
 
-# ------------------------------------------------------------------------------------------ the simulator
+# ------------------------------------------------------------------------ the simulator
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("arrivals", ["three", "one plus Poisson"])
-def test_simulated_clients_in_files_give_the_simulators_numbers(tmp_path: Path, arrivals: str) -> None:
-    """Clients of a law, written to CSV files and replayed, lose what the simulator says, on the average.
+def test_simulated_clients_in_files_give_the_simulators_numbers(
+    tmp_path: Path, arrivals: str
+) -> None:
+    """Clients of a law, written to CSV files and replayed, lose what the simulator
+    says, on the average.
 
-    Regret, profit and the accepted rounds of each category are compared, for each policy: 15 comparisons of two means
-    at 4.5 standard errors, so one false alarm in about 10 000 seeds.
+    Regret, profit and the accepted rounds of each category are compared, for each
+    policy: 15 comparisons of two means at 4.5 standard errors, so one false alarm in
+    about 10 000 seeds.
     """
     files, rounds, runs = (400, 60, 4_000) if SOAK else (100, 40, 2_000)
     means, threshold = {"a": 0.3, "b": 0.45, "c": 0.6}, 0.4
@@ -444,7 +583,12 @@ def test_simulated_clients_in_files_give_the_simulators_numbers(tmp_path: Path, 
             for k, (name, mean) in enumerate(means.items()):
                 lines += [f"{t + 1},{name},{int(x)}" for x in rng.random(int(many[t, k])) < mean]
         path.write_text("\n".join(lines), encoding="utf-8")
-        layout: dict[str, Any] = {"category": "group", "time": "round", "reward": "reward", "cost": threshold}
+        layout: dict[str, Any] = {
+            "category": "group",
+            "time": "round",
+            "reward": "reward",
+            "cost": threshold,
+        }
         numbers: dict[str, Any] = {"seed": number + 1, "seeds": 1, "replays": 0, "shuffles": 0}
         result = pb.backtest(path, policies=policies, **layout, **numbers)
         for name in policies:
@@ -458,17 +602,23 @@ def test_simulated_clients_in_files_give_the_simulators_numbers(tmp_path: Path, 
         pb.Truth(pb.Category(name, pb.Bernoulli(), threshold=threshold), mean=mean, clients=clients)
         for name, mean in means.items()
     ]
-    simulated = pb.simulate(pb.Scenario("the same", truths), policies, horizon=rounds, runs=runs, seed=5)
+    simulated = pb.simulate(
+        pb.Scenario("the same", truths), policies, horizon=rounds, runs=runs, seed=5
+    )
     for name in policies:
         curve, values = simulated[name], np.array(found[name])
         expected = [curve.regret[-1], curve.mean("total_profit")[0], *curve.accepted_rounds[:, -1]]
         theirs = [curve.stderr[-1], curve.error("total_profit")[0], *curve.error("accepted")[:, -1]]
         error = np.sqrt(values.var(axis=0, ddof=1) / files + np.square(theirs))
-        assert (abs(values.mean(axis=0) - expected) <= 4.5 * error + 1e-9).all(), (name, values.mean(axis=0), expected)
+        assert (abs(values.mean(axis=0) - expected) <= 4.5 * error + 1e-9).all(), (
+            name,
+            values.mean(axis=0),
+            expected,
+        )
         assert values[:, 0].mean() > 5 * error[0], "there is something to compare"
 
 
-# ------------------------------------------------------------------------------------------ edges
+# -------------------------------------------------------------------------------- edges
 
 
 def test_one_client_one_category_and_empty_rounds() -> None:
@@ -481,33 +631,40 @@ def test_one_client_one_category_and_empty_rounds() -> None:
 
 
 def test_an_illegal_promise_is_refused() -> None:
-    world = World([Row(1, 0, 3, 1.0, promised=2.0), Row(3, 0, 3, 0.0)], 3, ("a",), 0.5, ("promised",))
+    world = World(
+        [Row(1, 0, 3, 1.0, promised=2.0), Row(3, 0, 3, 0.0)], 3, ("a",), 0.5, ("promised",)
+    )
     with pytest.raises(pb.errors.RewardError, match="promised"):
         replay(
             world.clients(),
             [pb.Category("a", pb.Bernoulli(), threshold=0.5)],
             pb.KLUCB(),
             seed=1,
-            late=Late(2, "evenly"),
+            late=OpenTerms(2, "evenly"),
         )
 
 
 def test_shuffled_time_keeps_counts_delays_and_totals() -> None:
-    from profitable.replay.bootstrap import shuffled
-
     rng = np.random.default_rng(3)
     world = draw_world(rng, rng.random, threshold=0.5, delay=5, more=("amount", "promised"))
     clients = world.clients()
-    mixed, again, other = (shuffled(clients, seed, number) for seed, number in ((1, 0), (1, 0), (1, 1)))
+    mixed, again, other = (
+        clients.shuffled(seed, number) for seed, number in ((1, 0), (1, 0), (1, 1))
+    )
     assert (mixed.round == again.round).all()
     assert (mixed.reward == again.reward).all()
     assert not np.array_equal(mixed.reward, other.reward)
     np.testing.assert_array_equal(np.bincount(mixed.round), np.bincount(clients.round))
 
-    def table(it: Clients) -> pd.DataFrame:
+    def table(it: SingleClients) -> pd.DataFrame:
         never = it.known > 10**6
         delay = np.where(never, -1, it.known.astype(np.int64) - it.round)
-        columns = {"category": it.category, "delay": delay, "reward": it.reward, "profit": it.profit}
+        columns = {
+            "category": it.category,
+            "delay": delay,
+            "reward": it.reward,
+            "profit": it.profit,
+        }
         frame = pd.DataFrame(columns | {"amount": it.amount, "promised": it.promised})
         return frame.sort_values(list(frame.columns), ignore_index=True)
 

@@ -1,4 +1,6 @@
-"""What the tests of executors share: simulations to play anywhere, the bytes of their results, and policies."""
+"""Shared by the tests of executors: simulations, the bytes of their results, and
+policies.
+"""
 
 import os
 import threading
@@ -65,7 +67,11 @@ class Unreadable(Cautious):
 
 # What is played: all that a block may do.  The last block is smaller than the others.
 PLAYED: dict[str, dict[str, Any]] = {
-    "several policies": {"policies": ["kl-ucb", "ts", "optimal", Cautious()], "horizon": 60, "runs": 450},
+    "several policies": {
+        "policies": ["kl-ucb", "ts", "optimal", Cautious()],
+        "horizon": 60,
+        "runs": 450,
+    },
     "common random numbers": {
         "policies": ["kl-ucb", "bayes-ucb", Cautious()],
         "horizon": 20,
@@ -73,7 +79,13 @@ PLAYED: dict[str, dict[str, Any]] = {
         "common_random_numbers": True,
     },
 }
-LONG: dict[str, Any] = {"policies": ["kl-ucb", "ts"], "horizon": 300, "runs": 10**9, "kernel": "rounds"}  # hours
+# Hours.
+LONG: dict[str, Any] = {
+    "policies": ["kl-ucb", "ts"],
+    "horizon": 300,
+    "runs": 10**9,
+    "kernel": "rounds",
+}
 
 
 def play(out: Path, *, policies: list[Any], **options: Any) -> pb.Result:
@@ -81,7 +93,9 @@ def play(out: Path, *, policies: list[Any], **options: Any) -> pb.Result:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """The files of a result; the third one, of the seconds it took, differs from time to time."""
+    """The files of a result; the third one, of the seconds it took, differs from time
+    to time.
+    """
     return {name: (folder / name).read_bytes() for name in ("result.json", "statistics.parquet")}
 
 

@@ -1,7 +1,8 @@
-"""The policies by their indices, in plain NumPy and SciPy, as the paper writes them; nothing of the package is used.
+"""The policies by their indices, in plain NumPy and SciPy, as the paper writes them;
+nothing of the package is used.
 
-Each function returns the index of every run after N clients with sum S at time t; a category is accepted for round
-t + 1 when its index is at least the threshold.
+Each function returns the index of every run after N clients with sum S at time t; a
+category is accepted for round t + 1 when its index is at least the threshold.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,9 @@ def d_exponential(x: Array, y: Array) -> Array:
 
 
 def sup_below(value: Callable[[Array], Array], low: Array, high: Array, limit: Array) -> Array:
-    """sup{q in [low, high]: value(q) <= limit}, value increasing: forty bisections, to 1e-8 of the widest interval."""
+    """sup{q in [low, high]: value(q) <= limit}, value increasing: forty bisections, to
+    1e-8 of the widest interval.
+    """
     low, high = low.copy(), high.copy()
     for _ in range(40):
         middle = 0.5 * (low + high)
@@ -44,7 +47,9 @@ def sup_below(value: Callable[[Array], Array], low: Array, high: Array, limit: A
 
 @dataclass
 class Data:
-    """What the runs have seen of one category: N, S, the sum of squares, and how often each value came [runs, V]."""
+    """Observations of one category: N, S, the sum of squares, and the frequency of each
+    value [runs, V].
+    """
 
     runs: int
     values: int
@@ -62,7 +67,9 @@ Divergence = Callable[[Array, Array], Array]
 Index = Callable[[Data, float, np.random.Generator], Array]
 
 
-def kl_ucb(d: Divergence, high: float, *, plus: bool = False, scale: float = 1.0, c: float = 0.0) -> Index:
+def kl_ucb(
+    d: Divergence, high: float, *, plus: bool = False, scale: float = 1.0, c: float = 0.0
+) -> Index:
     def index(data: Data, t: float, rng: np.random.Generator) -> Array:
         mean = data.S / data.N / scale
         explore = np.log(t / data.N) if plus else np.full(data.runs, np.log(t))
@@ -80,7 +87,9 @@ def ucb_v(scale: float) -> Index:
     def index(data: Data, t: float, rng: np.random.Generator) -> Array:
         mean = data.S / data.N
         variance = np.maximum(data.Q / data.N - mean**2, 0.0)
-        return mean + np.sqrt(2.0 * variance * np.log(t) / data.N) + 3.0 * scale * np.log(t) / data.N
+        return (
+            mean + np.sqrt(2.0 * variance * np.log(t) / data.N) + 3.0 * scale * np.log(t) / data.N
+        )
 
     return index
 
@@ -119,7 +128,9 @@ def thompson_gaussian(data: Data, t: float, rng: np.random.Generator) -> Array:
 
 
 def kl_emp(high: float) -> Index:
-    """sup{q: N K_inf(empirical law, q) <= log t}, K_inf by its dual on a fine grid of multipliers that closes in."""
+    """sup{q: N K_inf(empirical law, q) <= log t}, K_inf by its dual on a fine grid of
+    multipliers that closes in.
+    """
 
     def index(data: Data, t: float, rng: np.random.Generator) -> Array:
         seen = int(np.flatnonzero(data.counts.any(axis=0))[-1]) + 1
@@ -128,7 +139,9 @@ def kl_emp(high: float) -> Index:
 
         def information(q: Array) -> Array:
             low, top = np.zeros(data.runs), 1.0 / np.maximum(high - q, 1e-300)
-            for _ in range(26):  # golden sections of a concave function: the multiplier to 4e-6, its value to 1e-11
+            # Golden sections of a concave function: the multiplier to 4e-6, its value
+            # to 1e-11.
+            for _ in range(26):
                 left, right = top - 0.618034 * (top - low), low + 0.618034 * (top - low)
                 worse = dual(left, q) < dual(right, q)
                 low, top = np.where(worse, left, low), np.where(worse, top, right)
@@ -137,7 +150,9 @@ def kl_emp(high: float) -> Index:
         def dual(multiplier: Array, q: Array) -> Array:
             inner = 1.0 - multiplier[:, None] * (values - q[:, None])
             with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(counts > 0.0, counts * np.log(np.maximum(inner, 0.0)), 0.0).sum(axis=1)
+                return np.where(counts > 0.0, counts * np.log(np.maximum(inner, 0.0)), 0.0).sum(
+                    axis=1
+                )
 
         low, top = mean.copy(), np.full(data.runs, high)
         for _ in range(24):  # to 1e-6
@@ -165,16 +180,19 @@ def mean_regret(
     bound: float = np.inf,
     values: int = 1,
 ) -> tuple[float, float]:
-    """Algorithm 1, all runs at once: mean regret at the horizon and its standard error."""
+    """Play Algorithm 1 in all runs at once; return mean regret and standard error."""
     rng = np.random.default_rng(seed)
     regret = np.zeros(runs)
     for mean, threshold, rate in zip(means, thresholds, rates, strict=True):
         data = Data(runs, values)
         accepted = np.zeros(runs)
         for t in range(horizon):
-            accepts = np.ones(runs, dtype=bool) if t == 0 else index(data, float(t), rng) >= threshold
+            accepts = (
+                np.ones(runs, dtype=bool) if t == 0 else index(data, float(t), rng) >= threshold
+            )
             clients = 1 + rng.poisson(rate, runs)
-            run = np.repeat(np.arange(runs), np.where(accepts, clients, 0))  # of each accepted client
+            # Of each accepted client.
+            run = np.repeat(np.arange(runs), np.where(accepts, clients, 0))
             rewards = np.minimum(draw(rng, mean, run.size), bound)
             data.N += np.bincount(run, minlength=runs)
             data.S += np.bincount(run, rewards, minlength=runs)

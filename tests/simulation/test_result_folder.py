@@ -1,4 +1,4 @@
-"""Result folders: nothing altered is read, nothing is lost, one run at a time, results of the first format."""
+"""Result folders: nothing altered is read, nothing is lost, one run at a time."""
 
 import errno
 import json
@@ -15,19 +15,25 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.common import files
+from profitable.common import files, sealed_folder
 from profitable.common.folder_lock import LOCK, occupied
-from profitable.simulation import engine, keeper, result_folder, runner, worker
+from profitable.simulation import pool, result_folder, runner, worker
 from tests.simulation.worlds import single
 from tests.waiting import LIMIT
 
 COIN = pb.Scenario("one coin", [single(pb.Bernoulli(), 0.5, 0.6, 3)])
-OLD = Path(__file__).parent / "old_format"  # written by the version before the checksums
 
 
 def simulate(folder: Path | None, **options: Any) -> pb.Result:
-    given: dict[str, Any] = {"horizon": 50, "runs": 200, "checkpoints": [10, 50], "progress": False} | options
-    return pb.simulate(given.pop("scenario", COIN), given.pop("policies", ["ts", "kl-ucb"]), out=folder, **given)
+    given: dict[str, Any] = {
+        "horizon": 50,
+        "runs": 200,
+        "checkpoints": [10, 50],
+        "progress": False,
+    } | options
+    return pb.simulate(
+        given.pop("scenario", COIN), given.pop("policies", ["ts", "kl-ucb"]), out=folder, **given
+    )
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +67,10 @@ def test_a_field_removed_from_the_manifest_is_noticed(folder: Path) -> None:
     path = folder / "result.json"
     settings = json.loads(path.read_text())
     for key in settings:
-        path.write_text(json.dumps({name: value for name, value in settings.items() if name != key}, indent=1) + "\n")
+        path.write_text(
+            json.dumps({name: value for name, value in settings.items() if name != key}, indent=1)
+            + "\n"
+        )
         with pytest.raises(pb.errors.BrokenResultError):
             pb.Result.load(folder)
 
@@ -86,7 +95,9 @@ def test_any_value_changed_in_the_table_is_noticed(folder: Path) -> None:
     kept = table.schema.metadata
 
     def refused(altered: dict[str, list[Any]]) -> None:
-        parquet.write_table(pyarrow.table(altered, schema=table.schema).replace_schema_metadata(kept), path)
+        parquet.write_table(
+            pyarrow.table(altered, schema=table.schema).replace_schema_metadata(kept), path
+        )
         with pytest.raises(pb.errors.BrokenResultError, match="checksum"):
             pb.Result.load(folder)
 
@@ -125,14 +136,17 @@ def test_a_result_of_an_earlier_version_is_read_but_not_resumed(folder: Path) ->
     assert found.to_dict()["version"] == "0.1.0"
     for resume in (False, True):
         with pytest.raises(
-            pb.errors.OtherResultError, match=rf"its version is '0.1.0', not '{pb.__version__}'.*--fresh"
+            pb.errors.OtherResultError,
+            match=rf"its version is '0.1.0', not '{pb.__version__}'.*--fresh",
         ):
             simulate(folder, runs=300, resume=resume)
     assert simulate(folder, fresh=True).version == pb.__version__
     assert pb.Result.load(folder).version == pb.__version__
 
 
-def test_an_altered_result_is_made_anew_unless_resume_insists(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_altered_result_is_made_anew_unless_resume_insists(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     before = (folder / "result.json").read_text()
     (folder / "result.json").write_text(before.replace('"seed": 1', '"seed": 2'))
     with pytest.raises(pb.errors.BrokenResultError, match="altered"):
@@ -150,7 +164,9 @@ def test_a_finished_result_is_taken_over(
     fresh = simulate(None)
     played: list[int] = []
     play = worker.play_block
-    monkeypatch.setattr(worker, "play_block", lambda *given: played.append(given[2]) or play(*given))
+    monkeypatch.setattr(
+        worker, "play_block", lambda *given: played.append(given[2]) or play(*given)
+    )
     with caplog.at_level(logging.INFO):
         assert simulate(folder).table() == fresh.table()
     assert not played
@@ -162,9 +178,11 @@ def test_a_finished_result_is_taken_over(
     assert sorted(played) == [0, 0, 1, 1, 2, 2, 2, 2]
 
 
-def test_what_is_lost_for_good_is_kept_and_made_again_for_older_results(tmp_path: Path) -> None:
+def test_what_is_lost_for_good_is_kept(tmp_path: Path) -> None:
     policies = ["optimal:horizon", "kl-ucb"]
-    scenario = pb.Scenario("coin", [pb.Truth(pb.Category("coin", pb.Bernoulli(), threshold=0.5), mean=0.7, clients=3)])
+    scenario = pb.Scenario(
+        "coin", [pb.Truth(pb.Category("coin", pb.Bernoulli(), threshold=0.5), mean=0.7, clients=3)]
+    )
     simulate(tmp_path, scenario=scenario, policies=policies)
     found = pb.Result.load(tmp_path)
     lost = found["optimal:horizon"].lost_for_good
@@ -172,75 +190,21 @@ def test_what_is_lost_for_good_is_kept_and_made_again_for_older_results(tmp_path
     assert lost.mean[-1] > 0.0
     assert found["kl-ucb"].lost_for_good is None
     assert found.table() == simulate(None, scenario=scenario, policies=policies).table()
-    settings = json.loads((tmp_path / "result.json").read_text())
-    del settings["lost_for_good"], settings["checksum"]
-    settings["unlucky_starts"]["optimal:horizon"] = {"rates": [0.5], "c": 0.0, "ahead": 1_000.0}
-    (tmp_path / "result.json").write_text(files.seal(files.json_text(settings)))
-    older = pb.Result.load(tmp_path)
-    assert older["optimal:horizon"].lost_for_good == lost
-    assert older["optimal:horizon"].unlucky.rates == ()
-
-
-def test_results_of_the_first_format_are_read_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = shutil.copytree(OLD, tmp_path / "old")
-    settings = json.loads((folder / "result.json").read_text())
-    assert settings["format"] == 1
-    found = pb.Result.load(folder)
-    assert found["ts"].regret[-1] == pytest.approx(30.48, abs=0.005)
-    assert np.isnan(found["ts"].stderr_uncertainty).all()  # unknown, and so not judged
-    assert found["ts"].carried_by_few[-1] == (found["ts"]._missing[-1] > found["ts"].stderr[-1])
-    assert [note for note in found.notes() if "is not known" in note]
-    assert found["ts"].unlucky.rates[0] > 0.0
-    assert found["kl-ucb:c=3"].unlucky.c == 3.0
-    assert_lost_is_unknown(found)
-    options = {"horizon": 1000, "checkpoints": [10, 1000], "policies": ["ts", "kl-ucb:c=3"]}
-    with pytest.raises(pb.errors.OtherResultError, match=r"its version is '0\.1\.0'"):
-        simulate(folder, scenario=found.scenario, runs=300, **options)
-    described = keeper.manifest
-    monkeypatch.setattr(keeper, "manifest", lambda result: described(result) | {"version": settings["version"]})
-    more = simulate(folder, scenario=found.scenario, runs=300, **options)
-    new = simulate(None, scenario=found.scenario, runs=300, **options)
-    for policy in new.policies:
-        np.testing.assert_array_equal(more[policy].regret, new[policy].regret)
-        np.testing.assert_array_equal(more[policy].stderr, new[policy].stderr)
-    assert json.loads((folder / "result.json").read_text())["format"] == 2
-    assert_lost_is_unknown(more)  # of the runs that were taken over
-    table = (OLD / "statistics.parquet").read_bytes()
-    (folder / "statistics.parquet").write_bytes(table[:100] + b"?" + table[101:])
-    with pytest.raises(pb.errors.BrokenResultError):
-        pb.Result.load(folder)
-
-
-def assert_lost_is_unknown(result: pb.Result) -> None:
-    for curve, row in zip(result.to_dict()["policies"], result._regrets()[1], strict=False):
-        assert curve["at_horizon"]["lost_share"] is None
-        assert row[-2] == "-"
 
 
 def without(folder: Path, label: str) -> None:
-    """Remove a quantity and the last quantile from a table, as if written by a version that did not know them."""
+    """Remove a quantity from a table, as if written by another version."""
     from pyarrow import compute, parquet
 
     path = folder / "statistics.parquet"
     table = parquet.read_table(path)
-    rest = table.filter(compute.not_equal(table["quantity"], label)).drop_columns(["quantile_0.99"])
+    rest = table.filter(compute.not_equal(table["quantity"], label))
     assert rest.num_rows == table.num_rows - 2
-    marks = table.schema.metadata | {b"checksum": result_folder._checksum(rest).encode()}
+    marks = table.schema.metadata | {b"checksum": sealed_folder._checksum(rest).encode()}
     parquet.write_table(rest.replace_schema_metadata(marks), path)
 
 
-def test_results_from_before_a_quantity_was_added_are_read_and_continued(folder: Path) -> None:
-    without(folder, result_folder.QUANTITIES["lost"])
-    assert_lost_is_unknown(pb.Result.load(folder))
-    more, new = simulate(folder, runs=300), simulate(None, runs=300)
-    assert_lost_is_unknown(more)
-    for policy in new.policies:
-        np.testing.assert_array_equal(more[policy].regret, new[policy].regret)
-        np.testing.assert_array_equal(more[policy].mean("right_set"), new[policy].mean("right_set"))
-    assert_lost_is_unknown(pb.Result.load(folder))
-
-
-def test_a_quantity_that_was_always_there_is_not_unknown(folder: Path) -> None:
+def test_a_table_without_a_quantity_is_broken(folder: Path) -> None:
     without(folder, result_folder.QUANTITIES["right_set"])
     with pytest.raises(pb.errors.BrokenResultError):
         pb.Result.load(folder)
@@ -251,9 +215,11 @@ def full(*_: object) -> None:
 
 
 @pytest.mark.parametrize("every", [1e9, 0.0], ids=["last write", "in between"])
-def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float) -> None:
+def test_a_full_disk_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
+) -> None:
     monkeypatch.setattr(runner, "SAVE_EVERY", every)
-    monkeypatch.setattr(result_folder, "replace_file", full)
+    monkeypatch.setattr(sealed_folder, "replace_file", full)
     with pytest.raises(pb.errors.NotSavedError, match="No space left") as caught:
         simulate(tmp_path / "new")
     result = caught.value.result
@@ -279,7 +245,8 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
 def test_a_lock_that_was_left_behind_means_nothing(tmp_path: Path) -> None:
     """As after SIGKILL: the file is there, and its process is not."""
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom profitable.common.folder_lock import occupied\n"
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from profitable.common.folder_lock import occupied\n"
         "with occupied(Path(sys.argv[1])):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     folder = tmp_path / "left"
@@ -301,8 +268,12 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert pb.Result.load(tmp_path).finished == 200
 
 
-def test_a_lock_deleted_by_its_owner_is_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opened while another had it, locked after that one had deleted it: such a lock would keep nobody out."""
+def test_a_lock_deleted_by_its_owner_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opened while another had it, locked after that one had deleted it: such a lock
+    would keep nobody out.
+    """
     import fcntl
 
     lock = fcntl.flock
@@ -324,14 +295,14 @@ def test_ctrl_c_in_the_last_block_is_not_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: signal.Signals
 ) -> None:
     """All runs are finished, but whoever called wants to stop."""
-    merge = engine._merge
+    merge = pool._merge
 
     def merged(result: pb.Result, *rest: Any) -> None:
         merge(result, *rest)
         if result.finished == 200:
             signal.raise_signal(deed)
 
-    monkeypatch.setattr(engine, "_merge", merged)
+    monkeypatch.setattr(pool, "_merge", merged)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line does
     try:
         with pytest.raises(pb.errors.Interrupted) as caught:
@@ -343,8 +314,12 @@ def test_ctrl_c_in_the_last_block_is_not_forgotten(
 
 
 @pytest.mark.parametrize("fate", ["swallowed", "another error"])
-def test_ctrl_c_during_a_compilation_is_not_lost(monkeypatch: pytest.MonkeyPatch, fate: str) -> None:
-    """A compiler calls back from C, where exceptions get lost, or makes an error of its own of them."""
+def test_ctrl_c_during_a_compilation_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, fate: str
+) -> None:
+    """A compiler calls back from C, where exceptions get lost, or makes an error of its
+    own of them.
+    """
 
     def compiling(*_: object) -> None:
         try:
@@ -361,7 +336,9 @@ def test_ctrl_c_during_a_compilation_is_not_lost(monkeypatch: pytest.MonkeyPatch
 def test_sigterm_is_left_alone_where_nobody_handles_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library must not make a process immortal."""
     seen: list[Any] = []
-    monkeypatch.setattr(runner, "compile_kernels", lambda _: seen.append(signal.getsignal(signal.SIGTERM)))
+    monkeypatch.setattr(
+        runner, "compile_kernels", lambda _: seen.append(signal.getsignal(signal.SIGTERM))
+    )
     simulate(None)
     assert seen == [signal.SIG_DFL]
 

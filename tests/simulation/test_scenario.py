@@ -1,4 +1,6 @@
-"""Scenario files: what comes out goes in again, and every mistake is named in one sentence."""
+"""Scenario files: what comes out goes in again, and every mistake is named in one
+sentence.
+"""
 
 import math
 from pathlib import Path
@@ -46,7 +48,8 @@ def test_the_contract_s_file() -> None:
     assert shops.clients.average == 7
     assert shops.category.bound == 100
     assert loans.category.threshold == pytest.approx(1 / 1.12)
-    assert loans.loss == pytest.approx(1000 * (1.12 * 0.93 - 1))  # money: amount ((1 + rate) repayment - 1)
+    # Money: amount ((1 + rate) repayment - 1).
+    assert loans.loss == pytest.approx(1000 * (1.12 * 0.93 - 1))
     assert all(truth.profitable for truth in scenario.truths)
     assert pb.Scenario.from_toml(scenario.to_toml()) == scenario
 
@@ -72,14 +75,26 @@ MISTAKES = [
     ("clients = 5", "clients = []", ["'students'", "clients", "empty"]),
     ("clients = 5", "clients = [3, 0]", ["'students'", "clients", "round 2 = 0"]),
     ("clients = 5", "", ["'students'", "clients", "missing"]),
-    ("clients = 5", 'clients = { law = "uniform", low = 5, high = 2 }', ["'students'", "clients", "high = 2"]),
-    ("clients = 5", 'clients = { law = "poisson", rate = 2 }', ["'students'", "clients", "law = 'poisson'"]),
+    (
+        "clients = 5",
+        'clients = { law = "uniform", low = 5, high = 2 }',
+        ["'students'", "clients", "high = 2"],
+    ),
+    (
+        "clients = 5",
+        'clients = { law = "poisson", rate = 2 }',
+        ["'students'", "clients", "law = 'poisson'"],
+    ),
     ("clients = 5", "clients = { law = [1] }", ["'students'", "clients", "law"]),
     ("rate = 6", "rate = -6", ["'shops'", "clients", "rate = -6"]),
     ("rate = 6", "speed = 6", ["'shops'", "clients", "speed"]),
     ("rate = 0.12", "rate = 12", ["'car loans'", "loan", "rate = 12", "0.12 for 12 %"]),
     ("repayment = 0.93", "repayment = 1.2", ["'car loans'", "loan", "repayment = 1.2"]),
-    ("repayment = 0.93", "repayment = 0.93, recovery = 1", ["'car loans'", "recovery = 1", "0.4 for 40 %"]),
+    (
+        "repayment = 0.93",
+        "repayment = 0.93, recovery = 1",
+        ["'car loans'", "recovery = 1", "0.4 for 40 %"],
+    ),
     ("repayment = 0.93", "repayment = 0.93, amount_sd = -1", ["'car loans'", "amount_sd = -1"]),
     ("amount = 1000.0", "amount = 0", ["'car loans'", "amount = 0"]),
     ('"shops"', '"students"', ["category 2", "'students'", "twice"]),
@@ -90,7 +105,9 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "named"), MISTAKES, ids=[f"{new or 'no ' + old}" for old, new, _ in MISTAKES])
+@pytest.mark.parametrize(
+    ("old", "new", "named"), MISTAKES, ids=[f"{new or 'no ' + old}" for old, new, _ in MISTAKES]
+)
 def test_mistakes(old: str, new: str, named: list[str]) -> None:
     assert CONTRACT.count(old) >= 1
     with pytest.raises(pb.ProfitableError) as caught:
@@ -102,7 +119,9 @@ def test_mistakes(old: str, new: str, named: list[str]) -> None:
         assert part in message, message
 
 
-@pytest.mark.parametrize("text", ['name = "x"', 'name = "x"\ncategory = []', 'name = "x"\ncategory = 3'])
+@pytest.mark.parametrize(
+    "text", ['name = "x"', 'name = "x"\ncategory = []', 'name = "x"\ncategory = 3']
+)
 def test_no_categories(text: str) -> None:
     with pytest.raises(pb.errors.InputError, match="at least one"):
         pb.Scenario.from_toml(text)
@@ -122,23 +141,37 @@ def test_a_scenario_needs_a_law() -> None:
         pb.Truth(category, mean=0.5)
 
 
-names = st.text(min_size=1).filter(lambda text: text.strip() and text.isprintable() and text.encode("utf-8", "ignore"))
+names = st.text(min_size=1).filter(
+    lambda text: text.strip() and text.isprintable() and text.encode("utf-8", "ignore")
+)
 counts = st.integers(1, 1000)
 laws = st.one_of(
     counts,
     st.lists(counts, min_size=1, max_size=5),
     st.builds(pb.OnePlusPoisson, rate=st.floats(0, 1e6)),
-    counts.flatmap(lambda low: st.builds(pb.UniformClients, low=st.just(low), high=st.integers(low, 2000))),
+    counts.flatmap(
+        lambda low: st.builds(pb.UniformClients, low=st.just(low), high=st.integers(low, 2000))
+    ),
 )
 
 
-@given(name=names, row=st.sampled_from(FAMILIES), clients=laws, worth=st.floats(1e-3, 1e6), prior=st.booleans())
+@given(
+    name=names,
+    row=st.sampled_from(FAMILIES),
+    clients=laws,
+    worth=st.floats(1e-3, 1e6),
+    prior=st.booleans(),
+)
 def test_round_trip(name: str, row: FamilyRow, clients: object, worth: float, prior: bool) -> None:
     if row.law is None:
         return
     belief = pb.Prior.like(clients=3, mean=row.mean) if prior and row.sigma is None else None
-    category = pb.Category(name, row.family, threshold=row.threshold, bound=row.bound, worth=worth, prior=belief)
-    scenario = pb.Scenario(name, [pb.Truth(category, mean=row.mean, clients=clients, sigma=row.sigma)])  # type: ignore[arg-type]
+    category = pb.Category(
+        name, row.family, threshold=row.threshold, bound=row.bound, worth=worth, prior=belief
+    )
+    scenario = pb.Scenario(
+        name, [pb.Truth(category, mean=row.mean, clients=clients, sigma=row.sigma)]
+    )  # type: ignore[arg-type]
     assert pb.Scenario.from_toml(scenario.to_toml()) == scenario
 
 
@@ -149,14 +182,19 @@ def test_round_trip(name: str, row: FamilyRow, clients: object, worth: float, pr
     recovery=st.just(0.0) | st.floats(0.01, 0.9),
     share=st.just(0.0) | st.floats(1e-5, 3.0),
 )
-def test_round_trip_of_loans(amount: float, rate: float, repayment: float, recovery: float, share: float) -> None:
+def test_round_trip_of_loans(
+    amount: float, rate: float, repayment: float, recovery: float, share: float
+) -> None:
     spread = share * amount
     category = pb.Category.loan("loan", amount=amount, rate=rate, recovery=recovery)
     scenario = pb.Scenario("one", [pb.Truth(category, mean=repayment, amount_sd=spread)])
     again = pb.Scenario.from_toml(scenario.to_toml())
     assert again.truths[0].category.threshold == pytest.approx(category.threshold, rel=1e-15)
     assert again.truths[0].amount_sd == spread
-    assert (again.truths[0].category.recovery, again.truths[0].category.amount) == (recovery, amount)
+    assert (again.truths[0].category.recovery, again.truths[0].category.amount) == (
+        recovery,
+        amount,
+    )
 
 
 def test_loans_with_recovery() -> None:
@@ -177,10 +215,14 @@ def test_a_scenario_file_does_not_warn() -> None:
 
 def test_amounts_are_not_simulated() -> None:
     with pytest.raises(pb.errors.InputError, match="draws none"):
-        pb.Truth(pb.Category.returns("cards", required=0.05, family=pb.Gaussian(sigma=0.3)), mean=1.1)
+        pb.Truth(
+            pb.Category.returns("cards", required=0.05, family=pb.Gaussian(sigma=0.3)), mean=1.1
+        )
 
 
-@pytest.mark.parametrize("row", [row for row in FAMILIES if row.law is not None and row.bound], ids=str)
+@pytest.mark.parametrize(
+    "row", [row for row in FAMILIES if row.law is not None and row.bound], ids=str
+)
 def test_cut_mean_is_the_mean_of_cut_rewards(row: FamilyRow) -> None:
     assert row.law is not None
     law = row.law(row.of_mean(row.mean))
@@ -210,7 +252,9 @@ def test_cut_mean_is_the_mean_of_cut_rewards(row: FamilyRow) -> None:
         (pb.Pareto(scale=2.0), 5.0, 1e12, 5.0 - 1.5 * (2.0 / 1e12) ** (5 / 3) * 1e12),
     ],
 )
-def test_cut_mean_under_a_bound_far_away(family: pb.Family, mean: float, bound: float, expected: float) -> None:
+def test_cut_mean_under_a_bound_far_away(
+    family: pb.Family, mean: float, bound: float, expected: float
+) -> None:
     low = -bound if family.support.low < 0 else 0.0
     assert cut_mean(family, mean, low, bound) == pytest.approx(expected, rel=1e-9)
     if bound < 1e50:

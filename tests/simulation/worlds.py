@@ -11,7 +11,7 @@ from profitable.kernels.rounds import run_rounds
 from profitable.kernels.run_record import RUN, Signal
 from profitable.kernels.skip_ahead import run_events
 from profitable.model.category import said_before
-from profitable.simulation.arrivals import Clients
+from profitable.simulation.clients_per_round import Clients
 from profitable.simulation.kernel_input import make_input
 from profitable.simulation.settings import Settings, prepare
 
@@ -56,7 +56,12 @@ def single(
 
 
 def settings_of(
-    scenario: pb.Scenario, policies: Sequence[Any], horizon: int, runs: int, seed: int = 1, **options: Any
+    scenario: pb.Scenario,
+    policies: Sequence[Any],
+    horizon: int,
+    runs: int,
+    seed: int = 1,
+    **options: Any,
 ) -> Settings:
     given = {"checkpoints": None, "kernel": "events", "common_random_numbers": False} | options
     return prepare(scenario, policies, horizon=horizon, runs=runs, seed=seed, **given)
@@ -64,7 +69,9 @@ def settings_of(
 
 @dataclass
 class Played:
-    """What a kernel wrote: accepted rounds at the checkpoints [runs, n], and the records of the runs [runs]."""
+    """Output of a kernel: accepted rounds at the checkpoints [runs, n], and the records
+    of the runs [runs].
+    """
 
     checkpoints: np.ndarray
     accepted: np.ndarray
@@ -87,17 +94,22 @@ def play(
     checkpoints: Sequence[int] = (),
     every_reward: bool = False,
 ) -> Played:
-    """One category by itself, straight from the kernel; in rounds, continuous rewards are drawn singly."""
+    """One category by itself, straight from the kernel; in rounds, continuous rewards
+    are drawn singly.
+    """
     points = np.array(sorted({*checkpoints, horizon}), dtype=np.int64)
     family = truth.category.family
-    singly = (kernel == "rounds" or not blocks) and not family.support.whole and family.view().statistic.is_reward
+    singly = (
+        (kernel == "rounds" or not blocks)
+        and not family.support.whole
+        and family.view().statistic.is_reward
+    )
     given = make_input(policy, truth, horizon=horizon, every_reward=every_reward or singly)
     problem = given.problem._replace(blocks=given.problem.blocks and blocks)
     world, own = (np.random.Generator(np.random.PCG64([seed, part])) for part in (0, 1))
-    accepted = np.zeros((runs, points.size), dtype=np.int64)
-    tables, records = given.tables(points, accepted, np.zeros_like(accepted)), np.zeros(runs, dtype=RUN)
+    tables, records = given.tables(points, runs), np.zeros(runs, dtype=RUN)
     flags = np.zeros(2, dtype=np.int64)
     run = run_events if kernel == "events" else run_rounds
     done = run(world, own, flags, problem, tables, records)
     assert done == runs == flags[Signal.DONE]
-    return Played(points, accepted, records)
+    return Played(points, tables.accepted[:, np.searchsorted(tables.times, points)], records)

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 import profitable as pb
-from profitable.studies.expression import evaluate
 from tests.studies.worlds import SMALL
 
-MOVING = SMALL.replace('mean = "0.5 + gap"', 'mean = { alternates = [0.6, "0.5 - gap"], every = "horizon / 4" }')
+MOVING = SMALL.replace(
+    'mean = "0.5 + gap"', 'mean = { alternates = [0.6, "0.5 - gap"], every = "horizon / 4" }'
+)
 
 
 def test_a_mean_that_alternates() -> None:
@@ -19,7 +20,10 @@ def test_a_mean_that_alternates() -> None:
 
 def test_policies_use_the_values_of_the_world() -> None:
     study = pb.Study.from_toml(SMALL.replace("horizon = 300", "horizon = [300, 600]"))
-    assert [world.label for world in study.worlds][:2] == ["gap = 0.05, horizon = 300", "gap = 0.05, horizon = 600"]
+    assert [world.label for world in study.worlds][:2] == [
+        "gap = 0.05, horizon = 300",
+        "gap = 0.05, horizon = 600",
+    ]
     names = [setting.policy for setting in study.worlds[1].settings]
     assert names == [
         "ts", "kl-gaussian-ucb", "kl-ucb:c=0", "kl-ucb:c=3",
@@ -43,67 +47,54 @@ def test_scenario_files(tmp_path: Path) -> None:
     assert plain.worlds[0].scenario == scenario
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("0.3 - 0.1", 0.2), ("-gap * 2", -0.2), ("(1 + n) / 4", 2.75), ("n * 3", 30), ("1e3", 1000.0), (" n ", 10)],
-)
-def test_expressions(text: str, value: float) -> None:
-    found = evaluate(text, {"gap": 0.1, "n": 10}, "here")
-    assert found == value
-    assert type(found) is type(value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "n ** 9", "n if n else 1", "abs(n)", "n.real", "[n]", "n // 2", "n % 2", "n < 2", "'n'", "1 / (n - 10)",
-     "name", "1e308 * 1e308", "True", "n; n", "(" * 50 + "n" + ")" * 50 + "+1" * 100, "1" * 150, "__import__('os')",
-     "1e200", "n\x00", "1j"],
-)  # fmt: skip
-def test_expressions_that_are_refused(text: str) -> None:
-    with pytest.raises(pb.errors.InputError) as caught:
-        evaluate(text, {"gap": 0.1, "n": 10}, "study.toml: mean")
-    assert str(caught.value).startswith("study.toml: mean = ")
-
-
+GAP, MEAN = "gap = [0.05, 0.1]", '"0.5 + gap"'
 MISTAKES = [
     ("runs = 400", "", "study.toml: runs = None is missing"),
     ("runs = 400", "runs = 1", "study.toml: runs = 1 is less than 2"),
     ("runs = 400", "run = 400", "study.toml: run = 400 is not a known field; did you mean runs"),
     ("horizon = 300", 'horizon = "soon"', "study.toml: horizon = 'soon' is not a whole number"),
     ("horizon = 300", "horizon = [3, 3]", "study.toml: horizon = [3, 3] has a value twice"),
-    ("horizon = 300", "horizon = []", "study.toml: horizon = [] is empty"),
+    ("horizon = 300", "horizon = []", "study.toml: horizon = [] must not be empty"),
     ("seed = 3", "seed = -1", "study.toml: seed = -1 is less than 0"),
-    ("seed = 3", "halving = 1", "study.toml: halving = 1 is not true or false"),
+    ("seed = 3", "halving = 1", "study.toml: halving = 1 must be true or false"),
     ("seed = 3", "finalists = 0", "study.toml: finalists = 0 is less than 1"),
-    ('name = "small"', 'name = ""', "study.toml: name = '' is not a name"),
+    ('name = "small"', 'name = ""', "study.toml: name = '' must be a name"),
     ('"ts",', '"ts", "ts",', "study.toml: policies = 'ts' is the same policy as 'ts'; leave one"),
     ('"ts",', '"kl-ucb",', "study.toml: policies = 'kl-ucb:c=0' is the same policy as 'kl-ucb'"),
     ('"ts",', '"ts:c={c}",', "study.toml: policies: c in policy 'ts:c=0' = '0' is not a parameter"),
-    ('"ts",', '"ts:forget={d}",', "has the name 'd', which is no axis; choose from"),
-    ('"ts",', "7,", "study.toml: policies = 7 is not the name of a policy"),
+    ('"ts",', '"ts:forget={d}",', "has the unknown name 'd'; choose from"),
+    ('"ts",', "7,", "study.toml: policies = 7 must be the name of a policy"),
     ('"ts",', '"ucb1",', "study.toml: policies: policy = 'ucb1' is unknown"),
-    ("gap = [0.05, 0.1]", "gap = 0.05", "study.toml: axes: gap = 0.05 is not a list"),
-    ("gap = [0.05, 0.1]", "gap = []", "study.toml: axes: gap = [] is empty"),
-    ("gap = [0.05, 0.1]", "gap = [0.1, 0.1]", "study.toml: axes: gap = [0.1, 0.1] has a value twice"),
-    ("gap = [0.05, 0.1]", "gap = [true]", "study.toml: axes: gap = True is neither a number nor a text"),
-    ("gap = [0.05, 0.1]", "gap = [nan]", "study.toml: axes: gap = nan is not a finite number"),
-    ("gap = [0.05, 0.1]", 'gap = ["big"]', "whose value 'big' is a text"),
-    ("gap = [0.05, 0.1]", "gap = [0.9]", "study.toml: scenario at gap=0.9: category 'good': mean = 1.4"),
-    ("gap = [0.05, 0.1]", "gap = [0.1]\nd = [1]", "study.toml: axes: d = [1] is an axis that nothing uses; write d in"),
-    ("gap = [0.05, 0.1]", "", "study.toml: scenario = 'gap' is a name in an expression, and no axis"),
-    ("gap = [0.05, 0.1]", "gap = [0.1]\nhorizon = [1]", "give horizon = [...] outside of axes"),
-    ("gap = [0.05, 0.1]", "gap = [0.1]\nruns = [1]", "study.toml: axes: runs = [1] has the name of a column"),
-    ("gap = [0.05, 0.1]", 'gap = [0.1]\n"a b" = [1]', "study.toml: axes = 'a b' is not a name"),
-    ('"0.5 + gap"', '"0.5 +"', "study.toml: scenario: mean = '0.5 +' is not an expression"),
-    ('"0.5 + gap"', '"0.5 + gap + wide"', "study.toml: scenario = 'wide' is a name in an expression"),
-    ('"0.5 + gap"', "{ alternates = [0.1, 0.6] }", "mean: every = None is missing"),
-    ('"0.5 + gap"', "{ alternates = [], every = 3 }", "mean: alternates = [] is not a list of means"),
-    ('"0.5 + gap"', "{ alternates = [0.1], every = 0.5 }", "mean: every = 0.5 is not a whole number"),
-    ('"0.5 + gap"', "{ alternates = [0.1, 0.6], each = 3 }", "mean: each = 3 is not a known field"),
+    (GAP, "gap = 0.05", "study.toml: axes: gap = 0.05 must be a list"),
+    (GAP, "gap = []", "study.toml: axes: gap = [] must not be empty"),
+    (GAP, "gap = [0.1, 0.1]", "study.toml: axes: gap = [0.1, 0.1] has a value twice"),
+    (GAP, "gap = [true]", "study.toml: axes: gap = True must be a number or a text"),
+    (GAP, "gap = [nan]", "study.toml: axes: gap = nan is not a finite number"),
+    (GAP, 'gap = ["big"]', "computes with 'big', which is a text"),
+    (GAP, "gap = [0.9]", "study.toml: scenario at gap=0.9: category 'good': mean = 1.4"),
+    (
+        GAP,
+        "gap = [0.1]\nd = [1]",
+        "study.toml: axes: d = [1] is an axis that nothing uses; write d in",
+    ),
+    (GAP, "", "study.toml: scenario = 'gap' is a name in an expression, but no axis"),
+    (GAP, "gap = [0.1]\nhorizon = [1]", "give horizon = [...] outside of axes"),
+    (GAP, "gap = [0.1]\nruns = [1]", "study.toml: axes: runs = [1] has the name of a column"),
+    (GAP, 'gap = [0.1]\n"a b" = [1]', "study.toml: axes = 'a b' must be a name"),
+    (MEAN, '"0.5 +"', "study.toml: scenario: mean = '0.5 +' must be an expression"),
+    (MEAN, '"0.5 + gap + wide"', "study.toml: scenario = 'wide' is a name in an expression"),
+    (MEAN, "{ alternates = [0.1, 0.6] }", "mean: every = None is missing"),
+    (MEAN, "{ alternates = [], every = 3 }", "mean: alternates = [] must be a list of means"),
+    (MEAN, "{ alternates = [0.1], every = 0.5 }", "mean: every = 0.5 is not a whole number"),
+    (MEAN, "{ alternates = [0.1, 0.6], each = 3 }", "mean: each = 3 is not a known field"),
     ('family = "bernoulli"', 'family = "coin"', "family = 'coin' is unknown"),
     ("clients = 2", "", "category 'good': clients = None is missing"),
     ('["ts", "kl-gaussian-ucb"', '["kl-gaussian-ucb"', None),
-    ("[[scenario.category]]", "[[scenario.categories]]", "is not a known field; did you mean category"),
+    (
+        "[[scenario.category]]",
+        "[[scenario.categories]]",
+        "is not a known field; did you mean category",
+    ),
     ('name = "small"', 'name = "small', "study = 'study.toml' is not a TOML file"),
 ]  # fmt: skip
 
@@ -128,27 +119,36 @@ def test_a_grid_that_is_too_large() -> None:
     axes = "risk = [" + ", ".join(f"0.{place:04}" for place in range(1, 1_600)) + "]"
     with pytest.raises(pb.errors.InputError) as caught:
         pb.Study.from_toml(SMALL.replace("risk = [1, 0.3]", axes), source="study.toml")
-    assert "study.toml: axes = '3206 settings' are too many; gap has 2 values, c has 2 values, risk has 1599" in str(
-        caught.value
+    assert (
+        "study.toml: axes = '3206 settings' are too many; gap has 2 values, c has 2 values, "
+        "risk has 1599" in str(caught.value)
     )
     assert "give at most 3000" in str(caught.value)
 
 
 def test_too_many_changes() -> None:
     text = MOVING.replace('"horizon / 4"', "1").replace("horizon = 300", "horizon = 10_000")
-    with pytest.raises(pb.errors.InputError, match="every = 1 makes 10000 phases up to the horizon 10000, and 1000"):
+    with pytest.raises(
+        pb.errors.InputError, match="every = 1 makes 10000 phases up to the horizon 10000, and 1000"
+    ):
         pb.Study.from_toml(text, source="study.toml")
 
 
 def test_a_policy_that_does_not_fit() -> None:
     claims = {"name": "claims", "family": "poisson", "threshold": 2, "mean": 1, "clients": 1}
-    study = pb.Study("x", scenario={"category": [claims]}, policies=["kl-gaussian-ucb"], horizon=10, runs=10)
-    with pytest.raises(pb.errors.MissingBoundError, match="study: policies: bound of 'claims' of 'kl-gaussian-ucb'"):
+    study = pb.Study(
+        "x", scenario={"category": [claims]}, policies=["kl-gaussian-ucb"], horizon=10, runs=10
+    )
+    with pytest.raises(
+        pb.errors.MissingBoundError, match="study: policies: bound of 'claims' of 'kl-gaussian-ucb'"
+    ):
         pb.study(study)
 
 
 def test_missing_files(tmp_path: Path) -> None:
     with pytest.raises(pb.errors.InputError, match=r"cannot be read .*one of forget, map"):
         pb.study(tmp_path / "none.toml")
-    with pytest.raises(pb.errors.InputError, match=r"study: scenario = '.*none.toml' cannot be read"):
+    with pytest.raises(
+        pb.errors.InputError, match=r"study: scenario = '.*none.toml' cannot be read"
+    ):
         pb.Study.from_toml('scenario = "none.toml"\n' + SMALL.partition("[[")[0])

@@ -1,4 +1,6 @@
-"""The sums over the waits of Thompson sampling against SciPy, mpmath and plain simulation."""
+"""The sums over the waits of Thompson sampling against SciPy, mpmath and plain
+simulation.
+"""
 
 import math
 
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from profitable.simulation.arrivals import ConstantClients, OnePlusPoisson, UniformClients
+from profitable.simulation.clients_per_round import ConstantClients, OnePlusPoisson, UniformClients
 from profitable.theory import waits
 from profitable.theory.waits import bernoulli_waits, exponential_waits
 
@@ -43,7 +45,9 @@ def test_a_term_by_mpmath() -> None:
 
 @pytest.mark.parametrize("clients", [OnePlusPoisson(rate=4), UniformClients(low=1, high=9)])
 def test_random_arrivals(clients: OnePlusPoisson | UniformClients) -> None:
-    """The n that are reached after some round, by adding rounds up until all have gone past n."""
+    """The n that are reached after some round, by adding rounds up until all have gone
+    past n.
+    """
     found = bernoulli_waits(0.3, 0.2, clients.seen)
     one = clients.chances(1_101)
     after, total = one.copy(), np.zeros(1_101)
@@ -57,7 +61,9 @@ def test_random_arrivals(clients: OnePlusPoisson | UniformClients) -> None:
 
 @pytest.mark.parametrize(("mean", "threshold"), [(0.3, 0.2), (0.5, 0.4), (0.95, 0.6)])
 def test_what_is_left_out(mean: float, threshold: float) -> None:
-    """The bound on a term is one, and the bound on the rest is above the sum of such bounds."""
+    """The bound on a term is one, and the bound on the rest is above the sum of such
+    bounds.
+    """
     for n in (1, 10, 100, 500):
         assert term(mean, threshold, n) <= waits._largest_term(mean, threshold, n)
     rest = math.fsum(waits._largest_term(mean, threshold, n) for n in range(501, 6_000))
@@ -75,7 +81,9 @@ def test_waits_that_are_cut() -> None:
 
 
 def test_bernoulli_settles_and_exponential_does_not() -> None:
-    """The same sums, cut at longer and longer waits: what another four decades add falls to nothing, or stays."""
+    """The same sums, cut at longer and longer waits: what another four decades add
+    falls to nothing, or stays.
+    """
     cuts = (1e4, 1e8, 1e12)
     bernoulli = [bernoulli_waits(0.3, 0.2, ONE).mean(cut) for cut in cuts]
     exponential = [exponential_waits(0.5, 1e12).mean(cut) for cut in cuts]
@@ -88,16 +96,28 @@ def test_bernoulli_settles_and_exponential_does_not() -> None:
 def test_exponential_by_scipy() -> None:
     total = 0.0
     for n in range(1, 120):
-        x = np.linspace(1e-9, 12.0 * n + 60.0, 50_001) if n > 1 else np.geomspace(1e-9, 80.0, 50_001)
+        x = (
+            np.linspace(1e-9, 12.0 * n + 60.0, 50_001)
+            if n > 1
+            else np.geomspace(1e-9, 80.0, 50_001)
+        )
         accept = stats.gamma.cdf(x, n)
-        cut = (1.0 - accept) * -np.expm1(99.0 * np.log1p(-np.minimum(accept, 1 - 1e-16))) / np.maximum(accept, 1e-300)
-        total += float(np.trapezoid(stats.gamma.pdf(x, n, scale=2.0) * np.where(accept > 0.0, cut, 99.0), x))
+        cut = (
+            (1.0 - accept)
+            * -np.expm1(99.0 * np.log1p(-np.minimum(accept, 1 - 1e-16)))
+            / np.maximum(accept, 1e-300)
+        )
+        total += float(
+            np.trapezoid(stats.gamma.pdf(x, n, scale=2.0) * np.where(accept > 0.0, cut, 99.0), x)
+        )
     assert exponential_waits(0.5, 1e12).mean(99) == pytest.approx(total, rel=1e-3)
 
 
 @pytest.mark.statistical
 def test_plain_simulation() -> None:
-    """Posterior draws, mean 0.7, threshold 0.4, where long waits are rare enough for a variance; 5 standard errors."""
+    """Posterior draws, mean 0.7, threshold 0.4, where long waits are rare enough for a
+    variance; 5 standard errors.
+    """
     rng = np.random.default_rng(4)
     runs = 10_000
     clients, successes = np.ones(runs), (rng.random(runs) < 0.7).astype(float)

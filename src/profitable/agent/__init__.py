@@ -1,4 +1,5 @@
-"""The agent for daily use: it decides, learns from outcomes whenever they come, explains itself and is saved to a file.
+"""The agent for daily use: it decides, learns from outcomes, and explains itself.
 
-Used from outside: `Agent` and what its methods take and return (`Batch`, `Decision`, `Verdict`, `Standing`).
+Used from outside: `Agent` and what its methods take and return (`Batch`, `Decision`,
+`Verdict`, `Standing`).
 """

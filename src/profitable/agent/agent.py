@@ -1,40 +1,61 @@
-"""Agent: decides which categories to accept, learns from outcomes whenever they come, and can say why."""
+"""Agent: decides which categories to accept, learns from outcomes, and can say why."""
 
 import copy
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from profitable.agent.categories import Categories
 from profitable.agent.cohorts import LateTerms
-from profitable.agent.decision import Decision
+from profitable.agent.correction import correct
+from profitable.agent.decision import LIMIT_ROWS, Decision
 from profitable.agent.draws import NO_DRAWS, ExponentialStream
-from profitable.agent.explanation import Cells, Facts, Standing, columns_of, explanation, standing_of, table_of
+from profitable.agent.explanation import (
+    Cells,
+    Standing,
+    columns_of,
+    explanation,
+    standing_of,
+    table_of,
+)
 from profitable.agent.ledger import Ledger
-from profitable.agent.limit import read_limit
+from profitable.agent.limit import Limit, read_limit
+from profitable.agent.locking import alone, lock_of
 from profitable.agent.observation import Batch, Rewards
-from profitable.agent.one_at_a_time import alone, lock_of
 from profitable.agent.transfer import transfer
+from profitable.common.extras import extra
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError, ProfitableWarning
-from profitable.kernels.agent_table import Row
+from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.patience import LAST_ROUND
 from profitable.model.category import Category
 from profitable.policy.policies import Plus, Policy
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from altair import HConcatChart
 
 
 class Agent:
-    """The agent of the paper's Algorithm 1, for daily use.
+    """Decide which categories to accept, and learn from outcomes whenever they come.
 
+    This is the agent of the paper's Algorithm 1.
+
+    Parameters
+    ----------
+    categories : iterable of Category
+        The categories to decide about, at least one.
+    policy : Policy or str
+        The policy that decides, or its name as on the command line: "kl-ucb".
+    seed : int, optional
+        Seed of the draws, for policies that draw; random unless given.
+
+    Examples
+    --------
     >>> import profitable as pb
     >>> agent = pb.Agent(
     ...     [
@@ -53,89 +74,116 @@ class Agent:
     7525
     """
 
-    _told = False  # whether it has warned of batches that are too large for its policy
+    _warned = False  # whether it has warned of batches that are too large for its policy
 
-    def __init__(self, categories: Iterable[Category], *, policy: Policy | str, seed: int | None = None) -> None:
+    def __init__(
+        self, categories: Iterable[Category], *, policy: Policy | str, seed: int | None = None
+    ) -> None:
         if isinstance(categories, Category) or not isinstance(categories, Iterable):
-            raise ParameterError("categories", categories, "is no list of categories", "give [Category(...), ...]")
+            raise ParameterError(
+                "categories", categories, "must be a list of Category", "give [Category(...), ...]"
+            )
         given = list(categories)
         if not given:
-            raise InputError("categories", given, "is empty", "give at least one profitable.Category")
+            raise InputError(
+                "categories", given, "is empty", "give at least one profitable.Category"
+            )
         ledger = Ledger(Categories(Policy.of(policy)))
         ledger.add(given)
         self._begin(ledger, ExponentialStream(seed))
 
     def _begin(self, ledger: Ledger, stream: ExponentialStream) -> None:
-        self._ledger = ledger
+        self.ledger = ledger
         self._stream = stream
         self._lock = lock_of(self)
 
-    # ------------------------------------------------------------------------------------------ looking
+    # -------------------------------------------------------------------------- looking
 
     @property
     def policy(self) -> Policy:
         """The policy that decides."""
-        return self._ledger.categories.policy
+        return self.ledger.categories.policy
 
     @property
     def round(self) -> int:
         """The number of rounds decided so far."""
-        return self._ledger.round
+        return self.ledger.round
 
     @property
     def names(self) -> tuple[str, ...]:
         """The categories, in the order they were added."""
-        return tuple(self._ledger.categories.names)
+        return tuple(self.ledger.categories.names)
 
     @property
     @alone
     def profit(self) -> float:
         """Realised profit over all categories, in money."""
-        table = self._ledger.table
-        return float(table[Row.REVENUE].sum() - table[Row.COST].sum())
+        table = self.ledger.table
+        return float(table[AgentRow.REVENUE].sum() - table[AgentRow.COST].sum())
 
     @property
     @alone
     def waiting(self) -> dict[str, int]:
-        """Accepted clients whose outcome is still to come, for the categories that have some."""
-        ledger, row = self._ledger, self._ledger.table[Row.WAITING]
+        """Accepted clients whose outcome is still to come, by category.
+
+        Categories without such clients are left out.
+        """
+        ledger, row = self.ledger, self.ledger.table[AgentRow.WAITING]
         return {ledger.categories.names[k]: int(row[k]) for k in np.flatnonzero(row).tolist()}
 
     @property
     def memory(self) -> int:
-        """Bytes held for what has been observed; with `KLEmpUCB` it grows with the distinct rewards."""
-        ledger = self._ledger
-        values = 0 if ledger.values is None else sum(kept.nbytes for kept in ledger.values)
-        return ledger.table.nbytes + values
+        """Bytes held for outcomes; with `KLEmpUCB` it grows with distinct rewards."""
+        ledger = self.ledger
+        return ledger.table.nbytes + sum(kept.nbytes for kept in ledger.values or ())
 
     def category(self, name: str) -> Category:
-        """The category as it is now."""
-        categories = self._ledger.categories
+        """Return the category as it is now.
+
+        Parameters
+        ----------
+        name : str
+            Name of the category.
+
+        Returns
+        -------
+        Category
+            The category, with its present threshold.
+        """
+        categories = self.ledger.categories
         return categories[categories.position(name)]
 
     def __len__(self) -> int:
-        return len(self._ledger)
+        return len(self.ledger)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._ledger.categories.positions
+        return isinstance(name, str) and name in self.ledger.categories.positions
 
     @alone
     def __getitem__(self, name: str) -> Standing:
-        return standing_of(self._ledger, self._ledger.categories.position(name))
+        return standing_of(self.ledger, self.ledger.categories.position(name))
 
     @alone
     def to_frame(self, backend: str | None = None) -> Any:
-        """What the agent knows, as a dataframe with one row for each category.
+        """Return the standings as a dataframe with one row for each category.
 
-        `backend` is "pandas", "polars" or "pyarrow".  Unless it is given, the one that is imported already is taken, or
-        else one that is installed.
+        Parameters
+        ----------
+        backend : str, optional
+            "pandas", "polars" or "pyarrow".  Unless it is given, the one that is
+            imported already is taken, or else one that is installed.
+
+        Returns
+        -------
+        dataframe
+            The fields of `Standing` as columns, and the profit.
         """
-        return frame_of(columns_of(self._ledger, np.arange(len(self))), backend)
+        return frame_of(columns_of(self.ledger, np.arange(len(self))), backend)
 
-    # ------------------------------------------------------------------------------------------ deciding
+    # ------------------------------------------------------------------------- deciding
 
     def decide(
         self,
@@ -146,77 +194,171 @@ class Agent:
         demand: Mapping[str, int] | None = None,
         explore: float | None = None,
     ) -> Decision:
-        """Decide the next round, about all categories or about the `available` ones only.
+        """Decide the next round.
 
-        If money or places are scarce, give the `budget` or the number of `places`, and the `demand`: how many clients
-        of each category ask.  What there is goes to the accepted categories in the order of what a unit of it is
-        expected to earn.  The share `explore`, 0.1 unless given, is for those that are accepted to learn about them.
+        What a limited round has goes to the accepted categories in the order of what a
+        unit of it is expected to earn.
 
+        Parameters
+        ----------
+        available : iterable of str, optional
+            The categories to decide about; all of them unless given.
+        budget : float, optional
+            Money that accepted clients may cost together.
+        places : int, optional
+            Number of clients that may be accepted together, in place of a budget.
+        demand : mapping from str to int, optional
+            How many clients of each category ask; required with a limit.
+        explore : float, optional
+            Share of the limit for categories that are accepted to learn about them;
+            0.1 unless given.
+
+        Returns
+        -------
+        Decision
+            It never changes, whatever the agent learns later.
+
+        Raises
+        ------
+        InputError
+            If a category is unknown, or the limit is not complete.
+
+        Examples
+        --------
         >>> import profitable as pb
-        >>> agent = pb.Agent([pb.Category(name, pb.Poisson(), threshold=2.0) for name in "ab"], policy="kl-ucb")
+        >>> family, names = pb.Poisson(), ("a", "b")
+        >>> categories = [pb.Category(name, family, threshold=2.0) for name in names]
+        >>> agent = pb.Agent(categories, policy="kl-ucb")
         >>> agent.observe({"a": [2, 4, 3], "b": [5, 6, 4]})
         >>> agent.decide(places=8, demand={"a": 5, "b": 6}).granted
         {'a': 2, 'b': 6}
         """
         with self._lock:
-            ledger = self._ledger
+            ledger = self.ledger
             positions = None if available is None else ledger.categories.select(available)
             is_free = budget is None and places is None and demand is None and explore is None
-            limit = None if is_free else read_limit(ledger.categories, positions, budget, places, demand, explore)
-            decision = self._drawn(positions)
+            limit = (
+                None
+                if is_free
+                else read_limit(ledger.categories, positions, budget, places, demand, explore)
+            )
+            decision = self._drawn(positions, limit)
             if limit is not None:
-                ledger.revoke(decision.share_out(limit, ledger.table[[Row.WORTH, Row.PRICE, Row.ROUNDS]]))
+                ledger.revoke(decision.revoked)
             ledger.advance()
-            if not self._told and isinstance(ledger.categories.policy, Plus) and (crowded := decision.crowded()):
-                self._told = True
+            if (
+                not self._warned
+                and isinstance(ledger.categories.policy, Plus)
+                and (crowded := decision.crowded())
+            ):
+                self._warned = True
                 warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
 
-    def _drawn(self, positions: IntArray | None) -> Decision:
-        """The policy's decision about the next round, with its draws; the round has not passed yet."""
-        ledger, policy, decided = self._ledger, self._ledger.categories.policy, self._ledger.round
+    def _drawn(self, positions: IntArray | None, limit: Limit | None = None) -> Decision:
+        """Return the decision about the next round, which has not passed yet."""
+        ledger, policy, decided = self.ledger, self.ledger.categories.policy, self.ledger.round
         if decided >= LAST_ROUND:
-            raise InputError("round", decided, "is the last that can be counted", "start a new agent")
+            raise InputError(
+                "round", decided, "is the last that can be counted", "start a new agent"
+            )
         times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
         size = len(ledger) if positions is None else positions.size
-        draws = self._stream.take(times * size) if times else NO_DRAWS
-        return self._decision(ledger.decide(draws, positions), positions)
+        return self._decision(
+            ledger.decide(self._stream.take(times * size) if times else NO_DRAWS, positions),
+            positions,
+            limit,
+        )
 
-    def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
-        ledger, values = self._ledger, None
+    def _decision(
+        self, table: FloatArray, positions: IntArray | None, limit: Limit | None = None
+    ) -> Decision:
+        ledger, values, terms = self.ledger, None, None
         if ledger.values is not None:
-            values = [ledger.values[k] for k in (range(len(ledger)) if positions is None else positions.tolist())]
-        window = None if ledger.window is None else ledger.window.snapshot()
-        cohorts = ledger.cohorts.snapshot()
-        return Decision(ledger.round + 1, ledger.categories, table, positions, values, window, cohorts)
+            values = [
+                ledger.values[k]
+                for k in (range(len(ledger)) if positions is None else positions.tolist())
+            ]
+        if limit is not None:
+            terms = ledger.table[LIMIT_ROWS, :]
+        return Decision(
+            ledger.round + 1,
+            ledger.categories,
+            table,
+            positions,
+            values,
+            None if ledger.window is None else ledger.window.snapshot(),
+            ledger.cohorts.snapshot(),
+            limit,
+            terms,
+        )
 
-    def _preview(self, positions: IntArray | None = None) -> Decision:
-        """The next round's decision as far as it is known: a policy that draws has not drawn yet."""
-        return self._decision(self._ledger.preview(positions), positions)
+    @alone
+    def preview(self, available: Iterable[str] | None = None) -> Decision:
+        """Return the next round's decision as far as it is known.
+
+        A policy that draws has not drawn yet.  The agent does not change.
+
+        Parameters
+        ----------
+        available : iterable of str, optional
+            The categories to decide about; all of them unless given.
+
+        Returns
+        -------
+        Decision
+            What `decide` would return without draws.
+        """
+        ledger = self.ledger
+        positions = None if available is None else ledger.categories.select(available)
+        return self._decision(ledger.preview(positions), positions)
 
     @alone
     def explain(self, name: str) -> str:
-        """What the agent knows about a category and what it would decide next, in words; the agent does not change."""
-        ledger = self._ledger
-        k = ledger.categories.position(name)
-        preview = self._preview(np.array([k]))
-        verdict, patient = preview[name], preview.patient_again(name)
-        memory = 0 if ledger.values is None else ledger.values[k].nbytes
-        kept = ledger.cohorts.tally(k, self.round).kept
-        facts = Facts(patient, self.round + 1, memory, ledger.per_round(k), ledger.spread_of(k), kept)
-        return explanation(self.category(name), self.policy, self[name], verdict, facts)
+        """Explain in words what is known of a category and what would be decided next.
+
+        Parameters
+        ----------
+        name : str
+            The category.
+
+        Returns
+        -------
+        str
+            Several lines; the agent does not change.
+        """
+        k = self.ledger.categories.position(name)
+        preview = self.preview([name])
+        return explanation(self.ledger, k, preview[name], preview.patient_again(name))
 
     @alone
-    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw evidence against patience, and what is known of each mean against its threshold.
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "HConcatChart":
+        """Draw evidence against patience, and each mean against its threshold.
 
-        With a path, the picture is also written there (PNG, SVG or PDF, by its ending).
+        Parameters
+        ----------
+        path : str or os.PathLike, optional
+            File to write the chart to: SVG, PNG, PDF or HTML, by its ending.
+
+        Returns
+        -------
+        altair.HConcatChart
+            A chart that shows itself in notebooks; its first 40 categories.
+
+        Raises
+        ------
+        InputError
+            If the ending is not known, or an extra is missing.
+        NotSavedError
+            If the file cannot be written.
+
         """
-        from profitable.agent.plots import draw
+        with extra("plot", "charts are drawn with it"):
+            from profitable.agent.decision_chart import decision_chart
+            from profitable.common.charts import saved
+        return saved(decision_chart(self.preview()), path)
 
-        return draw(self._preview(), path)
-
-    # ------------------------------------------------------------------------------------------ learning
+    # ------------------------------------------------------------------------- learning
 
     def observe(
         self,
@@ -230,36 +372,71 @@ class Agent:
         amounts: Rewards | None = None,
         accepted_in: int | None = None,
     ) -> None:
-        """Add outcomes of one category, or of many at once: a mapping from names to rewards or batches.
+        """Add outcomes of one category, or of many at once.
 
-        Give the rewards, or their `count` and `total`, and `squares` (the sum of the squared rewards) where the policy
-        looks at the spread.  Give `costs` if the clients did not cost the category's price:
-        a list with one cost for each client or, except for loans, one number: what they cost together.
-        `amounts` are what was lent to each client, for categories of `Category.returns`; 1 unless given.
-        Give `accepted_in`, the round in which they were accepted, if `expect` opened a cohort that matures.
         If anything is wrong, an error is raised and nothing is added.
+
+        Parameters
+        ----------
+        category : str or mapping
+            The category, or a mapping from names to rewards or batches.
+        rewards : float or sequence of float, optional
+            The reward of each client, [n].
+        count, total : int, float, optional
+            Number of clients and sum of their rewards, in place of the rewards.
+        squares : float, optional
+            Sum of the squared rewards, where the policy looks at the spread.
+        costs : float or sequence of float, optional
+            Cost of each client, [n], or (except for loans) of all together; the
+            category's price unless given.
+        amounts : float or sequence of float, optional
+            What was lent to each client, [n], for categories of `Category.returns`; 1
+            unless given.
+        accepted_in : int, optional
+            The round in which they were accepted, if `expect` opened a cohort.
+
+        Raises
+        ------
+        RewardError
+            If the family cannot have a reward.
+        SumNotEnoughError
+            If the policy needs the single rewards and only their sum is given.
         """
         with self._lock:
-            ledger = self._ledger
+            ledger = self.ledger
             plain = count is None and total is None and squares is None and costs is None
             plain = plain and amounts is None and accepted_in is None
             if isinstance(category, str):
                 k = ledger.categories.position(category)
-                if plain and rewards is not None and ledger.values is None and ledger.window is None:
-                    ledger.absorb(k, rewards)
+                if plain and rewards is not None:
+                    ledger.observe({k: rewards})
                 else:
-                    sums = Batch(rewards=rewards, count=count, total=total, squares=squares)
-                    ledger.observe(k, replace(sums, costs=costs, amounts=amounts, accepted_in=accepted_in))
+                    batch = Batch(
+                        rewards=rewards,
+                        count=count,
+                        total=total,
+                        squares=squares,
+                        costs=costs,
+                        amounts=amounts,
+                        accepted_in=accepted_in,
+                    )
+                    ledger.observe({k: batch})
                 return
             if rewards is not None or not plain:
                 raise ParameterError(
-                    "rewards", rewards, "is given beside a mapping", "put profitable.Batch into the mapping"
+                    "rewards",
+                    rewards,
+                    "is given together with a mapping",
+                    "put profitable.Batch into the mapping",
                 )
             if not isinstance(category, Mapping):
                 raise ParameterError(
-                    "category", category, "is no name", "give a name, or a mapping from names to rewards"
+                    "category",
+                    category,
+                    "must be a name or a mapping",
+                    "give a name, or a mapping from names to rewards",
                 )
-            ledger.observe_all(category)
+            ledger.observe(ledger.categories.by_position(category))
 
     @alone
     def expect(
@@ -272,29 +449,64 @@ class Agent:
         emerges: str | Sequence[float] | None = None,
         promised: float | None = None,
     ) -> None:
-        """Say how many clients were accepted, so that the agent can show how many outcomes are still to come.
+        """Report accepted clients whose outcomes are still to come.
 
-        With `matures`, they are a cohort whose outcomes are all known that many rounds after `accepted_in` (the latest
-        round unless given).  `emerges` says how its clients count until then:
+        With `matures`, they are a cohort whose outcomes are all known that many rounds
+        after `accepted_in`.
 
-        - "at maturity" (the default): what is known is kept, and counts from then on.
-        - "evenly": a client of age a counts as a/matures observations of the `promised` reward (the family's largest
-          unless given), and what is lost is subtracted once it is known.
-        - a list of shares by age, as [0.1, 0.4, 1.0]: the same with a curve of your own.
+        Parameters
+        ----------
+        category : str or mapping
+            The category, or a mapping from names to numbers of clients.
+        clients : int, optional
+            Number of clients accepted, unless a mapping is given.
+        accepted_in : int, optional
+            The round that accepted them; the latest unless given.
+        matures : int, optional
+            Number of rounds after which all outcomes are known.
+        emerges : str or sequence of float, optional
+            How clients of the cohort count until then.  "at maturity" (the default):
+            known outcomes are kept, and count from then on.  "evenly": a client of age
+            a counts as a/matures observations of the promised reward, and what is lost
+            is subtracted once it is known.  A list of shares by age, as [0.1, 0.4,
+            1.0]: the same with a curve of your own.
+        promised : float, optional
+            Reward that a client brings if nothing goes wrong; the family's largest
+            unless given.
 
+        Raises
+        ------
+        InputError
+            If a category is unknown, or the terms of the cohort do not fit it.
+
+        Examples
+        --------
         >>> import profitable as pb
-        >>> agent = pb.Agent([pb.Category.loan("cars", amount=1_000, rate=0.12)], policy="kl-ucb")
+        >>> cars = pb.Category.loan("cars", amount=1_000, rate=0.12)
+        >>> agent = pb.Agent([cars], policy="kl-ucb")
         >>> agent.expect("cars", 40, matures=4, emerges="evenly")
         >>> agent.observe("cars", [0], accepted_in=0)
         >>> agent.decide().accepted, agent["cars"].counted, agent["cars"].mean
         (('cars',), 10.0, 0.9)
         """
         if not isinstance(category, str | Mapping):
-            raise ParameterError("category", category, "is no name", "give a name, or a mapping from names to numbers")
+            raise ParameterError(
+                "category",
+                category,
+                "must be a name or a mapping",
+                "give a name, or a mapping from names to numbers",
+            )
         if isinstance(category, Mapping) and clients is not None:
-            raise ParameterError("clients", clients, "is given beside a mapping", "put the numbers into the mapping")
-        told = {category: clients} if isinstance(category, str) else category
-        self._ledger.expect(told, LateTerms(accepted_in, matures, emerges, promised))
+            raise ParameterError(
+                "clients",
+                clients,
+                "is given together with a mapping",
+                "put the numbers into the mapping",
+            )
+        self.ledger.expect(
+            {category: clients} if isinstance(category, str) else category,
+            LateTerms(accepted_in, matures, emerges, promised),
+        )
 
     @alone
     def correct(
@@ -310,61 +522,129 @@ class Agent:
         counted_in: int | None = None,
         accepted_in: int | None = None,
     ) -> None:
-        """Replace outcomes that were reported wrongly; without `now` they are taken back.
+        """Replace outcomes that were reported wrongly, or take them back.
 
-        If the policy forgets, say since when they count: `counted_in` is `agent.round` at the time they were reported.
-        Give `accepted_in` if they were reported with it and their cohort has outcomes to come.  After `set_policy`,
-        what an earlier policy had forgotten of them cannot be said here; a `Portfolio` knows it.
+        Without costs, the money is corrected by averages over the category's clients:
+        the cost of one of them and, for loans, the revenue of a repaid one.  After
+        `set_policy`, the agent does not know what an earlier policy had forgotten of
+        them; a `Portfolio` does.
 
-        Without costs, the money is corrected by averages over the category's clients: what one of them cost and, for
-        loans, what a repaid one brought.  Outcomes with amounts need `was_amounts`; `now_amounts` are the same unless
-        given.  Nothing can be taken back that was not booked.
+        Parameters
+        ----------
+        name : str
+            The category.
+        was : float or sequence of float
+            The wrong rewards, [n].
+        now : float or sequence of float, optional
+            The right rewards; without them, the wrong ones are taken back.
+        was_costs, now_costs : float or sequence of float, optional
+            Costs, as for `observe`.
+        was_amounts, now_amounts : float or sequence of float, optional
+            Amounts lent.  Outcomes with amounts need `was_amounts`; `now_amounts` are
+            the same unless given.
+        counted_in : int, optional
+            `agent.round` at the time they were reported; needed if the policy forgets.
+        accepted_in : int, optional
+            Round of their cohort, if they were reported with it and the cohort has
+            outcomes to come.
 
+        Raises
+        ------
+        CorrectionError
+            If the outcomes cannot have been observed.
+
+        Examples
+        --------
         >>> import profitable as pb
-        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
+        >>> category = pb.Category("a", pb.Bernoulli(), threshold=0.5)
+        >>> agent = pb.Agent([category], policy=pb.KLUCB())
         >>> agent.observe("a", [1, 1, 0])
         >>> agent.correct("a", was=1, now=0)
         >>> agent["a"].mean
         0.3333333333333333
         """
-        k = self._ledger.categories.position(name)
+        k = self.ledger.categories.position(name)
         for field, value in (("now_costs", now_costs), ("now_amounts", now_amounts)):
             if now is None and value is not None:
                 raise ParameterError(field, value, "is given without now", "give now=, too", name)
-        replacement = None if now is None else Batch(rewards=now, costs=now_costs, amounts=now_amounts)
-        wrong = Batch(rewards=was, costs=was_costs, amounts=was_amounts, accepted_in=accepted_in)
-        self._ledger.correct(k, wrong, replacement, counted_in)
+        correct(
+            self.ledger,
+            k,
+            Batch(rewards=was, costs=was_costs, amounts=was_amounts, accepted_in=accepted_in),
+            None if now is None else Batch(rewards=now, costs=now_costs, amounts=now_amounts),
+            counted_in,
+        )
 
-    # ------------------------------------------------------------------------------------------ changing
+    # ------------------------------------------------------------------------- changing
 
     @alone
     def add_category(self, *categories: Category) -> None:
-        """Add categories: they are accepted until an outcome (or an informative prior) speaks against them."""
-        self._ledger.add(categories)
+        """Add categories; until evidence speaks against them, they are accepted.
+
+        Parameters
+        ----------
+        *categories : Category
+            The categories, whose names must be new.
+
+        Raises
+        ------
+        DuplicateNameError
+            If a name is taken; then none is added.
+        """
+        self.ledger.add(categories)
 
     @alone
     def remove_category(self, name: str) -> Standing:
-        """Forget a category and everything about it, its profit too; returns what was known.
+        """Remove a category and everything known about it, its profit included.
 
-        Outcomes that come later are refused.  `pause` keeps a category and stops accepting it.
+        Outcomes that come later are refused.  `pause` keeps a category and stops
+        accepting it.
 
+        Parameters
+        ----------
+        name : str
+            The category.
+
+        Returns
+        -------
+        Standing
+            The category's last standing.
+
+        Raises
+        ------
+        InputError
+            If it is unknown, or the only one.
+
+        Examples
+        --------
         >>> import profitable as pb
-        >>> categories = [pb.Category(name, pb.Bernoulli(), threshold=0.5) for name in ("a", "b")]
+        >>> family, names = pb.Bernoulli(), ("a", "b")
+        >>> categories = [pb.Category(name, family, threshold=0.5) for name in names]
         >>> agent = pb.Agent(categories, policy="kl-ucb")
         >>> agent.remove_category("a").clients, agent.names
         (0, ('b',))
         """
-        k = self._ledger.categories.position(name)
+        k = self.ledger.categories.position(name)
         if len(self) == 1:
-            raise InputError("category", name, "is the only one", "add another category before you remove it")
-        standing = standing_of(self._ledger, k)
-        self._ledger.drop(k)
+            raise InputError(
+                "category", name, "is the only one", "add another category before you remove it"
+            )
+        standing = standing_of(self.ledger, k)
+        self.ledger.drop(k)
         return standing
 
     @alone
     def set_threshold(self, name: str, threshold: float) -> None:
-        """Change a threshold because costs changed; past outcomes keep counting, against the new threshold."""
-        ledger = self._ledger
+        """Change a threshold because costs changed; past outcomes keep counting.
+
+        Parameters
+        ----------
+        name : str
+            The category.
+        threshold : float
+            The new threshold, against which past outcomes count, too.
+        """
+        ledger = self.ledger
         k = ledger.categories.position(name)
         changed = ledger.categories[k].with_threshold(threshold)
         ledger.categories.replace(k, changed)
@@ -372,47 +652,103 @@ class Agent:
 
     @alone
     def set_policy(self, policy: Policy | str) -> None:
-        """Let another policy decide from the next round on; past outcomes and rounds keep counting.
+        """Let another policy decide from the next round on.
 
-        A policy that needs more than the sums that were kept is refused (SumNotEnoughError).
+        Past outcomes and rounds keep counting.
 
+        Parameters
+        ----------
+        policy : Policy or str
+            The new policy, or its name.
+
+        Raises
+        ------
+        SumNotEnoughError
+            If the policy needs more than the sums that were kept.
+
+        Examples
+        --------
         >>> import profitable as pb
-        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy="kl-ucb")
+        >>> category = pb.Category("a", pb.Bernoulli(), threshold=0.5)
+        >>> agent = pb.Agent([category], policy="kl-ucb")
         >>> agent.observe("a", [0, 0, 0])
         >>> agent.set_policy("ts")
         >>> round(agent["a"].evidence, 2)  # -log P(mean >= 0.5 after three failures)
         3.41
         """
-        self._ledger = transfer(self._ledger, Policy.of(policy))
+        self.ledger = transfer(self.ledger, Policy.of(policy))
 
     @alone
     def pause(self, name: str) -> None:
-        """Do not accept a category until it is resumed; outcomes still count."""
-        self._ledger.table[Row.PAUSED, self._ledger.categories.position(name)] = 1.0
+        """Stop accepting a category until it is resumed; outcomes still count.
+
+        Parameters
+        ----------
+        name : str
+            The category.
+        """
+        self.ledger.table[AgentRow.PAUSED, self.ledger.categories.position(name)] = 1.0
 
     @alone
     def resume(self, name: str) -> None:
-        """Let a paused category be accepted again."""
-        self._ledger.table[Row.PAUSED, self._ledger.categories.position(name)] = 0.0
+        """Let a paused category be accepted again.
 
-    # ------------------------------------------------------------------------------------------ keeping
+        Parameters
+        ----------
+        name : str
+            The category.
+        """
+        self.ledger.table[AgentRow.PAUSED, self.ledger.categories.position(name)] = 0.0
+
+    # -------------------------------------------------------------------------- keeping
 
     @alone
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the agent to a JSON file, whole or not at all."""
+        """Write the agent to a JSON file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file; an existing one is replaced.
+
+        Raises
+        ------
+        StateFileError
+            If the file cannot be written.
+        """
         from profitable.agent.state_file import path_of, save
 
         save(self, path_of(path))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Agent":
-        """Read an agent back; it goes on exactly as if it had never stopped, Thompson draws included."""
+        """Read an agent back.
+
+        It continues exactly as if it had never stopped, Thompson draws included.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file that `save` wrote.
+
+        Returns
+        -------
+        Agent
+            The agent as it was saved.
+
+        Raises
+        ------
+        BrokenStateError
+            If the file is damaged, or not a saved agent.
+        NewerStateError
+            If a later version wrote it.
+        """
         from profitable.agent.state_file import load, path_of
 
         return load(path_of(path))
 
     def __copy__(self) -> "Agent":
-        """A copy is an agent of its own: what one of them learns, the other does not know."""
+        """Return an independent copy: outcomes of one do not reach the other."""
         return copy.deepcopy(self)
 
     @alone
@@ -422,23 +758,26 @@ class Agent:
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state of a copy or a pickle: everything but the lock."""
+        """Return the state of a copy or a pickle: everything but the lock."""
         return {key: value for key, value in self.__dict__.items() if key != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = lock_of(self)
 
-    # ------------------------------------------------------------------------------------------ showing
+    # -------------------------------------------------------------------------- showing
 
     @alone
     def _table(self) -> Cells:
-        return table_of(self._ledger, min(len(self), ROWS_SHOWN))
+        return table_of(self.ledger, min(len(self), ROWS_SHOWN))
 
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
         size, rounds = number(len(self)), number(self.round)
-        return f"{self.policy}, {size} categories{hidden}, {rounds} rounds, profit {money(self.profit)}"
+        return (
+            f"{self.policy}, {size} categories{hidden}, {rounds} rounds, profit "
+            f"{money(self.profit)}"
+        )
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{text_table(*self._table())}"

@@ -1,29 +1,35 @@
 """The categories of an agent, in order, and what its policy sees of each.
 
-Categories are only ever appended to this list.  So a position means the same category for ever, and a decision can
-share the list with the agent that made it.  To remove a category or to change the policy, the agent takes a new list
-(`without`, `under`); earlier decisions keep the old one.
+Categories are only ever appended to this list.  So a position means the same category
+for ever, and a decision can share the list with the agent that made it.  To remove a
+category or to change the policy, the agent takes a new list (`without`, `under`);
+earlier decisions keep the old one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import DuplicateNameError, ParameterError, UnknownCategoryError
+from profitable.kernels.coded_view import row
 from profitable.kernels.evidence import Rule
-from profitable.kernels.view import row
 from profitable.model.category import Category, Weight, said_before
 from profitable.model.families import Family
 from profitable.model.prior import Prior
 from profitable.model.view import View
 from profitable.policy.policies import Policy
 
+T = TypeVar("T")
 
-class Kind(NamedTuple):
-    """What a policy's view of a category depends on.  A million categories that are alike share one kind."""
+
+class CategoryKind(NamedTuple):
+    """Everything that a policy's view of a category depends on.
+
+    A million categories that are alike share one kind.
+    """
 
     family: Family
     bound: float | None
@@ -31,17 +37,17 @@ class Kind(NamedTuple):
     weight: Weight | None
 
 
-class Terms(NamedTuple):
+class LazyCategory(NamedTuple):
     """A category that was read from a file and that nobody has asked for yet."""
 
-    kind: Kind
+    kind: CategoryKind
     threshold: float
     worth: float
     amount: float | None
     recovery: float
 
     def named(self, name: str) -> Category:
-        """The category with these terms."""
+        """Return the category with these terms."""
         family, bound, prior, weight = self.kind
         with said_before():
             return Category(
@@ -65,11 +71,11 @@ class Categories:
         self.terms: FloatArray = np.array(policy.coded_patience, dtype=np.float64)
         self.names: list[str] = []
         self.positions: dict[str, int] = {}
-        self.kinds: dict[Kind, int] = {}
+        self.kinds: dict[CategoryKind, int] = {}
         self.views: list[View] = []
         self.rules: list[Rule] = []  # the policy's rule, as it is under the law of each view
         self.view_rows: list[FloatArray] = []
-        self._entries: list[Category | Terms] = []
+        self._entries: list[Category | LazyCategory] = []
         self._which: list[int] = []
         self._which_array: IntArray = np.empty(0, dtype=np.int64)
         self._view_table: FloatArray = np.empty((0, 0))
@@ -79,7 +85,7 @@ class Categories:
 
     def __getitem__(self, position: int) -> Category:
         entry = self._entries[position]
-        if isinstance(entry, Terms):
+        if isinstance(entry, LazyCategory):
             entry = self._entries[position] = entry.named(self.names[position])
         return entry
 
@@ -89,34 +95,52 @@ class Categories:
         names: set[str] = set()
         for category in added:
             if not isinstance(category, Category):
-                raise ParameterError("category", category, "is not a category", "give profitable.Category(...)")
+                raise ParameterError(
+                    "category", category, "is not a category", "give profitable.Category(...)"
+                )
             if category.name in self.positions or category.name in names:
                 raise DuplicateNameError(
-                    "name", category.name, "belongs to another category", "give every category its own name"
+                    "name",
+                    category.name,
+                    "belongs to another category",
+                    "give every category its own name",
                 )
             names.add(category.name)
-        which = [self._kind_number(_kind_of(category), category) for category in added]
-        self._append([category.name for category in added], added, which)
+        self._append(
+            [category.name for category in added],
+            added,
+            [self.add_kind(category) for category in added],
+        )
         return added
 
-    def add_terms(self, names: Sequence[str], terms: Sequence[Terms], which: Sequence[int]) -> None:
+    def add_terms(
+        self, names: Sequence[str], terms: Sequence[LazyCategory], which: Sequence[int]
+    ) -> None:
         """Append categories that are made when somebody asks for them.
 
         `which` has the numbers of their kinds.  The caller has checked the terms.
         """
         self._append(names, terms, which)
         if len(self.positions) != len(self.names):
-            twice = next(name for k, name in enumerate(self.names) if self.positions[name] != k)
-            raise DuplicateNameError("name", twice, "belongs to two categories", "give every category its own name")
+            raise DuplicateNameError(
+                "name",
+                next(name for k, name in enumerate(self.names) if self.positions[name] != k),
+                "belongs to two categories",
+                "give every category its own name",
+            )
 
-    def _append(self, names: Sequence[str], entries: Sequence[Category | Terms], which: Sequence[int]) -> None:
+    def _append(
+        self, names: Sequence[str], entries: Sequence[Category | LazyCategory], which: Sequence[int]
+    ) -> None:
         start = len(self.names)
         self.positions.update(zip(names, range(start, start + len(names)), strict=True))
         self._entries.extend(entries)
         self._which.extend(which)
         self.names.extend(names)
 
-    def _kind_number(self, kind: Kind, example: Category) -> int:
+    def add_kind(self, example: Category) -> int:
+        """Return the number of a category's kind; the category itself is not added."""
+        kind = CategoryKind(example.family, example.bound, example.prior, example.weight)
         if kind not in self.kinds:
             view = replace(self.policy.view(example), by_money=example.by_money)
             self.kinds[kind] = len(self.views)
@@ -126,48 +150,45 @@ class Categories:
             self.view_rows.append(row(coded))
         return self.kinds[kind]
 
-    def add_kind(self, example: Category) -> int:
-        """The number of a category's kind; the category itself is not added."""
-        return self._kind_number(_kind_of(example), example)
-
     def without(self, position: int) -> "Categories":
-        """A new list without one of the categories."""
+        """Return a new list without one of the categories."""
         return self._rebuilt(self.policy, [k for k in range(len(self)) if k != position])
 
     def under(self, policy: Policy, names: Iterable[str] | None = None) -> "Categories":
-        """A new list of the same categories or of some of them, as another policy sees them."""
-        return self._rebuilt(policy, range(len(self)) if names is None else [self.position(name) for name in names])
+        """Return a new list of all or some categories, as another policy sees them."""
+        return self._rebuilt(
+            policy, range(len(self)) if names is None else [self.position(name) for name in names]
+        )
 
     def _rebuilt(self, policy: Policy, kept: Sequence[int]) -> "Categories":
         new = Categories(policy)
-        kinds = list(self.kinds)
-        numbers = {old: new._kind_number(kinds[old], self[k]) for old, k in self._examples(kept).items()}
-        entries = [self._entries[k] for k in kept]
-        new._append([self.names[k] for k in kept], entries, [numbers[self._which[k]] for k in kept])
+        examples = {self._which[k]: k for k in reversed(kept)}  # of each kind, the first
+        numbers = {old: new.add_kind(self[k]) for old, k in examples.items()}
+        new._append(
+            [self.names[k] for k in kept],
+            [self._entries[k] for k in kept],
+            [numbers[self._which[k]] for k in kept],
+        )
         return new
-
-    def _examples(self, positions: Sequence[int]) -> dict[int, int]:
-        """For each kind number among some categories, the position of one that is of it."""
-        return {self._which[k]: k for k in reversed(positions)}
 
     def replace(self, position: int, category: Category) -> None:
         """Change the terms of a category; its kind stays."""
         self._entries[position] = category
 
     def amounts(self) -> list[float | None]:
-        """What one loan costs, for each category that is a loan."""
+        """Return the cost of one loan, for each category that is a loan."""
         return [entry.amount for entry in self._entries]
 
     def recoveries(self) -> list[float]:
-        """The share of each loan that comes back in a default; 0 for what is no loan."""
+        """Return the share of each loan that a default returns; 0 without a loan."""
         return [entry.recovery for entry in self._entries]
 
     def view_of(self, position: int) -> View:
-        """The view of the category at a position."""
+        """Return the view of the category at a position."""
         return self.views[self._which[position]]
 
     def rule_of(self, position: int) -> Rule:
-        """The policy's rule as it is for the category at a position: what it needs may depend on the law."""
+        """Return the policy's rule for a category: its needs may depend on the law."""
         return self.rules[self._which[position]]
 
     def keep_squares(self) -> BoolArray:
@@ -175,11 +196,11 @@ class Categories:
         return np.array([rule.needs_spread for rule in self.rules], dtype=np.bool_)[self.which()]
 
     def view_row_of(self, position: int) -> FloatArray:
-        """The view of the category at a position, as a row of numbers for the kernels."""
+        """Return the view of a category as a row of numbers for the kernels."""
         return self.view_rows[self._which[position]]
 
     def which(self) -> IntArray:
-        """The number of every category's kind, and of its view, [K]."""
+        """Return the number of every category's kind, and of its view, [K]."""
         if self._which_array.size != len(self._which):
             self._which_array = np.array(self._which, dtype=np.int64)
         return self._which_array
@@ -198,41 +219,54 @@ class Categories:
             yield self.views[number], which == number
 
     def imaginary(self, positions: IntArray) -> FloatArray:
-        """The imaginary clients of the priors of some categories, [M]."""
+        """Return the imaginary clients of the priors of some categories, [M]."""
         return np.array([view.prior_clients for view in self.views])[self.which()[positions]]
 
-    def means(self, positions: IntArray, clients: FloatArray, totals: FloatArray) -> list[float | None]:
-        """The mean rewards of some categories, as their views see them; None without clients, [M]."""
+    def means(
+        self, positions: IntArray, clients: FloatArray, totals: FloatArray
+    ) -> list[float | None]:
+        """Return the mean rewards as the views see them, [M]; None without clients."""
         means = np.full(positions.size, np.nan)
         for view, chosen in self.by_view(positions):
             seen = chosen & (clients > 0.0)
             means[seen] = view.statistic.means_of(totals[seen] / clients[seen])
-        return [mean if known else None for mean, known in zip(means.tolist(), (clients > 0.0).tolist(), strict=True)]
+        return [
+            mean if known else None
+            for mean, known in zip(means.tolist(), (clients > 0.0).tolist(), strict=True)
+        ]
 
     def position(self, name: str) -> int:
-        """The position of the category with that name."""
+        """Return the position of the category with that name."""
         try:
             return self.positions[name]
         except (KeyError, TypeError):
-            raise UnknownCategoryError("category", name, "is unknown", f"choose from {_some(self.names)}") from None
+            raise self._unknown(name) from None
+
+    def by_position(self, given: Mapping[str, T]) -> dict[int, T]:
+        """Return a mapping from names as a mapping from positions, in its order."""
+        positions = self.positions
+        try:
+            return {positions[name]: each for name, each in given.items()}
+        except KeyError as error:
+            raise self._unknown(error.args[0]) from None
+
+    def _unknown(self, name: object) -> UnknownCategoryError:
+        known = ", ".join(repr(name) for name in self.names[:5])
+        if len(self.names) > 5:
+            known = f"{known}, ... ({len(self.names)} in all)"
+        return UnknownCategoryError("category", name, "is unknown", f"choose from {known}")
 
     def select(self, names: Iterable[str]) -> IntArray:
-        """The positions of several categories, each at most once, in increasing order.
+        """Return the positions of several categories, once each, in increasing order.
 
-        The order of `names` does not matter: a set has none, and Thompson's draws must not depend on it.
+        The order of `names` does not matter: a set has none, and Thompson's draws must
+        not depend on it.
         """
         if isinstance(names, str) or not isinstance(names, Iterable):
-            raise ParameterError("available", names, "is no list of names", "give a list of names")
+            raise ParameterError(
+                "available", names, "must be a list of names", "give a list of names"
+            )
         positions = sorted(self.position(name) for name in names)
         if len(set(positions)) != len(positions):
             raise DuplicateNameError("available", names, "names a category twice", "name each once")
         return np.array(positions, dtype=np.int64)
-
-
-def _kind_of(category: Category) -> Kind:
-    return Kind(category.family, category.bound, category.prior, category.weight)
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown}, ... ({len(names)} in all)"

@@ -1,47 +1,99 @@
-"""Decision: which categories to accept this round, and why.  It never changes after it was made."""
+"""Decision: which categories to accept this round, and why.
+
+It never changes after it was made.
+"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import compress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic_core import to_json
 
 from profitable.agent.categories import Categories
 from profitable.agent.cohorts import Cohorts
-from profitable.agent.distinct_rewards import EMPTY, DistinctRewards, seen_of
-from profitable.agent.grant import Grant
-from profitable.agent.later import next_rounds, renewed
-from profitable.agent.limit import Limit
-from profitable.agent.sharing import read_claims
-from profitable.agent.verdict import Reasons, Verdict, crowding, entry, in_short, losses_first
+from profitable.agent.explanation import (
+    Verdict,
+    crowding,
+    entry,
+    in_short,
+    losses_first,
+    reason,
+)
+from profitable.agent.limit import Grant, Limit, read_claims
+from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, number, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
-from profitable.errors import ParameterError, UnknownCategoryError
-from profitable.kernels.agent_table import Row
-from profitable.kernels.decided import indices
+from profitable.errors import UnknownCategoryError
+from profitable.kernels.agent_table import SNAPSHOT, AgentRow
+from profitable.kernels.decision_values import evidences, indices, returns
 from profitable.kernels.evidence import index
 from profitable.model.posterior import Posterior
 from profitable.policy.policies import CROWD, Policy
 from profitable.policy.policy import ONE_BY_ONE
 
-EVIDENCE, PATIENCE, PAUSED = int(Row.EVIDENCE), int(Row.PATIENCE), int(Row.PAUSED)  # looked up in every decision
-IS_ACCEPTED = int(Row.ACCEPTED)
+Array = TypeVar("Array", BoolArray, FloatArray, IntArray)
+# Looked up in every decision.
+EVIDENCE, PATIENCE, PAUSED = int(AgentRow.EVIDENCE), int(AgentRow.PATIENCE), int(AgentRow.PAUSED)
+IS_ACCEPTED = int(AgentRow.ACCEPTED)
+KEPT_ROWS = [row for row in AgentRow if row < SNAPSHOT]
+WHOLE_ROWS = (AgentRow.WAITING, AgentRow.PAUSED, AgentRow.KNOWN, AgentRow.ROUGH, AgentRow.ACCEPTED)
+LIMIT_ROWS = (AgentRow.WORTH, AgentRow.PRICE, AgentRow.ROUNDS)  # by which a limit is shared out
+
+
+def read_only(values: Array) -> Array:
+    """Return the same array, for callers who must not change it."""
+    values.setflags(write=False)
+    return values
 
 
 class Decision:
     """A round's decision for every category that was available.
 
-    It keeps its own copy of the numbers it was made from, and works out names, indices and reasons when asked.
-    `accepted_mask`, `evidence`, `patience` and `propensity` are arrays [M] in the order of `names`, for callers with
+    `Agent.decide` makes one.  It keeps its own copy of the numbers it was made from,
+    and works out names, indices and reasons when asked.  `accepted_mask`, `evidence`,
+    `patience` and `propensity` are arrays [M] in the order of `names`, for callers with
     many categories.
+
+    Parameters
+    ----------
+    round : int
+        The round that is decided.
+    categories : Categories
+        The agent's categories.
+    table : array of shape [rows, M]
+        The rows of the agent's table that decisions keep.
+    positions : array of shape [M] or None
+        Positions of the categories that were available; None if all were.
+    values : list of DistinctRewards or None
+        Distinct rewards of each category, if the policy needs them.
+    window : Window or None
+        Outcomes of the rounds that are remembered, if the policy has a window.
+    cohorts : Cohorts
+        Cohorts that are open.
+    limit : Limit or None
+        The money or places of the round, if they are limited.
+    terms : array of shape [3, K] or None
+        The `LIMIT_ROWS` of all categories, by which a limit is shared out.
     """
 
-    __slots__ = ("_categories", "_cohorts", "_grant", "_mask", "_positions", "_round", "_table", "_values", "_window")
+    __slots__ = (
+        "_categories",
+        "_cohorts",
+        "_exact",
+        "_grant",
+        "_mask",
+        "_positions",
+        "_round",
+        "_table",
+        "_values",
+        "_window",
+    )
 
     def __init__(
         self,
@@ -52,6 +104,8 @@ class Decision:
         values: list[DistinctRewards] | None,
         window: Window | None,
         cohorts: Cohorts,
+        limit: Limit | None = None,
+        terms: FloatArray | None = None,
     ) -> None:
         self._round = round
         self._categories = categories
@@ -60,42 +114,88 @@ class Decision:
         self._values = values
         self._window = window
         self._cohorts = cohorts
+        # Computed when asked for: `_mask`, and `_exact`, the table with exact evidence.
         self._mask: BoolArray | None = None
-        self._grant: Grant | None = None
+        self._exact: FloatArray | None = None
+        self._grant = None if limit is None else self._shared_out(limit, terms)
 
-    def share_out(self, limit: Limit, terms: FloatArray) -> IntArray:
-        """Share out what the round has, before anybody sees the decision; `terms` is for `read_claims`, [3, K].
-
-        Returns the positions of the categories that the policy accepts and that get nothing.
-        """
-        places, rejected = self._places(), self._table[EVIDENCE] > self._table[PATIENCE]
-        claims = read_claims(
-            self._categories,
-            places,
-            self._table,
-            terms[:, places],
-            accepted=self.accepted_mask,
-            lottery=rejected & (self._table[PAUSED] == 0.0) & (self.policy.floor > 0.0),
-            index=self._indices_of,
+    def _shared_out(self, limit: Limit, terms: FloatArray | None) -> Grant:
+        """Return the number of clients that each category is granted."""
+        assert terms is not None
+        terms = terms[:, self.positions]
+        return Grant(
+            limit,
+            read_claims(
+                self._categories,
+                self.positions,
+                self._table,
+                terms,
+                accepted=self._by_policy,
+                lottery=(self._table[EVIDENCE] > self._table[PATIENCE])
+                & (self._table[PAUSED] == 0.0)
+                & (self.policy.floor > 0.0),
+                index=self._indices_of,
+            ),
+            terms,
         )
-        self._grant = Grant(limit, claims)
-        self._mask = self._grant.clients > 0
-        self._mask.setflags(write=False)
-        return places[claims.accepted & ~self._mask]
 
-    def _places(self) -> IntArray:
+    @property
+    def positions(self) -> IntArray:
+        """The positions of the categories among those of the agent, [M]."""
         return np.arange(len(self)) if self._positions is None else self._positions
 
-    def _indices_of(self, columns: IntArray) -> FloatArray:
-        """The indices of some of the categories."""
-        return self._part(columns)._indices(slice(None), self._places()[columns])
+    @property
+    def _by_policy(self) -> BoolArray:
+        """Whether the policy accepts each category, whatever it is granted, [M]."""
+        return self._table[IS_ACCEPTED] != 0.0
 
-    def _part(self, columns: IntArray) -> "Decision":
-        """The decision about some of the categories."""
-        chosen: list[int] = columns.tolist()
-        values = None if self._values is None else [self._values[column] for column in chosen]
-        table, places = self._table[:, columns], self._places()[columns]
-        return Decision(self._round, self._categories, table, places, values, None, self._cohorts)
+    @property
+    def revoked(self) -> IntArray:
+        """Positions of the categories that the policy accepts and that get nothing."""
+        return self.positions[self._by_policy & ~self.accepted_mask]
+
+    def record(self) -> dict[str, Any]:
+        """Return the numbers that decided, as columns [M] of a stored decision.
+
+        Indices and next rounds are there if they do not follow from the other columns.
+        """
+        table = self._refined()
+        columns: dict[str, Any] = {"name": self.names}
+        for row in KEPT_ROWS:
+            columns[row.name.lower()] = (
+                table[row].astype(np.int64) if row in WHOLE_ROWS else table[row]
+            )
+        columns["propensity"] = self.propensity
+        if self._values is not None:
+            columns["index"] = self._indices(slice(None), self.positions)
+        if self._window is not None:
+            columns["next_round"] = self._patient_again(slice(None))
+        if self._cohorts:
+            columns |= self._cohorts.columns(self.positions, self.round - 1)
+            columns["kept"] = self._kept(self.positions)
+        if self._grant is not None:
+            columns |= {row.name.lower(): self._grant.terms[i] for i, row in enumerate(LIMIT_ROWS)}
+            columns["granted"] = self._grant.clients
+        return columns
+
+    @property
+    def limit(self) -> Limit | None:
+        """The money or places of the round, if they are limited."""
+        return None if self._grant is None else self._grant.limit
+
+    def _indices_of(self, columns: IntArray) -> FloatArray:
+        """Return the indices of some of the categories."""
+        positions, chosen = self.positions[columns], list[int](columns.tolist())
+        part = Decision(
+            self._round,
+            self._categories,
+            self._table[:, columns],
+            positions,
+            None if self._values is None else [self._values[column] for column in chosen],
+            None,
+            self._cohorts,
+        )
+        return part._indices(slice(None), positions)
 
     @property
     def round(self) -> int:
@@ -106,10 +206,15 @@ class Decision:
     def accepted_mask(self) -> BoolArray:
         """Whether each category is accepted, [M]."""
         if self._mask is None:
-            mask: BoolArray = self._table[IS_ACCEPTED] != 0.0
-            mask.setflags(write=False)
-            self._mask = mask
+            self._mask = read_only(
+                self._by_policy if self._grant is None else self._grant.clients > 0
+            )
         return self._mask
+
+    @property
+    def paused_mask(self) -> BoolArray:
+        """Whether each category is paused, [M]."""
+        return read_only(self._table[PAUSED] != 0.0)
 
     @property
     def policy(self) -> Policy:
@@ -119,9 +224,8 @@ class Decision:
     @property
     def names(self) -> tuple[str, ...]:
         """The categories that were available."""
-        names = self._categories.names
-        positions = range(len(self)) if self._positions is None else self._positions
-        return tuple(names[k] for k in positions)
+        positions: list[int] = self.positions.tolist()
+        return tuple(self._categories.names[k] for k in positions)
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -140,31 +244,32 @@ class Decision:
     @property
     def evidence(self) -> FloatArray:
         """Evidence against each category, in nats, [M]."""
-        self._refine()
-        row = self._table[EVIDENCE]
-        row.setflags(write=False)
-        return row
+        return read_only(self._refined()[EVIDENCE])
 
     @property
     def patience(self) -> FloatArray:
-        """Patience with each category, in nats, [M]; infinite where nothing is known, as in round 1."""
-        row = self._table[PATIENCE]
-        row.setflags(write=False)
-        return row
+        """Patience with each category, in nats, [M].
+
+        It is infinite where nothing is known, as in round 1.
+        """
+        return read_only(self._table[PATIENCE])
 
     @property
     def propensity(self) -> FloatArray:
         """Probability with which each category is accepted in this round, [M].
 
-        It is 0 or 1, except for Thompson sampling and for policies with a floor.  It is NaN where a limit makes it
-        unknown: in part granted, or what is left depends on the draws of other categories.
+        It is 0 or 1, except for Thompson sampling and for policies with a floor.  It is
+        NaN where a limit makes it unknown: in part granted, or what is left depends on
+        the draws of other categories.
         """
         own = self._propensity(slice(None))
-        drawn, floor = self.policy.draws and self.round > 1, self.policy.floor
-        return own if self._grant is None else self._grant.propensity(own, drawn=drawn, floor=floor)
+        if self._grant is not None:
+            drawn = self.policy.draws and self.round > 1
+            own = self._grant.propensity(own, drawn=drawn, floor=self.policy.floor)
+        return read_only(own)
 
     def _propensity(self, chosen: slice) -> FloatArray:
-        """The policy's propensity of some categories: that of patience, and what the floor adds."""
+        """Return the propensity of some categories: that of patience and the floor."""
         table = self._table[:, chosen]
         if self.policy.draws and self.round > 1:
             chance = np.exp(-self.evidence[chosen])
@@ -175,46 +280,111 @@ class Decision:
         return np.where(table[PAUSED] == 0.0, self.policy.with_floor(chance), 0.0)
 
     def patient_again(self, name: str) -> int | None:
-        """The next round whose patience tolerates the evidence against a category, whatever a floor does before.
+        """Return the next round whose patience tolerates the evidence on a category.
 
-        None if the category is accepted, paused, or never tolerated.  Without a floor it is the verdict's `next_round`.
+        A floor may accept it before.  Without a floor it is the verdict's `next_round`.
+
+        Parameters
+        ----------
+        name : str
+            The category.
+
+        Returns
+        -------
+        int or None
+            None if the category is accepted, paused, or never tolerated.
         """
         column = self._require(name)
         return self._patient_again(slice(column, column + 1))[0]
 
     def _patient_again(self, chosen: slice) -> list[int | None]:
-        self._refine()
-        table = self._table[:, chosen]
+        table = self._refined()[:, chosen]
         waits = np.flatnonzero((table[IS_ACCEPTED] == 0.0) & (table[PAUSED] == 0.0))
         rounds: list[int | None] = [None] * table.shape[1]
-        found = next_rounds(self.round, self._categories, table[:, waits], self._places()[chosen][waits], self._window)
-        for place, each in zip(waits.tolist(), found, strict=True):
-            rounds[place] = each
+        for place, each in zip(
+            waits.tolist(),
+            self._next_rounds(table[:, waits], self.positions[chosen][waits]),
+            strict=True,
+        ):
+            rounds[place] = each or None
         return rounds
 
+    def _next_rounds(self, table: FloatArray, positions: IntArray) -> Sequence[int | None]:
+        """Return the next round that can accept each rejected category; 0 for none.
+
+        Example: kl-UCB with forget=0.97 rejects a category because its evidence is 6
+        nats and patience log 33.3 = 3.5.  If nothing else is seen of it, the evidence
+        is 6 * 0.97^j after j more rounds.  That is at most 3.5 from j = 18 on.
+        """
+        categories, policy = self._categories, self.policy
+        if self._window is not None and not policy.draws:
+            return [
+                self._window.next_round(
+                    k, self.round, policy, categories.view_of(k), table[:, i].tolist()
+                )
+                for i, k in enumerate(positions.tolist())
+            ]
+        if policy.forget < 1.0 and not policy.draws:
+            out = np.zeros(positions.size, dtype=np.int64)
+            returns(*self._with_targets(table, positions), categories.terms, self.round, out)
+            return out.tolist()
+        return policy.next_rounds(
+            table[EVIDENCE],
+            self.round,
+            table[AgentRow.CLIENTS] + categories.imaginary(positions),
+            table[AgentRow.PER_ROUND],
+        )
+
+    def _with_targets(
+        self, table: FloatArray, positions: IntArray
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return columns with the thresholds as statistics below them, and the views.
+
+        Kernels take a table, the view of each of its columns, and all views.
+        """
+        categories, targets = self._categories, np.empty(positions.size)
+        for view, chosen in categories.by_view(positions):
+            targets[chosen] = view.statistic.of_means(table[AgentRow.THRESHOLD, chosen])
+        return (
+            np.ascontiguousarray(np.vstack([table[:SNAPSHOT], targets])),
+            categories.which()[positions],
+            categories.view_table(),
+        )
+
     def crowded(self) -> str:
-        """A word about the first category that log N alone rejects; empty if there is none (see `crowding`)."""
+        """Return a remark on the first category that log N alone rejects.
+
+        Returns
+        -------
+        str
+            Empty if there is none (see `crowding`).
+        """
         table = self._table
         if len(self) == 0:
             return ""
         limit = CROWD * math.exp(table[PATIENCE, 0])  # which is the same for all
-        places = np.flatnonzero((table[IS_ACCEPTED] == 0.0) & (table[Row.CLIENTS] > limit) & (table[PAUSED] == 0.0))
-        places = places[table[EVIDENCE, places] <= 2.0 * np.log(table[Row.CLIENTS, places])]
+        places = np.flatnonzero(
+            (table[IS_ACCEPTED] == 0.0) & (table[AgentRow.CLIENTS] > limit) & (table[PAUSED] == 0.0)
+        )
+        places = places[table[EVIDENCE, places] <= 2.0 * np.log(table[AgentRow.CLIENTS, places])]
         if not places.size:
             return ""
-        word = crowding(self.policy, *table[[EVIDENCE, PATIENCE, Row.CLIENTS], places[0]].tolist())
-        name = self._categories.names[int(self._places()[places[0]])]
-        return word and f"category {name!r} is rejected because {word}"
+        word = crowding(
+            self.policy, *table[[EVIDENCE, PATIENCE, AgentRow.CLIENTS], places[0]].tolist()
+        )
+        return word and f"category {self.names[places[0]]!r} is rejected because {word}"
 
     @property
     def granted(self) -> dict[str, int] | None:
-        """How many clients each accepted category is granted; None if the round has no limit.
+        """Number of clients granted to each accepted category; None without a limit.
 
-        `agent.expect(decision.granted)` says that all of them were accepted.
+        `agent.expect(decision.granted)` reports that all of them were accepted.
         """
         if self._grant is None:
             return None
-        return dict(zip(self.accepted, self._grant.clients[self.accepted_mask].tolist(), strict=True))
+        return dict(
+            zip(self.accepted, self._grant.clients[self.accepted_mask].tolist(), strict=True)
+        )
 
     @property
     def granted_clients(self) -> IntArray | None:
@@ -222,18 +392,33 @@ class Decision:
         return None if self._grant is None else self._grant.clients
 
     def accepts(self, name: str) -> bool:
-        """Whether a category is accepted: all that one client at the door needs to know.
+        """Return whether a category is accepted.
 
+        Parameters
+        ----------
+        name : str
+            The category.
+
+        Returns
+        -------
+        bool
+            All that is needed for one client.
+
+        Examples
+        --------
         >>> import profitable as pb
-        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy=pb.KLUCB())
+        >>> category = pb.Category("a", pb.Bernoulli(), threshold=0.5)
+        >>> agent = pb.Agent([category], policy=pb.KLUCB())
         >>> agent.decide().accepts("a")
         True
         """
+        # Asked for every client, so the everyday case is made fast.
         k = self._categories.positions.get(name) if isinstance(name, str) else None
-        column = k if k is not None and self._positions is None and k < len(self) else self._require(name)
+        if k is None or self._positions is not None or k >= len(self):
+            k = self._require(name)
         if self._grant is not None:
-            return bool(self._grant.clients[column] > 0)
-        return bool(self._table[IS_ACCEPTED, column])
+            return bool(self._grant.clients[k] > 0)
+        return bool(self._table[IS_ACCEPTED, k])
 
     def __len__(self) -> int:
         return self._table.shape[1]
@@ -245,13 +430,18 @@ class Decision:
         return isinstance(name, str) and self._column(name) is not None
 
     def __getitem__(self, name: str) -> Verdict:
-        return self._verdict(self._require(name))
+        column = self._require(name)
+        columns = self._columns(slice(column, column + 1))
+        return Verdict(*(values[0] for values in columns.values()))
 
     def _require(self, name: str) -> int:
         column = self._column(name)
         if column is None:
             raise UnknownCategoryError(
-                "category", name, f"was not decided about in round {self.round}", "ask about one that was"
+                "category",
+                name,
+                f"was not decided about in round {self.round}",
+                "ask about one that was",
             )
         return column
 
@@ -262,76 +452,109 @@ class Decision:
         found = np.flatnonzero(self._positions == k)
         return int(found[0]) if found.size else None
 
-    def _verdict(self, column: int) -> Verdict:
-        return Verdict(*(values[0] for values in self._columns(slice(column, column + 1)).values()))
-
     def head(self, number: int) -> list[Verdict]:
-        """The verdicts on the first categories."""
-        return list(map(Verdict, *self._columns(slice(check.whole("number", number, least=0))).values()))
+        """Return the verdicts on the first categories.
+
+        Parameters
+        ----------
+        number : int
+            Number of categories.
+
+        Returns
+        -------
+        list of Verdict
+            In the order of `names`.
+        """
+        columns = self._columns(slice(check.whole("number", number, least=0)))
+        return list(map(Verdict, *columns.values()))
 
     def interval(self, name: str, share: float) -> tuple[float, float] | None:
-        """Where the mean reward of a category lies with probability `share`; None if too little was seen to say.
+        """Return a credible interval of a category's mean reward.
 
-        It is the middle of the posterior under Jeffreys' prior, or under the prior of the category.
+        It is the middle of the posterior under Jeffreys' prior, or under the prior of
+        the category.
 
+        Parameters
+        ----------
+        name : str
+            The category.
+        share : float
+            Probability of the interval, from 0 to 1.
+
+        Returns
+        -------
+        tuple of float or None
+            The two ends; None if too little was seen.
+
+        Examples
+        --------
         >>> import profitable as pb
-        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy="kl-ucb")
+        >>> category = pb.Category("a", pb.Bernoulli(), threshold=0.5)
+        >>> agent = pb.Agent([category], policy="kl-ucb")
         >>> agent.observe("a", [1, 0, 0, 0])
         >>> low, high = agent.decide().interval("a", 0.9)
         >>> round(low, 3), round(high, 3)
         (0.046, 0.651)
         """
-        plain = check.number(share)
-        if not check.fits(plain, 0.0, 1.0):
-            raise ParameterError("share", share, "is not a probability", "give a number from 0 to 1")
+        half = 0.5 * check.within(
+            "share", share, 0.0, 1.0, "is not a probability", "give a number from 0 to 1"
+        )
         column = self._require(name)
-        numbers = self._table[:, column].tolist()
-        position = column if self._positions is None else int(self._positions[column])
-        view = self._categories.view_of(position)
-        seen = seen_of(self._categories.rule_of(position), view, numbers, EMPTY)
+        k = int(self.positions[column])
+        view = self._categories.view_of(k)
+        seen = seen_of(self._categories.rule_of(k), view, self._table[:, column].tolist(), EMPTY)
         posterior = Posterior(view.with_prior(seen.clients, seen.total), seen.spread)
         if seen.clients <= 0.0 or not posterior.is_proper:
             return None
-        return posterior.quantile(0.5 - float(plain) / 2.0), posterior.quantile(0.5 + float(plain) / 2.0)
+        return posterior.quantile(0.5 - half), posterior.quantile(0.5 + half)
 
     def _columns(self, chosen: slice) -> dict[str, list[Any]]:
-        """The fields of `Verdict` for some of the categories, as columns in their order."""
-        self._refine()
-        table = self._table[:, chosen]
-        positions = self._places()[chosen]
-        evidence, patience = table[EVIDENCE], self.patience[chosen]
-        tolerated = evidence <= patience
-        paused = table[PAUSED] != 0.0
-        threshold = table[Row.THRESHOLD]
+        """Return the fields of `Verdict` for some of the categories, as columns."""
+        table = self._refined()[:, chosen]
+        positions, paused = self.positions[chosen], table[PAUSED] != 0.0
+        threshold, accepted = table[AgentRow.THRESHOLD], table[IS_ACCEPTED] != 0.0
         shown = self._indices(chosen, positions)
-        # Where rounding would make the index disagree with the decision, the decision is right.
-        shown = np.where(tolerated, np.maximum(shown, threshold), np.minimum(shown, np.nextafter(threshold, -np.inf)))
-        accepted = table[IS_ACCEPTED] != 0.0
-        patient = self._patient_again(chosen)
-        next_round = patient
+        # Where rounding would make the index disagree with the decision, the decision
+        # is right.
+        shown = np.where(
+            table[EVIDENCE] <= table[PATIENCE],
+            np.maximum(shown, threshold),
+            np.minimum(shown, np.nextafter(threshold, -np.inf)),
+        )
+        patient = next_round = self._patient_again(chosen)
         if self.policy.floor > 0.0:  # which every round may bring
-            next_round = [self.round + 1 if waits else None for waits in (~accepted & ~paused).tolist()]
-        names = self._categories.names
+            next_round = [
+                self.round + 1 if waits else None for waits in (~accepted & ~paused).tolist()
+            ]
         columns: dict[str, list[Any]] = {
-            "name": [names[k] for k in positions.tolist()],
+            "name": [self._categories.names[k] for k in positions.tolist()],
             "accepted": accepted.tolist(),
-            "evidence": evidence.tolist(),
-            "patience": patience.tolist(),
+            "evidence": table[EVIDENCE].tolist(),
+            "patience": table[PATIENCE].tolist(),
             "index": shown.tolist(),
             "threshold": threshold.tolist(),
-            "clients": table[Row.KNOWN].astype(np.int64).tolist(),
-            "counted": table[Row.CLIENTS].tolist(),
-            "mean": self._categories.means(positions, table[Row.CLIENTS], table[Row.TOTAL]),
+            "clients": table[AgentRow.KNOWN].astype(np.int64).tolist(),
+            "counted": table[AgentRow.CLIENTS].tolist(),
+            "mean": self._categories.means(
+                positions, table[AgentRow.CLIENTS], table[AgentRow.TOTAL]
+            ),
             "propensity": self._propensity(chosen).tolist(),
             "next_round": next_round,
-            "waiting": table[Row.WAITING].astype(np.int64).tolist(),
+            "waiting": table[AgentRow.WAITING].astype(np.int64).tolist(),
             **self._cohorts.columns(positions, self.round - 1),
         }
         needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "waiting")
-        why = Reasons(self.policy, self.round).why
-        per_round = table[Row.PER_ROUND].tolist()
-        flags = paused.tolist(), self._kept(positions), self._warnings(table, columns)
-        columns["reason"] = list(map(why, *(columns[key] for key in needed), patient, per_round, *flags))
+        columns["reason"] = list(
+            map(
+                partial(reason, self.policy, self.round),
+                *(columns[key] for key in needed),
+                patient,
+                table[AgentRow.PER_ROUND].tolist(),
+                paused.tolist(),
+                self._kept(positions),
+                self._warnings(table, columns),
+            )
+        )
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()
@@ -342,78 +565,125 @@ class Decision:
         return columns
 
     def _kept(self, positions: IntArray) -> list[int]:
-        """How many known outcomes of each category do not count before their cohorts have matured, [M]."""
+        """Known outcomes that do not count before their cohorts have matured, [M]."""
         if not self._cohorts:
             return [0] * positions.size
         return [self._cohorts.tally(k, self.round - 1).kept for k in positions.tolist()]
 
     def _warnings(self, table: FloatArray, columns: dict[str, list[Any]]) -> list[str]:
-        """A warning for each category of which few outcomes are known, and bad ones, [M]."""
+        """Return a warning where few outcomes are known, and bad ones, [M]."""
         warnings = [""] * table.shape[1]
-        for i in np.flatnonzero(table[Row.WAITING] > table[Row.KNOWN]).tolist():
-            uncounted = columns["waiting"][i] - columns["open"][i] - columns["missing"][i]
-            known = (columns[key][i] for key in ("mean", "threshold"))
-            warnings[i] = losses_first(columns["clients"][i], uncounted, *known)
+        for i in np.flatnonzero(table[AgentRow.WAITING] > table[AgentRow.KNOWN]).tolist():
+            clients, waiting, in_cohorts, missing, mean, threshold = (
+                columns[key][i]
+                for key in ("clients", "waiting", "open", "missing", "mean", "threshold")
+            )
+            warnings[i] = losses_first(clients, waiting - in_cohorts - missing, mean, threshold)
         return warnings
 
-    def _refine(self) -> None:
-        """Compute evidence that was settled by a bound: the decision stays what it is."""
-        places = np.flatnonzero(self._table[Row.ROUGH])
-        if places.size:
-            positions = places if self._positions is None else self._positions[places]
-            self._table[EVIDENCE, places] = renewed(self._categories, self._table[:, places], positions)
-            self._table[Row.ROUGH, places] = 0.0
+    def _refined(self) -> FloatArray:
+        """Return the table with exact evidence, also where a bound was enough."""
+        if self._exact is None:
+            table, rough = self._table, np.flatnonzero(self._table[AgentRow.ROUGH])
+            if rough.size:
+                table, exact = table.copy(), np.empty(rough.size)
+                evidences(*self._with_targets(table[:, rough], self.positions[rough]), exact)
+                table[EVIDENCE, rough] = exact
+                table[AgentRow.ROUGH, rough] = 0.0
+            self._exact = table
+        return self._exact
 
     def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:
-        """The paper's index of some categories, as the kernel computes it, [M]."""
-        categories = self._categories
-        table, limits = np.ascontiguousarray(self._table[:, chosen]), np.array(self.patience[chosen])
-        which, out = categories.which()[positions], np.empty(positions.size)
+        """Return the paper's index of some categories, as kernels compute it, [M]."""
+        categories, out = self._categories, np.empty(positions.size)
+        table = np.ascontiguousarray(self._table[:, chosen])
+        limits = table[PATIENCE].copy()
         if self._values is None and positions.size > ONE_BY_ONE:
-            indices(table, which, categories.view_table(), limits, out)
+            indices(table, categories.which()[positions], categories.view_table(), limits, out)
         else:
             kept = [EMPTY] * positions.size if self._values is None else self._values[chosen]
-            columns: list[list[float]] = table.T.tolist()
-            for i in range(positions.size):
-                view, rule = categories.view_of(int(positions[i])), categories.rule_of(int(positions[i]))
-                out[i] = index(rule, view.law, seen_of(rule, view, columns[i], kept[i]), limits[i])
+            for i, k in enumerate(positions.tolist()):
+                view, rule = categories.view_of(k), categories.rule_of(k)
+                out[i] = index(
+                    rule, view.law, seen_of(rule, view, table[:, i].tolist(), kept[i]), limits[i]
+                )
         for view, mask in categories.by_view(positions):
             out[mask] = view.statistic.means_of(out[mask])
         return out
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as JSON-ready values: round, policy, and one entry per category; infinite numbers are None."""
-        head, columns = self._head(), self.to_columns()["columns"]
+        """Return the decision as JSON-ready values.
+
+        Returns
+        -------
+        dict
+            Round, policy, and one entry per category; infinite numbers are None.
+        """
+        columns = self.to_columns()["columns"]
         if self._grant is None:
             entries = list(map(entry, *columns.values()))
         else:
-            entries = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        return {**head, "accepted": list(self.accepted), "categories": entries}
+            entries = [
+                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+            ]
+        return {**self._head(), "accepted": list(self.accepted), "categories": entries}
 
     def _head(self) -> dict[str, Any]:
         limit = {} if self._grant is None else {"limit": self._grant.to_dict()}
         return {"round": self.round, "policy": str(self.policy), **limit}
 
     def to_columns(self) -> dict[str, Any]:
-        """The same with one list for each field of `Verdict`, in the order of `names`: smaller for many categories.
+        """Return `to_dict` with one list for each field: smaller for many categories.
 
+        Returns
+        -------
+        dict
+            Under "columns", the fields of `Verdict` in the order of `names`.
+
+        Examples
+        --------
         >>> import profitable as pb
-        >>> agent = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.5)], policy="kl-ucb")
+        >>> category = pb.Category("a", pb.Bernoulli(), threshold=0.5)
+        >>> agent = pb.Agent([category], policy="kl-ucb")
         >>> log = agent.decide().to_columns()
         >>> log["round"], log["columns"]["name"], log["columns"]["accepted"]
         (1, ['a'], [True])
         """
         columns = self._columns(slice(None))
         for key in ("evidence", "patience", "index", "mean"):
-            columns[key] = [None if value is None or value - value != 0.0 else value for value in columns[key]]
+            columns[key] = [
+                None if value is None or value - value != 0.0 else value for value in columns[key]
+            ]
         return {**self._head(), "columns": columns}
 
     def to_json(self, *, columns: bool = False) -> str:
-        """`to_dict`, or `to_columns`, as a JSON text for a decision log."""
+        """Return the decision as a JSON text for a decision log.
+
+        Parameters
+        ----------
+        columns : bool
+            Whether it is that of `to_columns`; that of `to_dict` unless given.
+
+        Returns
+        -------
+        str
+            One line.
+        """
         return to_json(self.to_columns() if columns else self.to_dict()).decode()
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """The decision as a dataframe with one row for each category; see `Agent.to_frame` for `backend`."""
+        """Return the decision as a dataframe with one row for each category.
+
+        Parameters
+        ----------
+        backend : str, optional
+            "pandas", "polars" or "pyarrow", as for `Agent.to_frame`.
+
+        Returns
+        -------
+        dataframe
+            The round, and the fields of `Verdict`.
+        """
         return frame_of({"round": [self.round] * len(self), **self._columns(slice(None))}, backend)
 
     def _caption(self) -> str:
@@ -422,29 +692,29 @@ class Decision:
         accepted = f"{number(count)} of {number(len(self))} categories accepted"
         return f"round {number(self.round)}, {self.policy}: {accepted}{limit}"
 
-    def _rows(self) -> list[list[str]]:
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """Return the first verdicts as headers and rows of a table."""
+        shown = ["clients", "mean", "threshold", "index", "evidence", "patience"]
+        granted = [] if self._grant is None else ["granted"]
         rows: list[list[str]] = []
-        for each in self.head(ROWS_SHOWN):
-            numbers = map(number, (each.clients, each.mean, each.threshold, each.index, each.evidence, each.patience))
-            granted = [] if each.granted is None else [f"{number(each.granted)} of {number(each.demand)}"]
-            rows.append([each.name, *numbers, number(each.propensity, 3), *granted, in_short(each)])
-        return rows
-
-    def _headers(self) -> tuple[str, ...]:
-        granted = () if self._grant is None else ("granted",)
-        return (*self._HEADERS[:-1], *granted, self._HEADERS[-1])
-
-    _HEADERS = ("category", "clients", "mean", "threshold", "index", "evidence", "patience", "propensity", "decision")
+        flags = zip(self._by_policy.tolist(), self.paused_mask.tolist(), strict=True)
+        for each, (by_policy, paused) in zip(self.head(ROWS_SHOWN), flags, strict=False):
+            row = [each.name, *(number(getattr(each, key)) for key in shown)]
+            row.append(number(each.propensity, 3))
+            if each.granted is not None:
+                row.append(f"{number(each.granted)} of {number(each.demand)}")
+            rows.append([*row, in_short(each, by_policy=by_policy, paused=paused)])
+        return ["category", *shown, "propensity", *granted, "decision"], rows
 
     def _rest(self) -> str:
         hidden = len(self) - ROWS_SHOWN
         return f"\n... and {number(hidden)} more" if hidden > 0 else ""
 
     def __str__(self) -> str:
-        return f"{self._caption()}\n{text_table(self._headers(), self._rows())}{self._rest()}"
+        return f"{self._caption()}\n{text_table(*self._cells())}{self._rest()}"
 
     def __repr__(self) -> str:
         return f"<Decision {self._caption()}>"
 
     def _repr_html_(self) -> str:
-        return html_table(self._caption() + self._rest(), self._headers(), self._rows())
+        return html_table(self._caption() + self._rest(), *self._cells())

@@ -1,4 +1,4 @@
-"""One endless sequence of Exp(1) draws that can be saved in the middle and continued bit for bit."""
+"""An endless sequence of Exp(1) draws that can be saved and continued bit for bit."""
 
 from typing import Any
 
@@ -7,12 +7,14 @@ import numpy as np
 from profitable.common.types import FloatArray
 from profitable.errors import ParameterError
 
-BUFFER = 1024  # draws made at a time, so that not every decision over five categories pays for a NumPy call
+# Draws made at a time, so that not every decision over five categories pays for a NumPy
+# call.
+BUFFER = 1024
 NO_DRAWS: FloatArray = np.empty(0)
 
 
 class ExponentialStream:
-    """Exp(1) draws; the sequence depends on the seed alone, not on how many are taken at a time.
+    """Exp(1) draws; the sequence depends on the seed alone, not on sizes taken.
 
     >>> stream, copy = ExponentialStream(7), ExponentialStream(7)
     >>> taken = [stream.take(3), stream.take(2000)]
@@ -21,8 +23,12 @@ class ExponentialStream:
     """
 
     def __init__(self, seed: int | None) -> None:
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
-            raise ParameterError("seed", seed, "is not a seed", "give a whole number, 0 or more, or None")
+        if seed is not None and (
+            isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0
+        ):
+            raise ParameterError(
+                "seed", seed, "is not a seed", "give a whole number, 0 or more, or None"
+            )
         self._generator = np.random.Generator(np.random.PCG64(seed))
         self._refill(0)
 
@@ -32,7 +38,7 @@ class ExponentialStream:
         self._used = 0
 
     def take(self, size: int) -> FloatArray:
-        """The next `size` draws, [size]; do not write to them."""
+        """Return the next `size` draws, [size]; do not write to them."""
         end = self._used + size
         if end > self._buffer.size:
             left = self._buffer[self._used :]
@@ -51,7 +57,10 @@ class ExponentialStream:
         return draws
 
     def dump(self) -> dict[str, str | int]:
-        """Where the sequence stands, as JSON-ready values (128-bit integers as text)."""
+        """Return the position in the sequence as JSON-ready values.
+
+        Integers of 128 bits are text.
+        """
         state: dict[str, Any] = self._start["state"]
         return {
             "state": str(state["state"]),
@@ -60,9 +69,13 @@ class ExponentialStream:
             "used": self._used,
         }
 
-    def restore(self, *, state: int, increment: int, buffered: int, used: int) -> None:
+    def restore(self, *, state: str, increment: str, buffered: int, used: int) -> None:
         """Continue the sequence from where `dump` saved it."""
-        whole = {"state": state, "inc": increment}
-        self._generator.bit_generator.state = {"bit_generator": "PCG64", "state": whole, "has_uint32": 0, "uinteger": 0}
+        self._generator.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": int(state), "inc": int(increment)},
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
         self._refill(buffered)
         self._used = used

@@ -1,38 +1,361 @@
-"""What the agent knows about one category: as numbers (`Standing`) and in words (`explanation`)."""
+"""Verdict and Standing: what is decided and known about a category, also in words."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from profitable.agent.ledger import Ledger
-from profitable.agent.verdict import Verdict, crowding, for_good, losses_first, percent, prospect
+from profitable.agent.observation import EMPTY, seen_of
 from profitable.common.text_tables import money, number
 from profitable.common.types import IntArray
-from profitable.kernels.agent_table import Row
-from profitable.kernels.evidence import Seen
+from profitable.kernels.agent_table import AgentRow
+from profitable.kernels.law import NORMAL
+from profitable.kernels.patience import clients_per_round
 from profitable.kernels.unknown_variance import are_equal, least_clients, says_nothing
 from profitable.model.category import Category
-from profitable.policy.policies import Policy
+from profitable.policy.policies import BY_CLIENTS, CROWD, Plus, Policy
 
-MEANS = {"money": "the money, so that large amounts count for more", "client": "the clients, whatever their amounts"}
-
-
+# Nats from which a percentage, or a number written out, is unreadable.
+SMALL, FAR_BELOW = math.log(1e4), math.log(1e12)
+MEANS = {
+    "money": "the money, so that large amounts count for more",
+    "client": "the clients, whatever their amounts",
+}
 Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # the headers and the rows of a table
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What the agent knows about one category.
+class Verdict:
+    """One category's part of a decision.
 
-    - `clients` is how many outcomes were reported, and `counted` how many observations count by now: fewer if the
-      policy forgets, and others where clients of open cohorts count by their age.
-    - `waiting` is how many accepted clients have no outcome yet.  Of them, `open` are in cohorts that have not matured,
-      and `missing` in cohorts that have.
-    - `emerged` is as how many observations the clients of open cohorts count, before anything is forgotten.
-    - `rounds` is how many decisions accepted it; `revenue`, `cost` and `profit` are in money.
+    Attributes
+    ----------
+    name : str
+        Name of the category.
+    accepted : bool
+        Whether it is accepted: if evidence <= patience and it is not paused; or by the
+        floor, if the policy has one.
+    evidence, patience : float
+        Evidence against it, and patience with it, in nats.
+    index : float
+        The paper's index; index >= threshold means the same as evidence <= patience.
+        Infinite if nothing limits it.
+    threshold : float
+        Its threshold.
+    clients : int
+        Outcomes reported so far.
+    counted : float
+        Observations that count; fewer than clients if the policy forgets.
+    mean : float or None
+        Mean of the rewards as the policy sees them, which may be cut at the bound; for
+        Pareto and Weibull, the mean that fits their statistic.  None without outcomes.
+    propensity : float or None
+        Probability that this round accepts the category.  None if a limit makes it
+        unknown.
+    next_round : int or None
+        Next round in which a rejected category can be accepted; with a floor, that is
+        the next one.  None if it is accepted, paused, or never accepted again (rounds
+        beyond 10^18 count as never).
+    waiting : int
+        Accepted clients whose outcome is still to come, as reported by `Agent.expect`.
+    open : int
+        Those of them in cohorts that have not matured.
+    emerged : float
+        Observations that clients of open cohorts count as, before anything is
+        forgotten.
+    missing : int
+        Clients without an outcome in cohorts that have matured.
+    reason : str
+        The reason in words.
+    demand, granted : int or None
+        Clients who ask, and how many of them the round can pay for; None unless the
+        round has a limit.  A category that is granted nothing is not accepted.
+    """
+
+    name: str
+    accepted: bool
+    evidence: float
+    patience: float
+    index: float
+    threshold: float
+    clients: int
+    counted: float
+    mean: float | None
+    propensity: float | None
+    next_round: int | None
+    waiting: int
+    open: int
+    emerged: float
+    missing: int
+    reason: str
+    demand: int | None = None
+    granted: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON-ready values; infinite numbers become None."""
+        left_out = ("demand", "granted") if self.granted is None else ()
+        return {
+            key: None if value in (math.inf, -math.inf) else value
+            for key, value in asdict(self).items()
+            if key not in left_out
+        }
+
+
+def entry(
+    name: str,
+    accepted: bool,
+    evidence: float | None,
+    patience: float | None,
+    index: float | None,
+    threshold: float,
+    clients: int,
+    counted: float,
+    mean: float | None,
+    propensity: float,
+    next_round: int | None,
+    waiting: int,
+    open: int,
+    emerged: float,
+    missing: int,
+    reason: str,
+) -> dict[str, Any]:
+    """Return the fields of a verdict as a dictionary, written out for long logs."""
+    return {
+        "name": name,
+        "accepted": accepted,
+        "evidence": evidence,
+        "patience": patience,
+        "index": index,
+        "threshold": threshold,
+        "clients": clients,
+        "counted": counted,
+        "mean": mean,
+        "propensity": propensity,
+        "next_round": next_round,
+        "waiting": waiting,
+        "open": open,
+        "emerged": emerged,
+        "missing": missing,
+        "reason": reason,
+    }
+
+
+def reason(
+    policy: Policy,
+    round: int,
+    accepted: bool,
+    evidence: float,
+    patience: float,
+    clients: int,
+    counted: float,
+    propensity: float,
+    waiting: int,
+    patient: int | None,
+    per_round: float,
+    paused: bool,
+    kept: int,
+    warning: str,
+) -> str:
+    """Return in words why a policy accepts or skips one category in a round.
+
+    `patient` is the next round whose patience suffices.  Of the category's outcomes,
+    `kept` do not count before their cohorts have matured.
+    """
+    if paused:
+        return "paused: not offered until it is resumed"
+    if round == 1 and patience == math.inf and not policy.outlook(0.0, 1.0):
+        return "accepted: in round 1 every category is"
+    if accepted and clients == 0 and counted > 0.0 and evidence == 0.0:
+        return (
+            "accepted: no outcome is known yet, and its open clients count as "
+            f"{number(counted)} as promised"
+        )
+    if accepted and clients == 0 and evidence == 0.0:
+        return "accepted: no outcome is known yet, so nothing speaks against it"
+    if accepted and counted == 0.0 and evidence == 0.0:
+        why = "count when their cohorts have matured" if kept else "are forgotten by now"
+        return f"accepted: its {number(clients)} outcomes {why}, so nothing speaks against it"
+    if accepted and clients == 0 and patience == math.inf:
+        return "accepted: no outcome is known yet, and its prior says too little"
+    if accepted and evidence == 0.0:
+        return f"accepted: the mean of its {number(clients)} clients is not below the threshold"
+    facts = prospect(policy, round - 1, evidence, patience, per_round)
+    limit = "this round's draw" if policy.draws else "patience"
+    limit = f"{limit} {number(patience, 3)}"
+    if accepted and not evidence <= patience:
+        facts = facts or f"evidence {number(evidence, 3)} exceeds {limit}"
+        return f"accepted: by the floor of {percent(policy.floor)}, although {facts}"
+    facts = facts or f"evidence {number(evidence, 3)} nats against it, {limit}"
+    facts = f"{facts}; {warning}" if warning else facts
+    if accepted:
+        return f"accepted: {facts}"
+    if policy.draws and (patient is not None or policy.floor > 0.0):
+        return f"skipped: {facts}; accepted with probability {number(propensity, 3)} in each round"
+    if policy.floor > 0.0:
+        return f"skipped: {facts}; {by_floor(policy.floor, patient)}"
+    if patient is None:
+        return f"skipped: {facts}; {for_good(waiting)}"
+    if policy.rule.is_posterior and patience <= 0.0:
+        return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
+    return f"skipped: {facts}; {accepted_again(policy, evidence, patience, counted, patient)}"
+
+
+def percent(share: float) -> str:
+    """Return a probability as people say it.
+
+    >>> percent(0.05), percent(0.0005)
+    ('5 %', '0.05 %')
+    """
+    return f"{number(100.0 * share, 3)} %"
+
+
+def by_floor(floor: float, patient: int | None) -> str:
+    """Return the effect of a floor on a rejected category, and when patience suffices.
+
+    >>> by_floor(0.05, 3201)[:59]
+    'each round accepts it with probability 5 % by the floor, an'
+    """
+    later = "" if patient is None else f", and patience will in round {number(patient)}"
+    return f"each round accepts it with probability {percent(floor)} by the floor{later}"
+
+
+def crowding(policy: Policy, evidence: float, patience: float, counted: float) -> str:
+    """Return a remark where log N alone rejects a category.
+
+    Patience counts rounds, and each of them brings many clients.
+    """
+    if (
+        not isinstance(policy, Plus)
+        or policy.count != BY_CLIENTS
+        or counted <= CROWD * math.exp(patience)
+        or evidence > 2.0 * math.log(counted)  # the mean alone says as much
+    ):
+        return ""
+    return (
+        f"log of its {number(counted)} clients alone exceeds patience, which counts "
+        f"rounds (see {policy.name}:count=rounds)"
+    )
+
+
+def accepted_again(
+    policy: Policy, evidence: float, patience: float, counted: float, patient: int
+) -> str:
+    """Return when patience accepts a category again, after a remark on crowding."""
+    crowd = crowding(policy, evidence, patience, counted)
+    return f"{crowd}{'; ' if crowd else ''}it can be accepted again in round {number(patient)}"
+
+
+def losses_first(clients: int, waiting: int, mean: float | None, threshold: float) -> str:
+    """Return a warning if few outcomes are known and they are bad.
+
+    `waiting` are accepted clients who are in no cohort.
+
+    >>> losses_first(11, 89, 0.741, 0.9)[:45]
+    'only 11 % of the accepted clients are known, '
+    """
+    if not clients or waiting <= clients or mean is None or mean >= threshold:
+        return ""
+    share = number(100.0 * clients / (clients + waiting), 2)
+    return (
+        f"only {share} % of the accepted clients are known, and bad outcomes are "
+        "often known first: give matures="
+    )
+
+
+def for_good(waiting: int) -> str:
+    """Return the remark that only outcomes, not time, bring a category back.
+
+    They are those of the `waiting` clients, or others.
+    """
+    which = "the outcomes still to come" if waiting else "further outcomes"
+    return f"it will not be accepted again at this threshold unless {which} speak for it"
+
+
+def prospect(policy: Policy, t: int, evidence: float, patience: float, per_round: float) -> str:
+    """Return the trade-off of a policy that looks ahead; empty for the others.
+
+    The round is t + 1.
+    """
+    outlook = policy.outlook(t, per_round)
+    if not outlook:
+        return ""
+    for digits in (2, 3, 4, 5, 6):  # as many as it takes to tell the two apart
+        chance, least = _probability(evidence, digits), _probability(patience, digits)
+        if chance != least:
+            break
+    return f"P(profitable) is {chance}; {outlook} it is worth testing down to {least}"
+
+
+def _probability(nats: float, digits: int) -> str:
+    """Return the probability exp(-nats) as people say it.
+
+    >>> [_probability(nats, 2) for nats in (0.001, 0.7, 5.0, 12.0, 3471.0, math.inf)]
+    ['more than 99 %', '50 %', '0.67 %', '1 in 160 000', '1 in 10^1507', '0 %']
+    """
+    if nats >= FAR_BELOW and nats < math.inf:
+        return f"1 in 10^{round(nats / math.log(10.0))}"
+    if nats > SMALL and nats < math.inf:
+        return f"1 in {number(float(f'{math.exp(nats):.{digits}g}'))}"
+    percent = float(f"{100.0 * math.exp(-nats):.{digits}g}")
+    return "more than 99 %" if percent > 99.0 and nats > 0.0 else f"{number(percent, digits)} %"
+
+
+def in_short(verdict: Verdict, *, by_policy: bool, paused: bool) -> str:
+    """Return the decision in a word or two, for tables.
+
+    `by_policy` says whether the policy accepts the category, whatever it is granted.
+    """
+    if verdict.accepted:
+        return "accepted" if verdict.evidence <= verdict.patience else "accepted by the floor"
+    if by_policy:
+        return "not granted"
+    if paused:
+        return "paused"
+    if verdict.next_round is None:
+        return "skipped" if verdict.waiting else "skipped for good"
+    return f"skipped, next chance in round {number(verdict.next_round)}"
+
+
+# ---------------------------------------------------------------------------- standings
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Everything the agent knows about one category.
+
+    Attributes
+    ----------
+    name : str
+        Name of the category.
+    threshold : float
+        Its present threshold.
+    clients : int
+        Outcomes reported.
+    counted : float
+        Observations that count by now: fewer than clients if the policy forgets, and
+        others where clients of open cohorts count by their age.
+    mean : float or None
+        Mean reward as the policy sees it; None without outcomes.
+    evidence : float
+        Evidence against it, in nats.
+    waiting : int
+        Accepted clients without an outcome.
+    open : int
+        Those of them in cohorts that have not matured.
+    emerged : float
+        Observations that clients of open cohorts count as, before anything is
+        forgotten.
+    missing : int
+        Clients without an outcome in cohorts that have matured.
+    rounds : int
+        Decisions that accepted it.
+    revenue, cost : float
+        Money from its clients, and money spent to accept them.
+    paused : bool
+        Whether it is paused.
     """
 
     name: str
@@ -52,88 +375,106 @@ class Standing:
 
     @property
     def profit(self) -> float:
-        """What its clients brought so far, less what accepting them cost."""
+        """Revenue from its clients so far, less the cost of accepting them."""
         return self.revenue - self.cost
 
 
 def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
-    """What `Standing` says, of some categories, as columns."""
-    ledger.refresh(chosen)
+    """Return the standings of some categories, as columns."""
     table = ledger.table[:, chosen]
-    revenue, cost = table[Row.REVENUE], table[Row.COST]
+    revenue, cost = table[AgentRow.REVENUE], table[AgentRow.COST]
     return {
         "name": [ledger.categories.names[k] for k in chosen.tolist()],
-        "threshold": table[Row.THRESHOLD].tolist(),
-        "clients": table[Row.KNOWN].astype(np.int64).tolist(),
-        "counted": table[Row.CLIENTS].tolist(),
-        "mean": ledger.categories.means(chosen, table[Row.CLIENTS], table[Row.TOTAL]),
-        "evidence": table[Row.EVIDENCE].tolist(),
-        "waiting": table[Row.WAITING].astype(np.int64).tolist(),
+        "threshold": table[AgentRow.THRESHOLD].tolist(),
+        "clients": table[AgentRow.KNOWN].astype(np.int64).tolist(),
+        "counted": table[AgentRow.CLIENTS].tolist(),
+        "mean": ledger.categories.means(chosen, table[AgentRow.CLIENTS], table[AgentRow.TOTAL]),
+        "evidence": ledger.evidence(chosen).tolist(),
+        "waiting": table[AgentRow.WAITING].astype(np.int64).tolist(),
         **ledger.cohorts.columns(chosen, ledger.round),
-        "rounds": table[Row.ROUNDS].astype(np.int64).tolist(),
+        "rounds": table[AgentRow.ROUNDS].astype(np.int64).tolist(),
         "revenue": revenue.tolist(),
         "cost": cost.tolist(),
         "profit": (revenue - cost).tolist(),
-        "paused": (table[Row.PAUSED] != 0.0).tolist(),
+        "paused": (table[AgentRow.PAUSED] != 0.0).tolist(),
     }
 
 
 def standing_of(ledger: Ledger, k: int) -> Standing:
-    """What is known of one category."""
+    """Return the standing of one category."""
     columns = columns_of(ledger, np.array([k]))
     return Standing(**{key: column[0] for key, column in columns.items() if key != "profit"})
 
 
 def table_of(ledger: Ledger, rows: int) -> Cells:
-    """What is known of the first categories, as headers and cells of a table; with cohorts it has more columns."""
+    """Return the standings of the first categories, as headers and cells of a table.
+
+    With cohorts it has more columns.
+    """
     late = bool(ledger.cohorts)
     shown = ["clients", *(["counted"] if late else []), "mean", "threshold", "evidence", "waiting"]
     shown += ["open", "missing"] if late else []
     cells: list[list[str]] = []
     for k in range(rows):
         each = standing_of(ledger, k)
-        state = "paused" if each.paused else "active"
-        cells.append([each.name, *(number(getattr(each, key)) for key in shown), money(each.profit), state])
+        cells.append(
+            [
+                each.name,
+                *(number(getattr(each, key)) for key in shown),
+                money(each.profit),
+                "paused" if each.paused else "active",
+            ]
+        )
     return ("category", *shown, "profit", "state"), cells
 
 
-class Facts(NamedTuple):
-    """What an explanation says beside the numbers of a standing."""
+def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -> str:
+    """Return a text: the outcomes, the evidence, the next decision, and the money.
 
-    patient: int | None  # the next round whose patience suffices, None if there is none
-    round: int  # that would be decided next
-    memory: int  # bytes of distinct rewards
-    per_round: float | None  # clients in a round, None if that is not known yet
-    spread: Seen | None  # what was seen of rewards whose variance is estimated
-    kept: int  # known outcomes that do not count before their cohorts have matured
-
-
-def explanation(category: Category, policy: Policy, standing: Standing, verdict: Verdict, facts: Facts) -> str:
-    """A text: what was seen, how strongly it speaks against the category, what the next round decides, the money."""
-    patient, round, memory, per_round, spread, kept = facts
-    lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {number(category.threshold)}."]
+    `verdict` is that of the next round, and `patient` the next round whose patience
+    suffices, None if there is none.
+    """
+    category, policy, standing = (
+        ledger.categories[k],
+        ledger.categories.policy,
+        standing_of(ledger, k),
+    )
+    round = ledger.round + 1
+    kept = ledger.cohorts.tally(k, ledger.round).kept
+    above = number(category.threshold)
+    lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {above}."]
     if category.amount is not None:
-        worth, price = money(category.worth + category.recovered), money(category.price)
-        lost = f"a default returns {number(100.0 * category.recovery)} %" if category.recovery else ""
-        back = f"as {worth}; {lost}" if lost else f"as {worth} or not at all"
-        lines.append(f"A loan of {price} comes back {back}; the mean is the share that is repaid.")
+        lost = " or not at all"
+        if category.recovery:
+            lost = f"; a default returns {number(100.0 * category.recovery)} %"
+        lines.append(
+            f"A loan of {money(category.price)} comes back as "
+            f"{money(category.worth + category.recovered)}{lost}; the mean is the share that is "
+            "repaid."
+        )
     if category.weight is not None:
-        lines.append(f"A reward is money back per unit lent; the mean is that of {MEANS[category.weight]}.")
+        lines.append(
+            f"A reward is money back per unit lent; the mean is that of {MEANS[category.weight]}."
+        )
     if (prior := policy.prior_of(category)) is not None:
         is_of_rewards = prior.kind == "clients" or category.family.view().statistic.is_reward
-        lines.append(f"Believed before: {prior}{'' if is_of_rewards else ', of the statistic and not of the rewards'}.")
+        what = "" if is_of_rewards else ", of the statistic and not of the rewards"
+        lines.append(f"Believed before: {prior}{what}.")
     lines.append(_seen(category, policy, standing, kept))
-    if spread is not None and standing.mean is not None:
-        lines.append(_spread(category, policy, spread))
+    if ledger.categories.view_of(k).law.code == NORMAL and standing.mean is not None:
+        lines.append(_spread(ledger, k))
     lines += _late(standing, kept)
+    memory = 0 if ledger.values is None else ledger.values[k].nbytes
     if memory:
         lines.append(f"Remembers {number(memory // 16)} distinct rewards ({number(memory)} bytes).")
     lines.append(f"Evidence against it: {number(standing.evidence)} nats.")
-    if policy.outlook(round - 1, 1.0):
+    if policy.outlook(ledger.round, 1.0):
+        per_round = _per_round(ledger, k)
         known = "not known yet, 1 is assumed" if per_round is None else number(per_round)
         lines.append(f"Clients in a round: {known}.")
         if verdict.patience < math.inf:
-            worth = prospect(policy, round - 1, standing.evidence, verdict.patience, per_round or 1.0)
+            each = per_round or 1.0
+            worth = prospect(policy, ledger.round, standing.evidence, verdict.patience, each)
             lines.append(f"{worth}.")
     lines.append(f"Round {number(round)}: {_outlook(policy, standing, verdict, patient, round)}.")
     profit, received, paid = map(money, (standing.profit, standing.revenue, standing.cost))
@@ -149,28 +490,45 @@ def _seen(category: Category, policy: Policy, standing: Standing, kept: int) -> 
         if standing.counted == standing.clients:
             return f"Seen: {clients} clients with mean {mean}."
         if category.by_money and not kept:
-            counted = number(standing.counted)
-            return f"Seen: {clients} clients, who count as {counted} because amounts differ, with mean {mean}."
+            return (
+                f"Seen: {clients} clients, who count as {number(standing.counted)} because "
+                f"amounts differ, with mean {mean}."
+            )
         how = "cohorts count as they mature"
     elif policy.window is not None:
         how = f"the outcomes of the last {number(policy.window)} rounds count"
     else:
-        how = f"outcomes lose {number(100.0 * (1.0 - policy.forget), 3)} % of their weight in each round"
+        how = (
+            f"outcomes lose {number(100.0 * (1.0 - policy.forget), 3)} % of their weight "
+            "in each round"
+        )
     if standing.mean is None:
-        return f"Seen: {clients} clients, {'none counted' if kept else 'all forgotten'} by now ({how})."
-    return f"Seen: {clients} clients, who count as {number(standing.counted)} with mean {mean} ({how})."
+        return (
+            f"Seen: {clients} clients, {'none counted' if kept else 'all forgotten'} by "
+            f"now ({how})."
+        )
+    return (
+        f"Seen: {clients} clients, who count as {number(standing.counted)} with mean "
+        f"{mean} ({how})."
+    )
 
 
 def _late(standing: Standing, kept: int) -> list[str]:
-    """What is to say about outcomes that are still to come."""
+    """Return the sentence about outcomes that are still to come."""
     lines: list[str] = []
     if standing.waiting:
         lines.append(f"Waiting for the outcome of {number(standing.waiting)} accepted clients.")
     if standing.open:
-        how = f"count as {number(standing.emerged)} observations by now" if standing.emerged else "do not count yet"
+        how = (
+            f"count as {number(standing.emerged)} observations by now"
+            if standing.emerged
+            else "do not count yet"
+        )
         lines.append(f"Open: {number(standing.open)} of them. Cohorts that have not matured {how}.")
     if kept:
-        lines.append(f"Kept: {number(kept)} known outcomes, which count when their cohorts have matured.")
+        lines.append(
+            f"Kept: {number(kept)} known outcomes, which count when their cohorts have matured."
+        )
     if standing.missing:
         lines.append(f"Missing: {number(standing.missing)} of them. Their cohorts have matured.")
     uncounted = standing.waiting - standing.open - standing.missing
@@ -179,19 +537,34 @@ def _late(standing: Standing, kept: int) -> list[str]:
     return lines
 
 
-def _spread(category: Category, policy: Policy, seen: Seen) -> str:
-    """How far the rewards lie apart, and whether that says anything yet."""
-    law, is_posterior = category.family.view().law, policy.rule.is_posterior
-    deviation = number(math.sqrt(seen.spread / seen.clients))
-    equal = are_equal(seen.clients, seen.total, seen.spread)
-    text = "Their rewards are all equal." if equal else f"Their standard deviation is {deviation}."
-    if says_nothing(law, seen.clients, seen.total, seen.spread, is_posterior):
-        least = math.ceil(least_clients(law, is_posterior))
-        text += f" This says nothing yet: it takes {number(least)} clients whose rewards are not all equal."
-    return text
+def _per_round(ledger: Ledger, k: int) -> float | None:
+    """Return the clients of a round: the policy's number, as counted, or None."""
+    known, waiting, earlier, rounds = ledger.table[
+        [AgentRow.KNOWN, AgentRow.WAITING, AgentRow.EARLIER, AgentRow.ROUNDS], k
+    ].tolist()
+    terms, came = ledger.categories.policy.terms, known + waiting - earlier
+    is_known = terms.clients > 0.0 or (came > 0.0 and rounds > 0.0)
+    return clients_per_round(terms, came, rounds) if is_known else None
 
 
-def _outlook(policy: Policy, standing: Standing, verdict: Verdict, patient: int | None, round: int) -> str:
+def _spread(ledger: Ledger, k: int) -> str:
+    """Return the spread of the rewards, and whether it says anything yet."""
+    view, rule = ledger.categories.view_of(k), ledger.categories.rule_of(k)
+    seen = seen_of(rule, view, ledger.column(k), EMPTY)
+    text = f"Their standard deviation is {number(math.sqrt(seen.spread / seen.clients))}."
+    if are_equal(seen.clients, seen.total, seen.spread):
+        text = "Their rewards are all equal."
+    if not says_nothing(view.law, seen.clients, seen.total, seen.spread, rule.is_posterior):
+        return text
+    least = number(math.ceil(least_clients(view.law, rule.is_posterior)))
+    return (
+        f"{text} This says nothing yet: it takes {least} clients whose rewards are not all equal."
+    )
+
+
+def _outlook(
+    policy: Policy, standing: Standing, verdict: Verdict, patient: int | None, round: int
+) -> str:
     if standing.paused:
         return "paused, not accepted until it is resumed"
     if round == 1 and verdict.patience == math.inf and not policy.outlook(0.0, 1.0):
@@ -206,5 +579,5 @@ def _outlook(policy: Policy, standing: Standing, verdict: Verdict, patient: int 
         return f"accepted with probability {percent(policy.floor)}, by the floor ({limit}){again}"
     if patient is None:
         return f"skipped ({limit}); {for_good(standing.waiting)}"
-    crowd = crowding(policy, standing.evidence, verdict.patience, standing.counted)
-    return f"skipped ({limit}); {crowd}{'; ' if crowd else ''}it can be accepted again in round {number(patient)}"
+    again = accepted_again(policy, standing.evidence, verdict.patience, standing.counted, patient)
+    return f"skipped ({limit}); {again}"

@@ -1,16 +1,15 @@
-"""The agent's file as pydantic models: what is read is checked strictly, and so is what is written.
+"""The agent's file as pydantic models, which check strictly when reading and writing.
 
-The file has columns: one list for each quantity, in the order of the categories.  Categories that are alike share a
-kind.  A column that is left out has its default for everybody.  Format 2 did not count the rounds that accepted a
-category (`rounds`), nor the clients from before the first of them (`earlier`).  Up to format 3 nothing was forgotten:
-all clients count, and there were no cohorts.
+The file has columns: one list for each quantity, in the order of the categories.
+Categories that are alike share a kind.  A column that is left out has its default for
+everybody.  Files of format 4 are read; earlier formats were never published.
 """
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from profitable.kernels.agent_table import Row
+from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.patience import LAST_ROUND
 from profitable.model.prior import Kind
 
@@ -22,25 +21,6 @@ NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Round = Annotated[int, Field(ge=0, le=LAST_ROUND)]
-
-COUNT_ROWS = {"clients": Row.KNOWN, "waiting": Row.WAITING}
-ROUND_ROWS = {"rounds": Row.ROUNDS, "earlier": Row.EARLIER}  # not in the formats 1 and 2
-SUM_ROWS = {
-    "total": Row.TOTAL,
-    "carry": Row.CARRY,
-    "squares": Row.SQUARES,
-    "squares_carry": Row.SQUARES_CARRY,
-    "revenue": Row.REVENUE,
-    "cost": Row.COST,
-}
-MONEY_ROWS = {  # of amounts; not before format 4
-    "lent": Row.LENT,
-    "lent_carry": Row.LENT_CARRY,
-    "lent_squares": Row.LENT_SQUARES,
-    "lent_squares_carry": Row.LENT_SQUARES_CARRY,
-    "back": Row.BACK,
-    "back_carry": Row.BACK_CARRY,
-}
 
 
 class Record(BaseModel):
@@ -83,7 +63,7 @@ class RandomRecord(Record):
 
 
 class KindRecord(Record):
-    """What categories that are alike have in common."""
+    """Terms that categories of one kind share."""
 
     family: str
     parameters: dict[str, Finite] = Field(default_factory=dict)
@@ -103,10 +83,12 @@ class Columns(Record):
     recovery: list[Finite] | None = None
     paused: list[bool] | None = None
     clients: list[Count] | None = None
-    counted: list[NotNegative] | None = None  # as how many these clients count; all of them unless given
+    # As how many these clients count; all of them unless given.
+    counted: list[NotNegative] | None = None
     waiting: list[Count] | None = None
     rounds: list[Round] | None = None
-    taken: list[NotNegative] | None = None  # as how many these rounds count; all of them unless given
+    # As how many these rounds count; all of them unless given.
+    taken: list[NotNegative] | None = None
     earlier: list[Annotated[int, Field(ge=0, le=2 * 10**15)]] | None = None
     total: list[Finite] | None = None
     carry: list[Finite] | None = None
@@ -120,17 +102,18 @@ class Columns(Record):
     lent_squares_carry: list[Finite] | None = None
     back: list[Finite] | None = None
     back_carry: list[Finite] | None = None
-    debt: list[Finite | None] | None = None  # what the total lacks, where clients of cohorts have counted by their age
+    # What the total lacks, where clients of cohorts have counted by their age.
+    debt: list[Finite | None] | None = None
     sample: list[SampleRecord] | None = None
 
-    def column(self, name: str, default: Any) -> list[Any]:
-        """A column, or as many defaults."""
+    def column(self, name: str, default: object = 0) -> Any:
+        """Return a column, or as many defaults."""
         found = getattr(self, name)
         return [default] * len(self.name) if found is None else found
 
 
 class TakenRecord(Record):
-    """How many accepted rounds a category counts since a round, for a policy with a window that needs them."""
+    """Accepted rounds that a category counts since a round, in a window."""
 
     round: list[Round]
     place: list[Count]
@@ -138,7 +121,7 @@ class TakenRecord(Record):
 
 
 class WindowRecord(Record):
-    """What was counted in each remembered round, for a policy with a window: one entry for each round and category."""
+    """Outcomes in a window: an entry for each remembered round and category."""
 
     round: list[Round]
     place: list[Count]  # the category's place in the columns
@@ -156,7 +139,7 @@ class WindowRecord(Record):
 
 
 class CohortsRecord(Record):
-    """The cohorts whose outcomes are not all known, or that have not matured: one entry for each."""
+    """Cohorts with unknown outcomes, or that have not matured: one entry for each."""
 
     place: list[Count]  # the category's place in the columns
     accepted_in: list[Round]
@@ -180,7 +163,7 @@ class StateRecord(Record):
     """The whole file but for its checksum."""
 
     format: Literal["profitable-agent"]
-    format_version: Literal[2, 3, 4]
+    format_version: Literal[4]
     package_version: str
     policy: str
     policy_prior: PriorRecord | None = None
@@ -190,3 +173,27 @@ class StateRecord(Record):
     columns: Columns
     window: WindowRecord | None = None
     cohorts: CohortsRecord | None = None
+
+
+# Columns that are rows of the agent's table, without those where it has only zeros.
+COUNT_ROWS = {
+    "clients": AgentRow.KNOWN,
+    "waiting": AgentRow.WAITING,
+    "rounds": AgentRow.ROUNDS,
+    "earlier": AgentRow.EARLIER,
+}
+SUM_ROWS = {
+    "total": AgentRow.TOTAL,
+    "carry": AgentRow.CARRY,
+    "squares": AgentRow.SQUARES,
+    "squares_carry": AgentRow.SQUARES_CARRY,
+    "revenue": AgentRow.REVENUE,
+    "cost": AgentRow.COST,
+    "lent": AgentRow.LENT,
+    "lent_carry": AgentRow.LENT_CARRY,
+    "lent_squares": AgentRow.LENT_SQUARES,
+    "lent_squares_carry": AgentRow.LENT_SQUARES_CARRY,
+    "back": AgentRow.BACK,
+    "back_carry": AgentRow.BACK_CARRY,
+}
+SUM_FIELDS = ("total", "total_lost", "squares", "squares_lost")

@@ -1,57 +1,61 @@
-"""Window: what was counted in each of the last rounds, for policies that forget older outcomes at once.
+"""Window: outcomes by round, for policies that forget older outcomes at once.
 
-Example: with a window of 3, outcomes that are counted after round 5 take part in the decisions about the rounds 6, 7
-and 8. Then they leave.
+Example: with a window of 3, outcomes that are counted after round 5 take part in the
+decisions about the rounds 6, 7 and 8. Then they leave.
 """
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from profitable.agent.distinct_rewards import EMPTY, DistinctRewards
-from profitable.agent.observation import Entry
-from profitable.kernels.batch import Sums
-from profitable.kernels.exact import exact_sum
+from profitable.agent.observation import EMPTY, NO_ENTRY, Booking
+from profitable.kernels.agent_table import AgentRow
+from profitable.kernels.evidence import Observed, evidence
+from profitable.kernels.exact import weighted_deviations
+from profitable.kernels.patience import LAST_ROUND, Patience, first_time
+from profitable.model.view import View
+from profitable.policy.policies import Policy
 
-NOTHING: Mapping[int, Entry] = MappingProxyType({})
-NO_ENTRY = Entry(Sums(), EMPTY)
-PAIRS = ("total", "squares", "lent", "lent_squares")
+NOTHING: Mapping[int, Booking] = MappingProxyType({})
 NOBODY: Mapping[int, float] = MappingProxyType({})
 
 
 class Window:
-    """The sums of each category in each remembered round; a round is the number of decisions made by then."""
+    """The sums of each category in each remembered round.
+
+    A round is the number of decisions made by then.
+    """
 
     def __init__(self, length: int) -> None:
         self.length = length
         self.now = 0  # the round that counts at present
-        self._rounds: dict[int, dict[int, Entry]] = {}  # of those that are over, decisions may keep a copy
-        self.taken: dict[
-            int, dict[int, float]
-        ] = {}  # accepted rounds, for rules that need them; never changed in place
+        # Of those that are over, decisions may keep a copy.
+        self._rounds: dict[int, dict[int, Booking]] = {}
+        # Accepted rounds, for rules that need them; never changed in place.
+        self.taken: dict[int, dict[int, float]] = {}
 
-    def add(self, round: int, k: int, entry: Entry, sign: float = 1.0) -> None:
-        """Note that category k counts these outcomes since that round, or (sign -1) that it does so no longer."""
+    def add(self, round: int, k: int, entry: Booking, sign: float = 1.0) -> None:
+        """Note that category k counts outcomes since a round; sign -1 ends it."""
         counted = self._rounds.setdefault(round, {})
         if round < self.now:
             counted = self._rounds[round] = dict(counted)
-        counted[k] = joined(counted.get(k, NO_ENTRY), entry, sign)
+        counted[k] = counted.get(k, NO_ENTRY).plus(entry, sign)
 
-    def at(self, round: int) -> Mapping[int, Entry]:
-        """What was counted in a round, by category."""
+    def at(self, round: int) -> Mapping[int, Booking]:
+        """Return the outcomes counted in a round, by category."""
         return self._rounds.get(round, NOTHING)
 
-    def advance(self) -> Mapping[int, Entry]:
+    def advance(self) -> Mapping[int, Booking]:
         """Let a round pass; returns what is too old by now."""
         self.now += 1
         return self._rounds.pop(self.now - self.length, NOTHING)
 
     def take(self, accepted: dict[int, float]) -> Mapping[int, float]:
-        """Note how many accepted rounds each category counts since now; returns what is too old by now."""
+        """Note accepted rounds that count since now; return those expired."""
         self.taken[self.now] = accepted
         return self.taken.pop(self.now - self.length, NOBODY)
 
-    def replace(self, k: int, counted: Mapping[int, Entry], taken: Mapping[int, float]) -> None:
-        """Let category k have counted these outcomes and accepted rounds instead of its own, by round."""
+    def replace(self, k: int, counted: Mapping[int, Booking], taken: Mapping[int, float]) -> None:
+        """Replace the outcomes and accepted rounds of category k, by round."""
         for mine, new in ((self._rounds, counted), (self.taken, taken)):
             for round in [*mine]:
                 if k in mine[round]:
@@ -61,30 +65,71 @@ class Window:
 
     def drop(self, k: int) -> None:
         """Forget category k; those behind it move up."""
-        for round, taken in self.taken.items():
-            self.taken[round] = {each - (each > k): number for each, number in taken.items() if each != k}
-        for round, counted in self._rounds.items():
-            self._rounds[round] = {each - (each > k): entry for each, entry in counted.items() if each != k}
+        for mine in (self._rounds, self.taken):
+            for round, values in mine.items():
+                mine[round] = {each - (each > k): values[each] for each in values if each != k}  # type: ignore
 
-    def __iter__(self) -> Iterator[tuple[int, Mapping[int, Entry]]]:
+    def __iter__(self) -> Iterator[tuple[int, Mapping[int, Booking]]]:
         return iter(sorted(self._rounds.items()))
 
     def snapshot(self) -> "Window":
-        """What a decision keeps."""
+        """Return the copy that a decision keeps."""
         twin = Window(self.length)
         twin.now, twin._rounds, twin.taken = self.now, dict(self._rounds), dict(self.taken)
         return twin
 
+    def next_round(
+        self, k: int, round: int, policy: Policy, view: View, numbers: list[float]
+    ) -> int:
+        """Return the next round that accepts category k, if ever, or 0.
 
-def joined(first: Entry, second: Entry, sign: float) -> Entry:
-    """Two entries as one; with sign -1 the second is taken away."""
-    sums = Sums(*(a + sign * b for a, b in zip(first.sums, second.sums, strict=True)))
-    for name in PAIRS:  # keep what the sum loses to rounding: the rest must be right when a large part leaves
-        whole, error = exact_sum(getattr(first.sums, name), sign * getattr(second.sums, name))
-        whole, lost = exact_sum(whole, error + getattr(sums, f"{name}_lost"))
-        sums = sums._replace(**{name: whole, f"{name}_lost": lost})
-    values: DistinctRewards | None = None
-    if first.values is not None and second.values is not None:
-        by_money = any(each.sums.lent_squares != each.sums.lent for each in (first, second))
-        values = first.values.plus(second.values, sign, by_money)
-    return Entry(sums, values)
+        `numbers` is its column of the decision about `round`.  Evidence changes only
+        when a round leaves.  Patience may grow in between, while the window is still
+        filling.
+        """
+        terms, per_round = policy.coded_patience, numbers[AgentRow.PER_ROUND]
+        target = float(view.statistic.of_mean(numbers[AgentRow.THRESHOLD]))
+        entries = {counted: entries[k] for counted, entries in self if k in entries}
+        taken = {counted: accepted[k] for counted, accepted in self.taken.items() if k in accepted}
+        left, rounds, until, found = NO_ENTRY, 0.0, LAST_ROUND, 0
+        for counted in sorted(entries.keys() | taken.keys(), reverse=True):
+            # From here on only what is `left` counts, until the next of them leaves.
+            seen, start = _seen(view, left, rounds), counted + self.length
+            nats = evidence(policy.rule.under(view.law), view.law, seen, target)
+            found = _first(terms, nats, start, until, seen.clients, per_round) or found
+            left, until = left.plus(entries.get(counted, NO_ENTRY)), start
+            rounds += taken.get(counted, 0.0)
+        clients = _seen(view, left, rounds).clients
+        return _first(terms, numbers[AgentRow.EVIDENCE], round, until, clients, per_round) or found
+
+
+def _first(
+    terms: Patience, nats: float, start: int, until: int, clients: float, per_round: float
+) -> int:
+    """Return the first round from `start` to `until` that accepts the evidence, or 0.
+
+    Both count rounds after the present one; `until` itself is not included.
+    """
+    time = first_time(terms, nats, start, clients, per_round) if start < until else 0
+    return time + 1 if 0 < time < until else 0
+
+
+def _seen(view: View, entry: Booking, rounds: float) -> Observed:
+    """Return the outcomes left in a window, and the clients of the prior."""
+    if view.by_money:
+        lent, squares = entry.sums.lent, entry.sums.lent_squares
+        entry = entry.in_clients(lent / squares) if squares > 0.0 else NO_ENTRY
+    clients, total, total_lost, squares, squares_lost, *_ = entry.sums
+    inside = 0.0
+    if clients:
+        low, high = (clients * edge for edge in view.statistic_range)
+        inside = min(max(total + total_lost, low), high)
+    kept = entry.values or EMPTY
+    return Observed(
+        clients + view.prior_clients,
+        inside + view.prior_total,
+        weighted_deviations(clients, total, total_lost, squares, squares_lost),
+        kept.values,
+        kept.counts,
+        rounds,
+    )

@@ -1,4 +1,4 @@
-"""The command line: `app.py` lists the commands, `shared.py` has what they share, and the other files are commands.
+"""Command line: `app.py` lists the commands, which are in the files `*_commands.py`.
 
 A command reads its options, calls the library and prints.  Used from outside: `main`.
 """

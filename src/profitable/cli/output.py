@@ -1,7 +1,8 @@
-r"""Standard output that a command can rely on: closed, in any encoding, or with a reader who has left.
+r"""Standard output that may be closed, in any encoding, or without a reader.
 
-A decision is stored before it is printed.  So nothing about printing may look as if it was not: letters that the
-encoding does not have are written as \u65e5, and what nobody reads is dropped.  A full disk is still an error.
+A decision is stored before it is printed.  So nothing about printing may look as if it
+was not: letters that the encoding does not have are written as \u65e5, and what nobody
+reads is dropped.  A full disk is still an error.
 """
 
 import codecs
@@ -32,7 +33,9 @@ def prepare_streams() -> None:
         stdout.flush()
         buffer = io.BufferedWriter(_Output(stdout.fileno(), "w", closefd=False))
         by_line = stdout.line_buffering
-        sys.stdout = io.TextIOWrapper(buffer, encoding=stdout.encoding, errors=ESCAPE, line_buffering=by_line)
+        sys.stdout = io.TextIOWrapper(
+            buffer, encoding=stdout.encoding, errors=ESCAPE, line_buffering=by_line
+        )
 
 
 class _Output(io.FileIO):
@@ -47,7 +50,9 @@ class _Output(io.FileIO):
             except BrokenPipeError:
                 self._is_read = False
             except OSError:
-                self._is_read = False  # what is still buffered fails once, not again at the end of the process
+                # What is still buffered fails once, not again at the end of the
+                # process.
+                self._is_read = False
                 raise
         return memoryview(data).nbytes
 
@@ -62,8 +67,10 @@ def in_ascii(json_text: str) -> str:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    r"""The letters that cannot be encoded as JSON writes them, \u65e5: so JSON stays JSON in every encoding."""
+    r"""Write letters that cannot be encoded as JSON does, such as \u65e5."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2)), error.end
+    return "".join(
+        f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2)
+    ), error.end

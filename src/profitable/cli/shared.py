@@ -1,4 +1,4 @@
-"""What commands share: exit codes, options, help texts, whole numbers, names to complete, interruptions, printing."""
+"""Shared parts of the commands: exit codes, options, interruption, printing."""
 
 import csv
 import io
@@ -11,37 +11,88 @@ from typing import Annotated, Any
 
 import typer
 
-# 3: done, but some rows were refused; 4: verify found a change.  docs/cli.md has the whole table.
+# 3: done, but some rows were refused; 4: verify found a change.  docs/cli.md has the
+# whole table.
 DONE, FAILED, WRONG_INPUT, SOME_REFUSED, ALTERED, INTERRUPTED = 0, 1, 2, 3, 4, 130
-POLICY_HELP = "The name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon=10000. `profitable policies` lists them."
+POLICY_HELP = (
+    "The name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon=10000. "
+    "`profitable policies` lists them."
+)
 SEED_HELP = "The same seed gives the same numbers."
-WORKERS_HELP = "Number of threads, or of processes. By default, one for each core."
-CLUSTER_HELP = "The address of a Dask scheduler, such as tcp://scheduler:8786: run there. Needs the extra dask."
-PROCESSES_HELP = "Run in processes instead of threads: for policies whose code holds Python's lock."
 JSON_HELP = "Print the numbers as one JSON object instead."
-CSV_HELP = "Print CSV instead, one row for each category."
 MOST_DIGITS = 100
-WAIT_SECONDS = 60.0  # seconds to wait for other writers
+WAIT_SECONDS = 60.0
 
-Where = Annotated[str, typer.Argument(help="The portfolio: a file, or postgresql+psycopg://user@host/database.")]
-Actor = Annotated[str | None, typer.Option(help="Who does this, for the journal. By default, the name of the user.")]
-Wait = Annotated[float, typer.Option(help="For how many seconds to wait while others write.")]
-OwnKey = Annotated[
-    str | None, typer.Option("--key", help="Your name for this command. Sent again with the same key, it is done once.")
-]
-Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
-InProcesses = Annotated[bool, typer.Option("--processes", help=PROCESSES_HELP)]
+
+def whole_number(text: str | int) -> int:
+    """Return a whole number as people write it: 1000000, 1_000_000 or 1e6.
+
+    >>> whole_number("1e6"), whole_number("2.5e3")
+    (1000000, 2500)
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if (
+        not number.is_finite()
+        or number.adjusted() > MOST_DIGITS
+        or number != number.to_integral_value()
+    ):
+        raise typer.BadParameter("it is not a whole number; give one, such as 1000000 or 1e6")
+    return int(number)
+
+
+def whole(help_text: str) -> Any:
+    """Return an option that takes a whole number, as `whole_number` reads it."""
+    return typer.Option(parser=whole_number, metavar="<int>", help=help_text)
+
+
+def policy_names(incomplete: str) -> list[str]:
+    """Return the policies whose names start with `incomplete`, for completion."""
+    from profitable.policy.policies import POLICIES
+
+    return [name for name in POLICIES if name.startswith(incomplete)]
+
+
 AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
-AsCsv = Annotated[bool, typer.Option("--csv", help=CSV_HELP)]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV instead, one row for each category.")]
+Seed = Annotated[int, typer.Option(help=SEED_HELP)]
+PolicyName = Annotated[str | None, typer.Option(help=POLICY_HELP, autocompletion=policy_names)]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="Number of threads. By default, one for each core."),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="The address of a Dask scheduler, such as tcp://scheduler:8786: run there. "
+        "Needs the extra dask."
+    ),
+]
+Where = Annotated[
+    str, typer.Argument(help="The portfolio: a file, or postgresql+psycopg://user@host/database.")
+]
+Actor = Annotated[
+    str | None,
+    typer.Option(help="Who does this, for the journal. By default, the name of the user."),
+]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for the write lock.")]
+OwnKey = Annotated[
+    str | None,
+    typer.Option(
+        "--key", help="Your name for this command. Sent again with the same key, it is done once."
+    ),
+]
 
 
 class Stopped(Exception):
-    """A command was interrupted; the message is what to tell the user."""
+    """A command was interrupted; the message is for the user."""
 
 
 @contextmanager
 def interruptible(kept: str) -> Generator[None]:
-    """Say what is kept if Ctrl-C or SIGTERM comes inside."""
+    """Report what is kept if Ctrl-C or SIGTERM arrives inside."""
     try:
         yield
     except KeyboardInterrupt:
@@ -49,17 +100,25 @@ def interruptible(kept: str) -> Generator[None]:
 
 
 def note(text: str) -> None:
-    """Say something on standard error."""
+    """Print a note on standard error."""
     typer.echo(f"profitable: note: {text}", err=True)
 
 
 def print_json(value: object) -> None:
-    """One JSON object on standard output."""
+    """Print one JSON object on standard output."""
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
+def print_found(found: Any, as_json: bool) -> None:
+    """Print a result as text, or its `to_dict` as JSON."""
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(str(found))
+
+
 def print_csv(columns: Mapping[str, Sequence[Any]]) -> None:
-    """Columns of the same length as CSV on standard output."""
+    """Print columns of the same length as CSV on standard output."""
     from profitable.common.spreadsheet import guarded
 
     text = io.StringIO()
@@ -76,15 +135,16 @@ def at_most_one(**given: object) -> None:
         from profitable.errors import ParameterError
 
         first, second = (name.replace("_", "-") for name in chosen[:2])
-        raise ParameterError(first, given[chosen[0]], f"is given beside {second}", "leave one of them out")
+        raise ParameterError(
+            first, given[chosen[0]], f"cannot be combined with {second}", "leave one of them out"
+        )
 
 
 @contextmanager
-def chosen_executor(cluster: str | None, processes: bool) -> Generator[Any]:
-    """The executor for what was given as --cluster and --processes; threads if neither was."""
-    at_most_one(cluster=cluster, processes=processes)
+def chosen_executor(cluster: str | None) -> Generator[Any]:
+    """Yield the executor of --cluster; None, for threads, without it."""
     if cluster is None:
-        yield "processes" if processes else None
+        yield None
         return
     from profitable.simulation.cluster import connected
 
@@ -109,30 +169,8 @@ def is_same_file(first: Path, second: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a regular file of that name; a text that cannot be a name is none."""
+    """Whether there is a regular file of that name; a text may not even be a name."""
     try:
         return path.is_file()
     except (OSError, ValueError):
         return False
-
-
-def whole_number(text: str | int) -> int:
-    """A whole number as people write it: 1000000, 1_000_000 or 1e6.
-
-    >>> whole_number("1e6"), whole_number("2.5e3")
-    (1000000, 2500)
-    """
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("nan")
-    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != number.to_integral_value():
-        raise typer.BadParameter("it is not a whole number; give one, such as 1000000 or 1e6")
-    return int(number)
-
-
-def policy_names(incomplete: str) -> list[str]:
-    """The policies whose names start with `incomplete`, for completion in the shell."""
-    from profitable.policy.policies import POLICIES
-
-    return [name for name in POLICIES if name.startswith(incomplete)]

@@ -1,6 +1,13 @@
-"""What every room uses: checks of arguments, files, tables of text, progress, looks of curves, the registry, types.
+"""Shared utilities of all rooms.
 
-`charts`, `pages` and `templates` are what reports share: parts of charts, pages that open offline, pictures.
+Argument checks, files and locks, tables of text, dataframes, expressions, progress,
+line styles, charts and pages, the registry, types.
+
+Checks of arguments, files, tables of text, progress, looks of curves, the registry,
+types.
+
+`charts`, `pages` and `templates` are what reports share: parts of charts, pages that
+open offline, pictures.
 
 Nothing here knows what a category or a policy is.
 

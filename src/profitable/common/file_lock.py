@@ -1,4 +1,7 @@
-"""The operating system's locks on an open file.  They vanish with their process, however that ends."""
+"""The operating system's locks on an open file.
+
+They vanish with their process, however that ends.
+"""
 
 import os
 import struct
@@ -6,7 +9,8 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
-HAS_RANGES = sys.platform == "linux"  # whether single bytes can be locked, also against other threads of one process
+# Whether single bytes can be locked, also against other threads of one process.
+HAS_RANGES = sys.platform == "linux"
 
 if sys.platform == "win32":
     import msvcrt
@@ -18,7 +22,7 @@ if sys.platform == "win32":
         raise OSError
 
     def unlock_range(handle: int, first: int, size: int) -> None:
-        """Let go of some bytes."""
+        """Unlock some bytes."""
 
 elif sys.platform == "linux":
     import fcntl
@@ -30,11 +34,11 @@ elif sys.platform == "linux":
         fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _range(fcntl.F_WRLCK, first, size))
 
     def unlock_range(handle: int, first: int, size: int) -> None:
-        """Let go of some bytes."""
+        """Unlock some bytes."""
         fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _range(fcntl.F_UNLCK, first, size))
 
     def share_range(handle: int, first: int, size: int) -> None:
-        """Keep others from locking some bytes; wait if somebody has."""
+        """Take a shared lock on some bytes; wait while another process locks them."""
         fcntl.fcntl(handle, fcntl.F_OFD_SETLKW, _range(fcntl.F_RDLCK, first, size))
 
     @cache
@@ -52,7 +56,7 @@ else:
             _lock(handle)
 
     def unlock_range(handle: int, first: int, size: int) -> None:
-        """Let go of some bytes."""
+        """Unlock some bytes."""
         if first == 0:
             fcntl.flock(handle, fcntl.LOCK_UN)
 
@@ -68,10 +72,16 @@ def _try(lock: Callable[..., None], *given: int) -> bool:
 
 
 def try_lock(handle: int) -> bool:
-    """Lock an open file; False if somebody else has.  A file system without locks lets everybody in."""
+    """Lock an open file; return False if another process has locked it.
+
+    A file system without locks lets everybody in.
+    """
     return _try(_lock, handle)
 
 
 def try_lock_range(handle: int, first: int, size: int) -> bool:
-    """Lock some bytes of an open file, as `try_lock` locks all of it.  They need not be there."""
+    """Lock some bytes of an open file, as `try_lock` locks all of it.
+
+    They need not be there.
+    """
     return _try(_lock_range, handle, first, size)

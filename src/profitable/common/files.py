@@ -1,5 +1,11 @@
-"""Files that are replaced as a whole: whatever happens, a reader finds the old one or the new one.  Files that are read
-as a whole, but not without end.  Checksums."""
+"""Files that are written and read as a whole, and their checksums.
+
+Whatever happens while a file is replaced, a reader finds the old one or the new one.
+Files without an end are refused.
+
+Whatever happens, a reader finds the old one or the new one.  Files that are read as a
+whole, but not without end.  Checksums.
+"""
 
 import errno
 import hashlib
@@ -7,21 +13,23 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-from profitable.errors import ParameterError
+from profitable.errors import NotSavedError, ParameterError
 
 CHECKSUM = '"checksum": "'
 MOST_BYTES = 2**32  # of a file that is read as a whole
-MOST_PIPED = 2**26  # of a pipe or a device, of which nobody knows whether it ends
+MOST_PIPED = 2**26  # of a pipe or a device, which may not end
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> Path:
     """Replace `path` in one step by a file that `write` fills; returns `path`.
 
-    A link stays, and the file that it points to is replaced.  OSError for what is no regular file, as a device.
+    A link stays, and the file that it points to is replaced.  OSError for what is no
+    regular file, as a device.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
@@ -51,8 +59,26 @@ def replace_json(path: Path, value: object) -> Path:
     return replace_text(path, json_text(value))
 
 
+@contextmanager
+def saving(
+    path: Path,
+    *,
+    field: str = "out",
+    remedy: str = "make room there, or choose another folder",
+    result: object = None,
+) -> Generator[None]:
+    """Turn an OSError into a NotSavedError that keeps the `result`."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror or error})"
+        failed = NotSavedError(field, str(path), problem, remedy)
+        failed.result = result
+        raise failed from None
+
+
 def read_bytes(path: Path) -> bytes:
-    """The content of a file; OSError for one that is too large, as /dev/zero."""
+    """Return the content of a file; OSError if it is too large, like /dev/zero."""
     with path.open("rb") as file:
         most = MOST_BYTES if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else MOST_PIPED
         content = file.read(most + 1)
@@ -62,48 +88,61 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a file, with plain newlines; OSError for one that is too large, UnicodeDecodeError."""
+    """Return the text of a file, with plain newlines.
+
+    OSError if it is too large, UnicodeDecodeError if it is in another encoding.
+
+    OSError for one that is too large, UnicodeDecodeError.
+    """
     text = read_bytes(path).decode(encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def json_text(value: object) -> str:
-    """A value as JSON for people to read: a line for each entry."""
+    """Return a value as JSON for people to read: a line for each entry."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_path(field: str, value: object) -> Path:
-    """`value` as a path, if it is one or a text that names one."""
+    """Return `value` as a path if it is one or a text that names one."""
     try:
         text = os.fspath(cast("str | bytes", value))
         if isinstance(text, str) and text and b"\0" not in os.fsencode(text):
             return Path(text)
     except (TypeError, UnicodeEncodeError):  # no path at all, or half a surrogate pair
         pass
-    raise ParameterError(field, value, "is no path", "give the name of a file or folder")
+    raise ParameterError(field, value, "must be a path", "give the name of a file or folder")
 
 
 def checksum_of(content: bytes | str) -> str:
-    """The checksum of bytes, or of a text in UTF-8; files keep it beside their content.
+    """Return the checksum of bytes, or of a text in UTF-8.
+
+    Files store it with their content.
 
     >>> checksum_of("profitable")[:19]
     'sha256:94f2fe083e1b'
     """
-    return f"sha256:{hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()}"
+    plain = content.encode() if isinstance(content, str) else content
+    return f"sha256:{hashlib.sha256(plain).hexdigest()}"
 
 
 def seal(text: str) -> str:
-    """The text of a JSON object with a last field `checksum`: that of all text before this field.
+    """Return the text of a JSON object with a last field `checksum`.
+
+    That of all text before this field.
 
     >>> text = seal('{"runs": 100}')
-    >>> is_sealed(text), is_sealed(text.replace("100", "900")), is_sealed('{"runs": 100}')
-    (True, False, False)
+    >>> is_sealed(text), is_sealed(text.replace("100", "900"))
+    (True, False)
     """
     body = text.rstrip().removesuffix("}").rstrip() + ",\n"
     return f'{body}{CHECKSUM}{checksum_of(body)}"\n}}\n'
 
 
 def is_sealed(text: str) -> bool:
-    """Whether a JSON text ends with its own checksum; any change of the text makes this false."""
+    """Return whether a JSON text ends with its own checksum.
+
+    Any change of the text makes this false.
+    """
     body, _, rest = text.rpartition(CHECKSUM)
     return rest == f'{checksum_of(body)}"\n}}\n'

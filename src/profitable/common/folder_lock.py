@@ -1,7 +1,8 @@
 """A folder that one process at a time may fill.
 
-The lock is an operating system's lock on a small file in the folder.  It vanishes with its process, however that ends.
-The file is deleted afterwards.  One that is left after a crash does no harm: without the lock it means nothing.
+The lock is an operating system's lock on a small file in the folder.  It vanishes with
+its process, however that ends. The file is deleted afterwards.  One that is left after
+a crash does no harm: without the lock it means nothing.
 """
 
 import os
@@ -18,7 +19,9 @@ LOCK = ".lock"
 
 @contextmanager
 def occupied(folder: Path) -> Generator[None]:
-    """Make a folder, check that it can be written, and keep others out; remove it if it is empty at the end.
+    """Make a folder, check that it can be written, and keep others out.
+
+    Remove it if it is empty at the end.
 
     ResultFolderError if it cannot be written or if somebody else is filling it.
     """
@@ -31,11 +34,19 @@ def occupied(folder: Path) -> Generator[None]:
         handle = _locked(folder / LOCK)
     except OSError as error:
         _remove_empty(made)
-        problem = f"cannot be written ({error.strerror or error})"
-        raise ResultFolderError("out", str(folder), problem, "choose another folder") from None
+        raise ResultFolderError(
+            "out",
+            str(folder),
+            f"cannot be written ({error.strerror or error})",
+            "choose another folder",
+        ) from None
     if handle is None:
-        remedy = "wait until that is done, or choose another folder"
-        raise ResultFolderError("out", str(folder), "is being filled by another run", remedy)
+        raise ResultFolderError(
+            "out",
+            str(folder),
+            "is being filled by another run",
+            "wait until that is done, or choose another folder",
+        )
     try:
         yield
     finally:
@@ -44,7 +55,7 @@ def occupied(folder: Path) -> Generator[None]:
 
 
 def _locked(path: Path) -> int | None:
-    """An open file that is locked; None if somebody else has locked it."""
+    """Return an open, locked file; None if another process has locked it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         if not try_lock(handle):
@@ -53,13 +64,13 @@ def _locked(path: Path) -> int | None:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
-        os.close(handle)  # whoever had it locked has deleted it: try again
+        os.close(handle)  # the process that had locked it has deleted it: try again
 
 
 def _unlock(path: Path, handle: int) -> None:
     with suppress(OSError):  # Windows does not delete open files
         path.unlink()
-    os.close(handle)  # this opens the lock
+    os.close(handle)  # this releases the lock
 
 
 def _remove_empty(folders: list[Path]) -> None:

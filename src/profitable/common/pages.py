@@ -1,8 +1,11 @@
-"""Pages that open offline: their templates, the script that draws their charts, and the same charts as pictures.
+"""Pages that open offline: templates, the script of the charts, pictures.
 
-A page extends `page.html.j2`, which has the style and the script; its tables and figures come from `parts.html.j2`.
-It needs `script` (`chart_script()`) and `specs` (`chart_specs(...)`).  Names are data: `environment` escapes them on
-pages, and `json_for_page` inside scripts.
+Their templates, the script that draws their charts, and the same charts as pictures.
+
+A page extends `page.html.j2`, which has the style and the script; its tables and
+figures come from `parts.html.j2`. It needs `script` (`chart_script()`) and `specs`
+(`chart_specs(...)`).  Names are data: `environment` escapes them on pages, and
+`json_for_page` inside scripts.
 """
 
 import json
@@ -15,7 +18,7 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from profitable.common.charts import Figure
+from profitable.common.charts import Figure, svg_of
 from profitable.common.files import replace_file, replace_text
 from profitable.common.text_tables import horizon_text, number
 
@@ -23,7 +26,10 @@ SHARED_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def environment(templates: Path, *, html: bool) -> Environment:
-    """The templates of a folder and the shared ones; a name that is not given is an error."""
+    """Return the templates of a folder and the shared ones.
+
+    A name that is not given is an error.
+    """
     made = Environment(
         loader=FileSystemLoader([templates, SHARED_TEMPLATES]),
         autoescape=html,
@@ -48,7 +54,8 @@ def code(text: str) -> Markup:
 
 def chart_script() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script, for a page without a network."""
-    bundle = cast(Any, vl_convert).javascript_bundle()  # its stub asks for an argument that has a default
+    # Its stub asks for an argument that has a default.
+    bundle = cast(Any, vl_convert).javascript_bundle()
     return Markup(bundle.replace("</script", "<\\/script"))
 
 
@@ -58,37 +65,26 @@ def chart_specs(figures: Iterable[Figure]) -> Markup:
 
 
 def json_for_page(value: object) -> Markup:
-    r"""A value as JSON that is safe inside a script element, whatever its texts contain.
+    r"""Return a value as JSON that is safe inside a script element.
 
     >>> str(json_for_page(["</script>"]))
     '["<\\/script>"]'
     """
-    return Markup(json.dumps(value, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--"))
+    return Markup(
+        json.dumps(value, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--")
+    )
 
 
 def save_svg(figure: Figure, folder: Path) -> Path:
     """Write a figure as SVG; returns the path."""
-    return replace_text(folder / f"{figure.name}.svg", svg_of(figure))
+    return replace_text(folder / f"{figure.name}.svg", svg_of(figure.picture))
 
 
 def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
     """Write a figure as SVG and PNG; returns the paths."""
-    svg = svg_of(figure)
+    svg = svg_of(figure.picture)
     png = vl_convert.svg_to_png(svg, scale=scale)
     return [
         replace_text(folder / f"{figure.name}.svg", svg),
         replace_file(folder / f"{figure.name}.png", lambda path: path.write_bytes(png)),
     ]
-
-
-def svg_of(figure: Figure) -> str:
-    """A figure as SVG, with clip paths and gradients that are numbered from 0.
-
-    vl-convert counts on from one picture to the next, so the bytes would differ.
-    """
-    numbers: dict[str, str] = {}
-
-    def renumber(found: re.Match[str]) -> str:
-        return numbers.setdefault(found[0], found[1] + str(sum(name.startswith(found[1]) for name in numbers)))
-
-    return re.sub(r"\b(clip|gradient_)\d+\b", renumber, vl_convert.vegalite_to_svg(figure.picture))

@@ -9,8 +9,8 @@ from typing import Any, Self
 class Progress:
     """A progress bar over `total` units of work; fractions count.
 
-    `shown` is True, False, or a function that is called with the share done.  By default, there is a bar if standard
-    error is a terminal.
+    `shown` is True, False, or a function that is called with the share done.  By
+    default, there is a bar if standard error is a terminal.
     """
 
     def __init__(
@@ -30,16 +30,30 @@ class Progress:
     def __enter__(self) -> Self:
         if self.shown:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+                TimeRemainingColumn,
+            )
 
-            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+            )
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task(self.title, total=self.total, completed=self.done)
             self._bar.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._bar is not None:
             self._bar.stop()

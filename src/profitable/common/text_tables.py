@@ -16,14 +16,16 @@ ROWS_SHOWN = 20  # a decision over a million categories prints like one over twe
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with a few significant digits; thousands are separated by spaces.
+    """Write a number with a few significant digits; spaces separate thousands.
+
+    Thousands are separated by spaces.
 
     >>> number(1234567), number(0.000123456), number(float("inf")), number(None)
     ('1 234 567', '0.0001235', 'inf', '-')
     """
     if value is None:
         return "-"
-    if 0.001 <= value < 100.0:  # the everyday case, made fast
+    if 0.001 <= value < 100.0:  # the usual case, made fast
         return f"{value:.{digits}g}" if value % 1.0 else str(int(value))
     if 0.0 < abs(value) < NEXT_TO_NOTHING:
         return "~0"
@@ -36,7 +38,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def several(count: int, noun: str) -> str:
-    """A number of things.
+    """Write a number of things.
 
     >>> several(1, "round"), several(1_234, "round")
     ('1 round', '1 234 rounds')
@@ -45,17 +47,21 @@ def several(count: int, noun: str) -> str:
 
 
 def horizon_text(value: float) -> str:
-    """A number of rounds.  From a million on, powers of ten are written as such.
+    """Write a number of rounds; from a million on, powers of ten as such.
+
+    From a million on, powers of ten are written as such.
 
     >>> horizon_text(10_000), horizon_text(10**12), horizon_text(2_000_000)
     ('10 000', '10¹²', '2 000 000')
     """
     power = round(math.log10(value)) if value >= MANY_ROUNDS else 0
-    return "10" + str(power).translate(SUPERSCRIPTS) if power and value == 10**power else number(value)
+    return (
+        "10" + str(power).translate(SUPERSCRIPTS) if power and value == 10**power else number(value)
+    )
 
 
 def money(value: float) -> str:
-    """An amount: with cents below a thousand, in whole units above.
+    """Write an amount: with cents below a thousand, in whole units above.
 
     >>> money(-1234.5), money(0.25)
     ('-1 234', '0.25')
@@ -64,14 +70,22 @@ def money(value: float) -> str:
 
 
 def text_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,), width: int | None = None
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: Sequence[int] = (0,),
+    width: int | None = None,
 ) -> str:
-    """A table with aligned columns: those in `words` and a last one of prose to the left, the others to the right.
+    """Return a table with aligned columns.
 
-    If it is wider than `width`, prose is wrapped, or the table is broken into parts that repeat the first column.
-    Unless given, the width is that of the terminal, if standard output is one.
+    Those in `words` and a last one of prose to the left, the others to the right.
 
-    >>> print(text_table(["policy", "regret", "median"], [["ts", "72.6", "70.1"]], width=16))
+    If it is wider than `width`, prose is wrapped, or the table is broken into parts
+    that repeat the first column. Unless given, the width is that of the terminal, if
+    standard output is one.
+
+    >>> rows = [["ts", "72.6", "70.1"]]
+    >>> print(text_table(["policy", "regret", "median"], rows, width=16))
     policy  regret
     ------  ------
     ts        72.6
@@ -109,23 +123,31 @@ def text_table(
         ]
         return GAP.join(parts).rstrip()
 
-    return "\n".join([line(cells[0]), GAP.join("-" * width for width in widths), *map(line, cells[1:])])
+    return "\n".join(
+        [line(cells[0]), GAP.join("-" * width for width in widths), *map(line, cells[1:])]
+    )
 
 
 def _terminal_width() -> int:
-    """The number of columns of the terminal, 80 if it does not say; 0 if standard output is none."""
-    is_terminal = getattr(sys.stdout, "isatty", None)  # where standard output is closed, there is none
+    """Return the width of the terminal; 0 if standard output is none.
+
+    A terminal that does not say has 80 columns.
+
+    0 if standard output is none.
+    """
+    # Where standard output is closed, there is none.
+    is_terminal = getattr(sys.stdout, "isatty", None)
     return shutil.get_terminal_size().columns if is_terminal is not None and is_terminal() else 0
 
 
 def _wrapped(row: Sequence[str], room: int) -> list[list[str]]:
-    """A row of a table as several lines, of which the last cell has `room`."""
+    """Return a row of a table as several lines, of which the last cell has `room`."""
     first, *others = textwrap.wrap(row[-1], room, break_on_hyphens=False) or [""]
     return [[*row[:-1], first], *([*[""] * (len(row) - 1), each] for each in others)]
 
 
 def _parts(widths: Sequence[int], limit: int) -> list[list[int]]:
-    """The columns of the parts of a table, each with the first column."""
+    """Return the columns of the parts of a table, each with the first column."""
     parts, used = [[0]], widths[0]
     for i in range(1, len(widths)):
         if len(parts[-1]) > 1 and used + len(GAP) + widths[i] > limit:
@@ -137,9 +159,13 @@ def _parts(widths: Sequence[int], limit: int) -> list[list[int]]:
 
 
 def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """An HTML table; all text is escaped."""
+    """Return an HTML table; all text is escaped."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return (
-        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
+    parts = (
+        f"<caption>{html.escape(caption)}</caption>",
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>",
+    )
+    return f"<table>{''.join(parts)}</table>"

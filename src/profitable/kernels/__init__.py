@@ -1,10 +1,13 @@
-"""The numbers: every formula of the project, compiled.  The only room that knows the compiler (numba).
+"""Kernels: every formula of the project, compiled.
 
-Read from the bottom: `compile` and `late` (the decorators that compile); `special` (tail probabilities) and `exact`
-(sums without rounding); `law` (the six laws) and `statistic` (what is added up); `evidence` and `patience` (the one
-inequality); `view` and `agent_table` (an agent's numbers); `arrivals`, `rewards` and `run_record` (a simulated run);
-`rounds` (the definition) and `skip_ahead` (the same, faster).
+The only room that knows the compiler (numba).
 
-Structs are NamedTuples and records; kernels trust their arguments.  Other rooms may import any function or struct, but
-not the compiler.
+Read from the bottom: `compile` and `late` (the decorators that compile); `special`
+(tail probabilities) and `exact` (sums without rounding); `law` (the six laws) and
+`statistic` (what is added up); `evidence` and `patience` (the one inequality); `view`
+and `agent_table` (an agent's numbers); `arrivals`, `rewards` and `run_record` (a
+simulated run); `rounds` (the definition) and `skip_ahead` (the same, faster).
+
+Structs are NamedTuples and records; kernels trust their arguments.  Other rooms may
+import any function or struct, but not the compiler.
 """

@@ -1,7 +1,8 @@
-"""What is being compiled: a moving sign on a terminal, one line in a log elsewhere.
+"""Announcements of the compiler: a spinner on a terminal, one log line elsewhere.
 
-Example: `⠹ compiling at first use on this machine: run_events (31)`, where 31 functions were compiled before.  The sign
-vanishes when the compiler has finished.  Loading kernels from the disk cache is silent.
+Example: `⠹ compiling at first use on this machine: run_events (31)`, where 31 functions
+were compiled before.  The spinner vanishes when the compiler has finished.  Loading
+kernels from the disk cache is silent.
 """
 
 import gc
@@ -9,9 +10,8 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
-
-from numba.core import event
 
 logger = logging.getLogger("profitable")
 
@@ -20,38 +20,43 @@ PAUSE = 0.1  # seconds from one sign to the next
 WIDTH = 78
 
 
-class Announcer(event.Listener):
-    """Counts the functions that the compiler compiles for this package, and says so while it does."""
+class Announcer:
+    """Announces the functions of this package while they are compiled."""
 
     def __init__(self) -> None:
-        self.compiled = 0  # functions, since the process started
-        self.name = ""  # the one that needs the others
+        self._compiled = 0  # functions, since the process started
+        self._name = ""  # the one that needs the others
         self._depth = 0
         self._announced = False
         self._collects = False
         self._over = threading.Event()
         self._sign: threading.Thread | None = None
 
-    def on_start(self, event: Any) -> None:
-        """The compiler begins a function; it is already at work if the function is called by another one."""
+    def start(self, function: Callable[..., Any] | None) -> None:
+        """Note that the compiler begins a function, maybe for a caller."""
         self._depth += 1
         if self._depth == 1:
             self._collects = gc.isenabled()
-            gc.disable()  # the compiler makes many objects and keeps most: looking for rubbish is a tenth of its time
-        source = getattr(event.data["dispatcher"], "py_func", None)
-        if getattr(source, "__module__", "").startswith("profitable."):
-            self.compiled += 1
+            # The compiler makes many objects and keeps most: collecting garbage is a
+            # tenth of its time.
+            gc.disable()
+        if getattr(function, "__module__", "").startswith("profitable."):
+            self._compiled += 1
             if self._depth == 1:
-                self.name = getattr(source, "__name__", "")
+                self._name = getattr(function, "__name__", "")
             if _on_terminal():
                 self._start_sign()
             elif not self._announced:
                 self._announced = True
-                # A warning, because Python shows those unless told otherwise: silence would look like a hang.
-                logger.warning("compiling numerical kernels at their first use on this machine (up to a minute) ...")
+                # A warning, because Python shows warnings by default: silence would
+                # look like a hang.
+                logger.warning(
+                    "compiling numerical kernels at their first use on this machine"
+                    " (up to a minute) ..."
+                )
 
-    def on_end(self, event: Any) -> None:
-        """The compiler has finished a function, or failed."""
+    def end(self) -> None:
+        """Note that the compiler has finished a function, or failed."""
         self._depth -= 1
         if self._depth == 0:
             if self._collects:
@@ -73,7 +78,7 @@ class Announcer(event.Listener):
     def _turn(self) -> None:
         turn = 0
         while not self._over.wait(PAUSE):
-            text = f"compiling at first use on this machine: {self.name} ({self.compiled})"
+            text = f"compiling at first use on this machine: {self._name} ({self._compiled})"
             _write(f"\r{SIGNS[turn % len(SIGNS)]} {text:{WIDTH}.{WIDTH}}")
             turn += 1
         if turn:
@@ -88,9 +93,8 @@ def _write(text: str) -> None:
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
-    except (OSError, ValueError, UnicodeError):  # a terminal that is gone, or one that knows no such signs
+    except (OSError, ValueError):  # no terminal any more, or one without such signs
         pass
 
 
 ANNOUNCER = Announcer()
-event.register("numba:compile", ANNOUNCER)  # pyright: ignore[reportUnknownMemberType]

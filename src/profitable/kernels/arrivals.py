@@ -7,10 +7,12 @@
 | `UNIFORM`          | low to high, all as likely    | low    | high   |
 | `LISTED`           | written down, round by round  |        |        |
 
-The Poisson part ("extra") of a stretch is drawn before its rewards are, and split when the stretch is.
+The Poisson part ("extra") of a stretch is drawn before its rewards are, and split when
+the stretch is.
 
-Example: 10 rounds of 1 + Poisson(3).  `draw_extra` draws about 30; with 28 of them `clients_in` says 38.  Split after
-round 4, `share_of_extra` gives the first part a Binomial(28, 0.4) number.
+Example: 10 rounds of 1 + Poisson(3).  `draw_extra` draws about 30; with 28 of them
+`clients_in` says 38.  Split after round 4, `share_of_extra` gives the first part a
+Binomial(28, 0.4) number.
 """
 
 import math
@@ -20,9 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from profitable.common.types import IntArray
-from profitable.kernels.compile import kernel, part
+from profitable.kernels.compile import kernel, lazy, part
 from profitable.kernels.draw import draw_binomial, draw_poisson
-from profitable.kernels.late import late
 
 DRAWN_SINGLY = 20  # so many uniform numbers are drawn one by one
 
@@ -42,8 +43,8 @@ CONSTANT, ONE_PLUS_POISSON, UNIFORM, LISTED = (int(code) for code in ArrivalsCod
 class ArrivalLaw(NamedTuple):
     """A law of arrivals with its numbers.
 
-    What is written down comes beside it as `listed` [T + 1], the clients of the first 0, 1, 2, ... rounds; empty if
-    nothing is.
+    Listed counts are a separate argument: `listed` [T + 1] is the number of clients of
+    the first 0, 1, 2, ... rounds, and empty for the other laws.
     """
 
     code: int
@@ -53,9 +54,19 @@ class ArrivalLaw(NamedTuple):
 
 @kernel
 def clients_in(
-    rng: np.random.Generator, arrivals: ArrivalLaw, listed: IntArray, t: int, rounds: int, extra: int
+    rng: np.random.Generator,
+    arrivals: ArrivalLaw,
+    listed: IntArray,
+    t: int,
+    rounds: int,
+    extra: int,
 ) -> int:
-    """Clients of the rounds t + 1 .. t + rounds; `extra` is what Poisson arrivals bring beyond one per round."""
+    """Draw the clients of the rounds t + 1 .. t + rounds.
+
+    `extra` is what Poisson arrivals bring beyond one per round.
+
+    t + rounds; `extra` is what Poisson arrivals bring beyond one per round.
+    """
     if arrivals.code == ONE_PLUS_POISSON:
         return rounds + extra
     if arrivals.code == CONSTANT:
@@ -68,16 +79,16 @@ def clients_in(
     raise ValueError("arrivals of an unknown code")
 
 
-@late
+@lazy
 def _uniform_sum(rng: np.random.Generator, width: int, number: int) -> int:
-    """The sum of that many uniform numbers from 0 to width - 1."""
+    """Draw the sum of that many uniform numbers from 0 to width - 1."""
     total = 0
     if number <= DRAWN_SINGLY:
         for _ in range(number):
             total += int(rng.integers(0, width))
         return total
-    # A number below an even width is a fair bit and a number below half of it.  For an odd width, the numbers that are
-    # the largest one are counted first.
+    # A number below an even width is a fair bit and a number below half of it.  For an
+    # odd width, the numbers that are the largest one are counted first.
     while width > 1:
         if width % 2 == 1:
             hits = rng.binomial(number, 1.0 / width)
@@ -91,13 +102,18 @@ def _uniform_sum(rng: np.random.Generator, width: int, number: int) -> int:
 
 @part
 def draw_extra(rng: np.random.Generator, arrivals: ArrivalLaw, rounds: int) -> int:
-    """The Poisson part of the arrivals in that many rounds."""
-    return int(draw_poisson(rng, rounds * arrivals.first)) if arrivals.code == ONE_PLUS_POISSON else 0
+    """Draw the Poisson part of the arrivals in that many rounds."""
+    return (
+        int(draw_poisson(rng, rounds * arrivals.first)) if arrivals.code == ONE_PLUS_POISSON else 0
+    )
 
 
 @kernel
 def share_of_extra(rng: np.random.Generator, rounds: int, extra: int, first: int) -> int:
-    """The part of `extra` that falls into the first rounds of several: a Poisson number splits as a binomial."""
+    """Draw the part of `extra` that falls into the first of several rounds.
+
+    A Poisson number splits as a binomial.
+    """
     if extra == 0:
         return 0
     if 2 * first > rounds:
@@ -107,7 +123,7 @@ def share_of_extra(rng: np.random.Generator, rounds: int, extra: int, first: int
 
 @part
 def most_clients(arrivals: ArrivalLaw, listed: IntArray, t: int, rounds: int, extra: int) -> float:
-    """No more clients than this come in the rounds t + 1 .. t + rounds."""
+    """Return a bound on the clients of the rounds t + 1 .. t + rounds."""
     if arrivals.code == ONE_PLUS_POISSON:
         return float(rounds) + extra
     if arrivals.code == LISTED:
@@ -119,7 +135,7 @@ def most_clients(arrivals: ArrivalLaw, listed: IntArray, t: int, rounds: int, ex
 
 @part
 def average_clients(arrivals: ArrivalLaw, listed: IntArray) -> float:
-    """The mean number of clients per round; NaN for an unknown law."""
+    """Return the mean number of clients per round; NaN for an unknown law."""
     if arrivals.code == CONSTANT:
         return arrivals.first
     if arrivals.code == ONE_PLUS_POISSON:
@@ -132,8 +148,10 @@ def average_clients(arrivals: ArrivalLaw, listed: IntArray) -> float:
 
 
 @part
-def rounds_for(arrivals: ArrivalLaw, listed: IntArray, t: int, clients: float, rounds_left: int) -> int:
-    """How many rounds to try when that many clients may come: at least one."""
+def rounds_for(
+    arrivals: ArrivalLaw, listed: IntArray, t: int, clients: float, rounds_left: int
+) -> int:
+    """Return the rounds to try when that many clients may come: at least one."""
     if arrivals.code == LISTED:
         low = 1
         high = rounds_left
@@ -146,7 +164,8 @@ def rounds_for(arrivals: ArrivalLaw, listed: IntArray, t: int, clients: float, r
         return low
     rounds = clients / most_clients(arrivals, listed, t, 1, 0)
     if arrivals.code == ONE_PLUS_POISSON:
-        # In r rounds their number has mean r (1 + rate) and variance r rate: two standard deviations of room.
+        # In r rounds their number has mean r (1 + rate) and variance r rate: two
+        # standard deviations of room.
         mean = 1.0 + arrivals.first
         root = (math.sqrt(mean - 1.0 + mean * min(clients, 1e18)) - math.sqrt(mean - 1.0)) / mean
         rounds = root * root

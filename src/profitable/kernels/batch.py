@@ -1,10 +1,11 @@
 """A batch of outcomes, checked and added up, before it enters the agent's table.
 
-Example: `digest_row(view_row, np.array([1.0, 0.0]))` returns -1 (no reward is illegal) and the numbers of `Sums`, with
-2 clients and the total 1.  With the amounts 300 and 100, `digest_amounts` returns the total 300, of 400 lent.
+Example: `digest_row(view_row, np.array([1.0, 0.0]))` returns -1 (no reward is illegal)
+and the numbers of `Sums`, with 2 clients and the total 1.  With the amounts 300 and
+100, `digest_amounts` returns the total 300, of 400 lent.
 
-Kernels return plain tuples to Python.  The compiler makes a NamedTuple by a call of its class, does not look whether
-that call failed, and so crashes if Ctrl-C arrives in it.
+Kernels return plain tuples to Python.  The compiler makes a NamedTuple by a call of its
+class, does not look whether that call failed, and so crashes if Ctrl-C arrives in it.
 """
 
 from typing import NamedTuple
@@ -13,17 +14,18 @@ import numpy as np
 
 from profitable.common.check import LARGEST
 from profitable.common.types import FloatArray
+from profitable.kernels.coded_view import CodedView, is_legal, view_of
 from profitable.kernels.compile import kernel, part
 from profitable.kernels.exact import exact_product, exact_sum
 from profitable.kernels.statistic import statistic_of
-from profitable.kernels.view import CodedView, is_legal, view_of
 
 
 class Sums(NamedTuple):
-    """A batch of outcomes, added up: clients, statistics and their squares with what they lost to rounding, money.
+    """Sums of a batch of outcomes: clients, statistics, their squares, and money.
 
-    Where clients weigh as much as their amounts, the statistics and their squares are weighted, and the amounts and
-    their squares are added up as well.
+    Statistics and squares are pairs, the sum and its rounding error.  Where clients
+    weigh as much as their amounts, the statistics and their squares are weighted, and
+    the amounts and their squares are added up as well.
     """
 
     clients: float = 0.0
@@ -40,19 +42,28 @@ class Sums(NamedTuple):
 
 
 NO_SUMS = Sums()
-Numbers = tuple[float, float, float, float, float, float, float, float, float, float, float]  # the fields of `Sums`
+# The fields of `Sums`.
+Numbers = tuple[float, float, float, float, float, float, float, float, float, float, float]
 
 
 @part
 def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
-    """The place of the first illegal reward (-1 if none), and the sums; `revenue` is the plain sum of the rewards."""
+    """Return the position of the first illegal reward (-1 if none), and the sums.
+
+    `revenue` is the plain sum of the rewards, and `cost` the number of clients: `money`
+    converts them to money.
+    """
     raw = 0.0
     total = 0.0
     total_lost = 0.0
     squares = 0.0
     squares_lost = 0.0
     for i in range(rewards.size):
-        value = statistic_of(view.statistic, rewards[i]) if is_legal(view.support, rewards[i]) else np.inf
+        value = (
+            statistic_of(view.statistic, rewards[i])
+            if is_legal(view.support, rewards[i])
+            else np.inf
+        )
         if not value <= LARGEST:
             return i, NO_SUMS
         raw += rewards[i]
@@ -62,7 +73,7 @@ def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
         squares, error = exact_sum(squares, square)
         squares_lost += error + lost
     size = float(rewards.size)
-    return -1, Sums(size, total, total_lost, squares, squares_lost, raw, 0.0, size, 0.0, size, 0.0)
+    return -1, Sums(size, total, total_lost, squares, squares_lost, raw, size, size, 0.0, size, 0.0)
 
 
 @kernel
@@ -81,8 +92,15 @@ def _plain(sums: Sums) -> Numbers:
 
 @kernel
 def digest_amounts(view_row: FloatArray, rewards: FloatArray, amounts: FloatArray) -> Numbers:
-    """The sums of rewards that `digest_row` found legal, each weighted by its amount; `cost` is the sum of amounts."""
-    view = view_of(view_row)
+    """Return the sums of rewards weighted by their amounts.
+
+    `digest_row` has found the rewards legal.  `cost` is the sum of the amounts.
+    """
+    return _plain(_weighted(view_of(view_row), rewards, amounts))
+
+
+@part
+def _weighted(view: CodedView, rewards: FloatArray, amounts: FloatArray) -> Sums:
     sums = np.zeros((4, 2))
     raw = 0.0
     for i in range(rewards.size):
@@ -97,7 +115,34 @@ def digest_amounts(view_row: FloatArray, rewards: FloatArray, amounts: FloatArra
         _extend(sums, 3, square, lost)
     statistics = (sums[0, 0], sums[0, 1], sums[1, 0], sums[1, 1])
     lent = (sums[2, 0], sums[2, 1], sums[3, 0], sums[3, 1])
-    return (float(rewards.size), *statistics, raw, sums[2, 0], *lent)
+    return Sums(float(rewards.size), *statistics, raw, sums[2, 0], *lent)
+
+
+@part
+def weighted(view: CodedView, plain: Sums, rewards: FloatArray, amounts: FloatArray) -> Sums:
+    """Return the sums of legal rewards with amounts.
+
+    `revenue` is the sum of amount * reward, and `cost` that of the amounts.  `plain`
+    are the sums without amounts.
+    """
+    sums = _weighted(view, rewards, amounts)
+    if view.by_money:
+        return sums
+    statistics = (plain.total, plain.total_lost, plain.squares, plain.squares_lost)
+    lent = (plain.lent, plain.lent_lost, plain.lent_squares, plain.lent_squares_lost)
+    return Sums(plain.clients, *statistics, sums.revenue, sums.cost, *lent)
+
+
+@part
+def money(
+    worth: float, price: float, recovered: float, back: float, units: float
+) -> tuple[float, float]:
+    """Return the revenue and the cost of outcomes; from Python also for arrays.
+
+    Without amounts, `back` is the sum of the rewards and `units` the number of clients.
+    With amounts, `back` is the sum of amount * reward and `units` that of the amounts.
+    """
+    return back * worth + units * recovered, units * price
 
 
 @part

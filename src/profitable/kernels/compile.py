@@ -1,90 +1,170 @@
-"""The decorators that compile: `kernel`, and `part` and `inlined` for what only kernels call.
+"""The decorators that compile: `kernel`, `lazy`, `part` and `inlined`.
 
-Every compiled function of the project carries one of them, or `late` (`kernels/late.py`), so that the compile options
-stand in one place.  Kernels are cached on disk: beside the source where that is writable, otherwise in the user's own
-cache folder (numba's rule).  Where neither is writable they are compiled anew in each process.
+Every compiled function of the project carries one of them, so the compile options stand
+in one place.  Kernels are cached on disk: next to the source where that is writable,
+otherwise in the user's own cache folder (numba's rule).  Where neither is writable they
+are compiled in each process.
+
+`lazy` and `part` save most of the compiler's work, by inner parts of numba that all
+stand in `kernels/lazy_compile.py`.  That file is imported only under a version of numba
+it was tested with (`TESTED`).  Under any other version, or with PROFITABLE_LATE=0 in
+the environment, numba's public interface does it all: the same numbers, compiled more
+slowly.
 """
 
 import hashlib
+import os
 import platform
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite.binding import get_host_cpu_name
-from numba import njit, types
-from numba.core.typing.templates import infer_global  # pyright: ignore[reportUnknownVariableType]
-
-from profitable.kernels.announce import ANNOUNCER
+from numba import njit
+from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# nogil: threads can run kernels at the same time.  error_model="numpy": 1/0 is inf, as IEEE says, without a branch.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_PARTS: list[Any] = []
+# The oldest and the newest numba of `make soak`.  Before 0.68, kernels could not name
+# the rows of a table by an IntEnum.
+TESTED = ((0, 68), (0, 68))
+# nogil: threads can run kernels at the same time.  error_model="numpy": 1/0 is inf, as
+# IEEE says, without a branch.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_COMPILED: list[Any] = []  # all of them: for parts, numba keeps only weak references
+
+
+def is_tested(version: str) -> bool:
+    """Return whether the inner parts of this version of numba are known.
+
+    >>> is_tested("0.68.1"), is_tested("1.0.0"), is_tested("0+unknown")
+    (True, False, False)
+    """
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return found is not None and TESTED[0] <= (int(found[1]), int(found[2])) <= TESTED[1]
+
+
+IS_LAZY = is_tested(numba.__version__) and os.environ.get("PROFITABLE_LATE") != "0"
+if IS_LAZY:
+    _OPTIONS["no_cfunc_wrapper"] = True  # nobody calls a kernel from C
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` on its first call, and keep the machine code on disk for later processes."""
-    return _compiled(function, _OPTIONS)
+    """Compile `function` on its first call, and cache the machine code on disk."""
+    return _cached(function, _OPTIONS)
+
+
+def lazy(function: Function) -> Function:
+    """Compile `function` when it is first called, not when its callers are compiled.
+
+    It has one signature, that of its annotations: numbers, structs (NamedTuples),
+    generators, records and arrays.
+    """
+    compiled = kernel(function)
+    if not IS_LAZY:
+        return compiled
+    from profitable.kernels.lazy_compile import linked_on_demand
+
+    return linked_on_demand(function, compiled)
 
 
 def part(function: Function) -> Function:
-    """Compile `function` for the kernels that call it; called from Python it is the plain function.
+    """Compile `function` for kernels that call it; in Python it is the plain function.
 
-    So the compiler need not write the code that turns Python's objects into its own, a fifth of its work.
+    So the compiler does not write the code that converts Python's objects, a fifth of
+    its work.
     """
-    compiled = _compiled(function, {**_OPTIONS, "no_cpython_wrapper": True})
-    _PARTS.append(compiled)  # the compiler itself keeps only weak references
-    infer_global(function, types.Dispatcher(compiled))
-    return function
+    if not IS_LAZY:
+        return cast(Any, register_jitable(**_OPTIONS))(function)
+    from profitable.kernels.lazy_compile import registered
 
-
-def _compiled(function: Function, options: dict[str, Any]) -> Function:
-    try:
-        compiled = njit(cache=True, **options)(function)
-    except RuntimeError:  # numba found no writable folder at all
-        compiled = njit(**options)(function)
-    else:
-        # Kernels are compiled into each other, but numba renews a cached one only when its own file has changed.  As
-        # part of the version, the stamp is compared before anything else is read: an old cache may name structs that
-        # are gone.
-        file = cast(Any, compiled)._cache._cache_file
-        file._source_stamp = SOURCES
-        file._version = f"{file._version} {SOURCES}"
-    return cast(Function, compiled)
+    return registered(function, _cached(function, {**_OPTIONS, "no_cpython_wrapper": True}))
 
 
 def inlined(function: Function) -> Function:
-    """A part of a kernel with a name of its own: it is written into the kernels that call it.
+    """Write `function` into the kernels that call it.
 
-    Steps are handed large structs.  As a call, that would take longer than many a step itself.
+    Steps take large structs.  Passing those in a call would take longer than many
+    steps.
     """
     return cast(Function, njit(inline="always", **_OPTIONS)(function))
 
 
+def lazy_functions() -> list[tuple[str, Callable[[], None]]]:
+    """Return all lazy functions: name, and a function that compiles or loads it."""
+    if not IS_LAZY:
+        return []  # kernels contain them
+    from profitable.kernels.lazy_compile import PLACES
+
+    return list(PLACES.values())
+
+
 def compiled_so_far() -> int:
-    """How many functions of the package this process has compiled; those that it found on disk do not count."""
-    return ANNOUNCER.compiled
+    """Return how many functions this process compiled; cached ones do not count."""
+    return sum(len(each.signatures) - sum(each.stats.cache_hits.values()) for each in _COMPILED)
 
 
 def compiler() -> str:
-    """What machine code depends on besides its source, such as `0.61.0 for znver3, Linux x86_64`."""
-    return f"{numba.__version__} for {get_host_cpu_name()}, {platform.system()} {platform.machine()}"
+    """Name compiler and processor, such as `0.68.0 for znver3, Linux x86_64`."""
+    return (
+        f"{numba.__version__} for {get_host_cpu_name()}, {platform.system()} {platform.machine()}"
+    )
 
 
 def cache_folder() -> Path | None:
-    """Where compiled kernels are kept; None if no folder can be written."""
-    folder = _PARTS[0].stats.cache_path if _PARTS else None
+    """Return the folder of compiled kernels; None if no folder can be written."""
+    folder = _COMPILED[0].stats.cache_path if _COMPILED else None
     return Path(folder) if folder else None
 
 
+def _cached(function: Function, options: dict[str, Any]) -> Function:
+    """Compile `function`; a change in any file of kernels makes its cache stale.
+
+    Kernels are compiled into each other, but numba compares only the function's own
+    file.
+    """
+    compiled = _stamped(function, options) if IS_LAZY else _in_own_folder(function, options)
+    _COMPILED.append(compiled)
+    return cast(Function, compiled)
+
+
+def _stamped(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Cache where numba does, under a version that names the sources."""
+    from profitable.kernels.lazy_compile import stamp
+
+    try:
+        compiled = njit(cache=True, **options)(function)
+    except RuntimeError:  # numba found no writable folder at all
+        return njit(**options)(function)
+    stamp(compiled, SOURCES)
+    return compiled
+
+
+def _in_own_folder(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Cache in a folder that names the sources, or not at all."""
+    config = cast(Any, numba).config
+    given = config.CACHE_DIR
+    folder = Path(given or Path(__file__).parent / "__pycache__") / f"plain-{SOURCES[:16]}"
+    config.CACHE_DIR = str(folder)
+    try:
+        compiled = cast(Any, njit(cache=True, **options)(function))
+    except RuntimeError:
+        return njit(**options)(function)
+    finally:
+        config.CACHE_DIR = given
+    if not Path(compiled.stats.cache_path).is_relative_to(folder):
+        return njit(**options)(function)
+    return compiled
+
+
 def _sources() -> str:
-    """What all kernels together are made from: a change in any of these files makes every cached kernel stale."""
+    """Hash all files that kernels are compiled from."""
     folder = Path(__file__).parent
+    common = folder.parent / "common"
     digest = hashlib.sha256()
-    for path in (*sorted(folder.glob("*.py")), folder.parent / "common" / "check.py"):
+    for path in (*sorted(folder.glob("*.py")), common / "check.py", common / "types.py"):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -1,12 +1,17 @@
-"""Exponential rewards cut at a bound, many at once: a piece is some that are not cut, drawn as their sum.
+"""Exponential rewards cut at a bound, many at once.
 
-Everything is in units of the mean reward: the rewards are standard exponential, and P(X > bound) = exp(-bound).
+A piece is some of the rewards that are not cut, drawn as their sum.
 
-The equation is Whitworth's: n standard exponential variables with sum s are all at most b with probability
+Everything is in units of the mean reward: the rewards are standard exponential, and P(X
+> bound) = exp(-bound).
+
+The equation is Whitworth's: n standard exponential variables with sum s are all at most
+b with probability
 
     sum over j of (-1)^j C(n, j) (1 - j b/s)_+^(n - 1).
 
-Example: two variables with sum 1.5 are both at most 1 with probability 1 - 2 (1 - 1/1.5) = 1/3.
+Example: two variables with sum 1.5 are both at most 1 with probability 1 - 2 (1 -
+1/1.5) = 1/3.
 """
 
 import math
@@ -21,7 +26,10 @@ CANCELS = 3.0  # beyond this first term Whitworth's sum loses digits
 
 @kernel
 def split_up(rng: np.random.Generator, total: float, out: FloatArray) -> float:
-    """Fill `out` [n] with exponential variables given their sum, which are uniform spacings; returns the largest."""
+    """Fill `out` [n] with exponential variables given their sum; return the largest.
+
+    They are uniform spacings.
+    """
     raw = 0.0
     largest = 0.0
     for i in range(out.size):
@@ -37,10 +45,10 @@ def split_up(rng: np.random.Generator, total: float, out: FloatArray) -> float:
 
 @kernel
 def none_beyond(rng: np.random.Generator, number: int, total: float, bound: float) -> bool:
-    """A draw: are that many exponential variables with that sum all at most `bound`?
+    """Draw whether exponential variables with that sum are all at most `bound`.
 
-    The probability is Whitworth's sum of (-1)^j C(n, j) (1 - j bound/total)_+^(n - 1), whose partial sums are too large
-    and too small in turn: few of them decide.
+    The probability is Whitworth's sum of (-1)^j C(n, j) (1 - j bound/total)_+^(n - 1),
+    whose partial sums are too large and too small in turn: few of them decide.
     """
     if total <= bound:
         return True
@@ -72,7 +80,7 @@ def none_beyond(rng: np.random.Generator, number: int, total: float, bound: floa
 
 @kernel
 def draw_piece(rng: np.random.Generator, number: int, bound: float) -> float:
-    """The sum of that many exponential variables given that none exceeds `bound`."""
+    """Draw the sum of exponential variables given that none exceeds `bound`."""
     while True:
         total = rng.standard_gamma(float(number))
         if none_beyond(rng, number, total, bound):
@@ -81,5 +89,5 @@ def draw_piece(rng: np.random.Generator, number: int, bound: float) -> float:
 
 @part
 def largest_piece(bound: float) -> int:
-    """As many variables as leave a fair chance that none exceeds `bound`."""
+    """Return how many variables leave a fair chance that none exceeds `bound`."""
     return int(min(math.exp(min(bound, 40.0)), 1e17))

@@ -1,11 +1,15 @@
-"""Draws: the sum of n rewards at once, and a mean from the posterior.  The generator comes first, as everywhere.
+"""Draws: the sum of n rewards at once, and a mean from the posterior.
 
-The equations: n Bernoulli rewards sum to a Binomial(n, p) number, n Poisson rewards to a Poisson(n mean) number, n
-gamma rewards of shape k to a gamma variable of shape n k; a negative binomial number is Poisson with a gamma mean.  The
-squared deviations of n normal rewards from their mean are sigma^2 times a chi-squared variable with n - 1 degrees of
-freedom, independent of their sum.
+The generator is the first argument, as everywhere.
 
-Example: a thousand Bernoulli rewards of mean 0.3 are one draw from Binomial(1 000, 0.3).
+The equations: n Bernoulli rewards sum to a Binomial(n, p) number, n Poisson rewards to
+a Poisson(n mean) number, n gamma rewards of shape k to a gamma variable of shape n k; a
+negative binomial number is Poisson with a gamma mean.  The squared deviations of n
+normal rewards from their mean are sigma^2 times a chi-squared variable with n - 1
+degrees of freedom, independent of their sum.
+
+Example: a thousand Bernoulli rewards of mean 0.3 are one draw from Binomial(1 000,
+0.3).
 """
 
 import math
@@ -13,18 +17,28 @@ import math
 import numpy as np
 
 from profitable.common.types import FloatArray
-from profitable.kernels.compile import kernel, part
-from profitable.kernels.late import late
-from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, NORMAL, POISSON, SMALLEST_POSITIVE, Law
+from profitable.kernels.compile import kernel, lazy, part
+from profitable.kernels.law import (
+    BINOMIAL,
+    GAMMA,
+    GAUSSIAN,
+    NEGATIVE_BINOMIAL,
+    NORMAL,
+    POISSON,
+    SMALLEST_POSITIVE,
+    Law,
+)
 from profitable.kernels.unknown_variance import freedom
 
 SMALL_SHARE = 1e-6
-POISSON_PIECE = 1e13  # NumPy's Poisson draws are wrong above a mean of about 1e14: larger ones are drawn in pieces
+# NumPy's Poisson draws are wrong above a mean of about 1e14: larger ones are drawn in
+# pieces.
+POISSON_PIECE = 1e13
 
 
 @part
 def draw_poisson(rng: np.random.Generator, mean: float) -> float:
-    """A Poisson number, for any mean, as a float."""
+    """Draw a Poisson number, for any mean, as a float."""
     total = 0.0
     while mean > POISSON_PIECE:
         total += rng.poisson(POISSON_PIECE)
@@ -34,7 +48,11 @@ def draw_poisson(rng: np.random.Generator, mean: float) -> float:
 
 @part
 def draw_binomial(rng: np.random.Generator, number: int, p: float) -> int:
-    """A binomial number; for small p by inversion with log1p, where the library's own log(1 - p) has no digits left."""
+    """Draw a binomial number.
+
+    For small p by inversion with log1p, where the library's own log(1 - p) has no
+    digits left.
+    """
     if p >= SMALL_SHARE or number * p > 30.0:
         return rng.binomial(number, p)
     mass = math.exp(number * math.log1p(-p))
@@ -51,10 +69,11 @@ def draw_binomial(rng: np.random.Generator, number: int, p: float) -> int:
 
 @kernel
 def draw_total(rng: np.random.Generator, law: Law, mean: float, clients: float) -> float:
-    """The sum of the statistics of `clients` clients whose statistic has the given mean.
+    """Draw the sum of the statistics of `clients` clients with the given mean.
 
-    For `BINOMIAL` it is the two-point law on (low, high), binomial when there are several trials: the law itself
-    for Bernoulli and Binomial rewards, the one that is hardest to tell apart for Bounded ones.
+    For `BINOMIAL` it is the two-point law on (low, high), binomial when there are
+    several trials: the law itself for Bernoulli and Binomial rewards, the one that is
+    hardest to tell apart for Bounded ones.
     """
     if law.code == BINOMIAL:
         width = law.high - law.low
@@ -65,8 +84,10 @@ def draw_total(rng: np.random.Generator, law: Law, mean: float, clients: float) 
     return _draw_by_gamma_or_normal(rng, law, mean, clients)
 
 
-@late
-def _draw_by_gamma_or_normal(rng: np.random.Generator, law: Law, mean: float, clients: float) -> float:
+@lazy
+def _draw_by_gamma_or_normal(
+    rng: np.random.Generator, law: Law, mean: float, clients: float
+) -> float:
     """`draw_total` for the other laws; gamma and normal draws take long to compile."""
     if law.code == NEGATIVE_BINOMIAL:
         return draw_poisson(rng, rng.standard_gamma(clients * law.size) * (mean / law.size))
@@ -78,7 +99,9 @@ def _draw_by_gamma_or_normal(rng: np.random.Generator, law: Law, mean: float, cl
 
 
 @kernel
-def draw_totals(rng: np.random.Generator, law: Law, mean: float, clients: float, out: FloatArray) -> None:
+def draw_totals(
+    rng: np.random.Generator, law: Law, mean: float, clients: float, out: FloatArray
+) -> None:
     """Fill `out` [M] with independent `draw_total`s."""
     for i in range(out.size):
         out[i] = draw_total(rng, law, mean, clients)
@@ -86,13 +109,18 @@ def draw_totals(rng: np.random.Generator, law: Law, mean: float, clients: float,
 
 @part
 def draw_deviations(rng: np.random.Generator, sigma: float, clients: float) -> float:
-    """The squared deviations of `clients` normal rewards from their own mean."""
+    """Draw the squared deviations of `clients` normal rewards from their own mean."""
     return sigma * sigma * 2.0 * rng.standard_gamma(0.5 * (clients - 1.0)) if clients > 1.0 else 0.0
 
 
 @part
-def draw_mean(rng: np.random.Generator, law: Law, clients: float, total: float, spread: float) -> float:
-    """A mean from the posterior after `clients` clients with sum `total`; the spread matters where it is not known."""
+def draw_mean(
+    rng: np.random.Generator, law: Law, clients: float, total: float, spread: float
+) -> float:
+    """Draw a mean from the posterior after `clients` clients with sum `total`.
+
+    The spread matters where the variance is unknown.
+    """
     if law.code == BINOMIAL:
         width = law.high - law.low
         unit = law.size / width
@@ -107,7 +135,8 @@ def draw_mean(rng: np.random.Generator, law: Law, clients: float, total: float, 
         return law.size * total / rng.standard_gamma(law.size * clients)
     if law.code == GAUSSIAN:
         return total / clients + law.size / math.sqrt(clients) * rng.standard_normal()
-    if law.code == NORMAL:  # Student's law: a normal mean, given a variance whose inverse is a gamma variable
+    # Student's law: a normal mean, given a variance whose inverse is a gamma variable.
+    if law.code == NORMAL:
         variance = 0.5 * spread / rng.standard_gamma(0.5 * freedom(law, clients))
         return total / clients + math.sqrt(variance / clients) * rng.standard_normal()
     return math.nan

@@ -2,13 +2,16 @@
 
 The dual is one-dimensional and concave: with c_i clients of reward x_i,
 
-    N K_inf = max over 0 <= lambda <= 1/(high - tau) of  sum c_i log(1 - lambda (x_i - tau)).
+    N K_inf = max over lambda of sum c_i log(1 - lambda (x_i - tau)),
 
-It is written as lambda (N tau - S) - sum c_i [v_i - log(1 + v_i)] with v_i = lambda (tau - x_i), so that nothing
-cancels when the mean is close to the threshold.
+where 0 <= lambda <= 1/(high - tau).
 
-Example: 8 rewards of 0 and 2 of 1, tau = 0.5, high = 1.  The maximum is at lambda = 1.2, where the sum is
-8 log 1.6 + 2 log 0.4 = 1.927 nats: 10 d(0.2, 0.5) of the Bernoulli law, as it must be for two points.
+It is written as lambda (N tau - S) - sum c_i [v_i - log(1 + v_i)] with v_i = lambda
+(tau - x_i), so that nothing cancels when the mean is close to the threshold.
+
+Example: 8 rewards of 0 and 2 of 1, tau = 0.5, high = 1.  The maximum is at lambda =
+1.2, where the sum is 8 log 1.6 + 2 log 0.4 = 1.927 nats: 10 d(0.2, 0.5) of the
+Bernoulli law, as it must be for two points.
 
 >>> import numpy as np
 >>> round(empirical_evidence(np.array([0.0, 1.0]), np.array([8.0, 2.0]), 1.0, 0.5), 3)
@@ -31,8 +34,9 @@ def slope(
 ) -> tuple[float, float]:
     """First and second derivative of the dual in lambda.
 
-    The first is sum c_i d_i / (1 + lambda d_i) with d_i = tau - x_i.  While all lambda d_i are small these terms cancel
-    near the root, and gap - lambda sum c_i d_i^2 / (1 + lambda d_i) does not; when some are large it is the other way.
+    The first is sum c_i d_i / (1 + lambda d_i) with d_i = tau - x_i.  While all lambda
+    d_i are small these terms cancel near the root, and gap - lambda sum c_i d_i^2 / (1
+    + lambda d_i) does not; when some are large it is the other way.
     """
     plain = 0.0
     bend = 0.0
@@ -71,8 +75,13 @@ def exact_shortfall(values: FloatArray, counts: FloatArray, threshold: float) ->
 
 
 @kernel
-def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, threshold: float) -> float:
-    """N K_inf(empirical law, threshold); `values` [D] are at most `high`, `counts` [D] their numbers (0 is fine)."""
+def empirical_evidence(
+    values: FloatArray, counts: FloatArray, high: float, threshold: float
+) -> float:
+    """Return N K_inf(empirical law, threshold).
+
+    `values` [D] are at most `high`, `counts` [D] their numbers (0 is fine).
+    """
     return empirical_dual(values, counts, high, threshold, 0.0)[0]
 
 
@@ -80,7 +89,10 @@ def empirical_evidence(values: FloatArray, counts: FloatArray, high: float, thre
 def empirical_dual(
     values: FloatArray, counts: FloatArray, high: float, threshold: float, start: float
 ) -> tuple[float, float]:
-    """N K_inf and the lambda at which it is attained; the search begins at `start` if that is positive."""
+    """Return N K_inf and the lambda at which it is attained.
+
+    The search begins at `start` if that is positive.
+    """
     gap = exact_shortfall(values, counts, threshold)
     if gap <= 0.0:
         return 0.0, 0.0
@@ -119,7 +131,8 @@ def empirical_dual(
                 multiplier = following
                 break
             multiplier = following
-    # Far from the threshold lambda gap and the excesses are huge and nearly equal; close to it the logarithms cancel.
+    # Far from the threshold lambda gap and the excesses are huge and nearly equal;
+    # close to it the logarithms cancel.
     far = multiplier * max(threshold - lowest, highest - threshold) >= SERIES_END
     total = 0.0
     for value, count in zip(values, counts):

@@ -1,31 +1,34 @@
-"""Evidence: how strongly, in nats, what was seen speaks against "the mean is at least the threshold".
+"""Evidence, in nats, against "the mean is at least the threshold".
 
-The one inequality of the project is `evidence <= patience` (`kernels/patience.py`).  A rule is a way to compute
-evidence:
+The one inequality of the project is `evidence <= patience` (`kernels/patience.py`).  A
+rule is a way to compute evidence:
 
-| rule              | evidence                                            | policies                               |
-| ----------------- | --------------------------------------------------- | -------------------------------------- |
-| `DIVERGENCE`      | N d(S/N, tau) if S/N < tau, else 0                  | kl-UCB-4P, kl-Bernoulli-, kl-Gaussian- |
-| `DIVERGENCE_PLUS` | the same + log N                                    | kl-UCB+-4P, kl-Bernoulli-UCB+-4P       |
-| `PLUS_OF_ROUNDS`  | the same + log of the accepted rounds               | the two with count=rounds              |
-| `POSTERIOR`       | -log P(mean >= tau given the data)                  | Bayes-UCB-4P, TS-4P                    |
-| `EMPIRICAL`       | N K_inf(empirical law, tau)                         | KL-Emp-UCB-4P                          |
-| `VARIANCE`        | the x that solves m + sqrt(2 v x/N) + 3 B x/N = tau | UCB-V-4P                               |
+| rule              | evidence                               | policies              |
+| ----------------- | -------------------------------------- | --------------------- |
+| `DIVERGENCE`      | N d(S/N, tau) if S/N < tau, else 0     | kl-UCB and variants   |
+| `DIVERGENCE_PLUS` | the same + log N                       | kl-UCB+ and variants  |
+| `PLUS_OF_ROUNDS`  | the same + log of the accepted rounds  | those, count=rounds   |
+| `POSTERIOR`       | -log P(mean >= tau given the data)     | Bayes-UCB, TS         |
+| `EMPIRICAL`       | N K_inf(empirical law, tau)            | KL-Emp-UCB            |
+| `VARIANCE`        | x: m + sqrt(2 v x/N) + 3 B x/N = tau   | UCB-V                 |
 
-Example: 2 of 10 Bernoulli clients against tau = 0.5.  The divergence is 10 d(0.2, 0.5), the plus is log 10, and the
-posterior has P(mean >= 0.5) = 0.0260.
+Example: 2 of 10 Bernoulli clients against tau = 0.5.  The divergence is 10 d(0.2, 0.5),
+the plus is log 10, and the posterior has P(mean >= 0.5) = 0.0260.
 
 >>> from profitable.kernels.law import BINOMIAL
 >>> bernoulli, seen = Law(BINOMIAL, low=0.0, high=1.0, size=1.0), sums(10, 2)
->>> [round(evidence(rule, bernoulli, seen, 0.5), 3) for rule in (DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR)]
+>>> rules = DIVERGENCE, DIVERGENCE_PLUS, POSTERIOR
+>>> [round(evidence(rule, bernoulli, seen, 0.5), 3) for rule in rules]
 [1.927, 4.23, 3.648]
 
-Normal rewards of unknown variance have other formulas (`kernels/unknown_variance.py`), which need the spread.  So what
-a rule needs depends on the law: `rule.under(law)` is the rule as it is under a law, and a view has that one.
+Normal rewards of unknown variance have other formulas (`kernels/unknown_variance.py`),
+which need the spread.  So what a rule needs depends on the law: `rule.under(law)` is
+the rule as it is under a law, and a view has that one.
 
-A new rule is one constant below with what it needs and is, and one branch: in `evidence_of_sums` if N and S are all it
-needs, else in `evidence_of_rewards`.  Everything else in the package asks the rule; what a rule does not promise is
-done the slow, right way.
+A new rule is one constant below with what it needs and is, and one branch: in
+`evidence_of_sums` if N and S are all it needs, else in `evidence_of_rewards`.
+Everything else in the package asks the rule; what a rule does not promise is done the
+slow, right way.
 """
 
 import math
@@ -33,28 +36,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from profitable.kernels.compile import kernel, part
+from profitable.common.types import Vector
+from profitable.kernels.compile import kernel, lazy, part
 from profitable.kernels.empirical import empirical_evidence
 from profitable.kernels.exact import is_below, shortfall
-from profitable.kernels.late import Vector, late
 from profitable.kernels.law import BINOMIAL, NORMAL, Law, against, posterior_evidence
-from profitable.kernels.unknown_variance import says_nothing, unknown_variance_evidence, unknown_variance_posterior
+from profitable.kernels.unknown_variance import (
+    says_nothing,
+    unknown_variance_evidence,
+    unknown_variance_posterior,
+)
 
 
 class Rule(NamedTuple):
-    """Which evidence to compute, and all that the rest of the package has to know about it."""
+    """A way to compute evidence, with its needs and properties."""
 
     code: int
-    needs_spread: bool = False  # `Seen.spread`: the squared deviations from the mean
-    needs_values: bool = False  # `Seen.values` and `Seen.counts`: every distinct reward
-    is_monotone: bool = (
-        False  # from the sums alone, growing with N and falling with S: the smallest reward is the worst
-    )
+    needs_spread: bool = False  # `Observed.spread`: the squared deviations from the mean
+    needs_values: bool = False  # `Observed.values` and `Observed.counts`: every distinct reward
+    # From the sums alone, growing with N and falling with S: the smallest reward is the
+    # worst.
+    is_monotone: bool = False
     is_zero_above: bool = False  # no evidence while the mean is at or above the threshold
     is_posterior: bool = False  # minus the logarithm of a posterior probability: it takes a prior
-    logarithms: float = -1.0  # k, if evidence is about N d + k log N for many clients; -1 if it is not
-    scales: bool = False  # N times a function of the rewards' empirical law (+ log N): half the weight, half of it
-    needs_rounds: bool = False  # `Seen.rounds`: the rounds that accepted the category
+    # k, if evidence is about N d + k log N for many clients; -1 if it is not.
+    logarithms: float = -1.0
+    # N times a function of the rewards' empirical law (+ log N): half the weight, half
+    # of it.
+    scales: bool = False
+    needs_rounds: bool = False  # `Observed.rounds`: the rounds that accepted the category
 
     @property
     def needs_rewards(self) -> bool:
@@ -62,15 +72,19 @@ class Rule(NamedTuple):
         return self.needs_spread or self.needs_values
 
     def under(self, law: Law) -> "Rule":
-        """The rule as it is under a law: where the variance is not known, N and S are not enough."""
-        return self._replace(needs_spread=True, is_monotone=False, scales=False) if law.code == NORMAL else self
+        """Return the rule under a law: unknown variance needs more than N and S."""
+        return (
+            self._replace(needs_spread=True, is_monotone=False, scales=False)
+            if law.code == NORMAL
+            else self
+        )
 
 
 RULES: list[Rule] = []
 
 
 def new_rule(**fields: Any) -> Rule:
-    """A rule that needs and is what the fields say, with the next free code."""
+    """Register a rule with these needs and properties, under the next free code."""
     RULES.append(Rule(len(RULES), **fields))
     return RULES[-1]
 
@@ -80,40 +94,47 @@ DIVERGENCE_PLUS = new_rule(is_monotone=True, is_zero_above=True, logarithms=1.0,
 POSTERIOR = new_rule(is_monotone=True, is_posterior=True, logarithms=0.5)
 EMPIRICAL = new_rule(needs_values=True, is_zero_above=True, scales=True)
 VARIANCE = new_rule(needs_spread=True, is_zero_above=True, scales=True)
-PLUS_OF_ROUNDS = new_rule(is_monotone=True, is_zero_above=True, logarithms=1.0, scales=True, needs_rounds=True)
+PLUS_OF_ROUNDS = new_rule(
+    is_monotone=True, is_zero_above=True, logarithms=1.0, scales=True, needs_rounds=True
+)
 
-# On rewards of 0 and 1 these rules have the evidence of another one, which needs the sum alone.
+# On rewards of 0 and 1 these rules have the evidence of another one, which needs the
+# sum alone.
 ON_ZERO_AND_ONE = {EMPIRICAL.code: DIVERGENCE}
 
 
-class Seen(NamedTuple):
-    """What was seen of a category, imaginary clients of a prior included."""
+class Observed(NamedTuple):
+    """The observations of a category, with the imaginary clients of a prior."""
 
     clients: float  # N
     total: float  # S: the sum of their statistics
     spread: float  # the sum of squared deviations from S/N; NaN if the rule does not need it
-    values: Vector  # [D]: the statistics, if the rule needs them; in any order, and a value may come twice
+    # [D]: the statistics, if the rule needs them; in any order, and a value may come
+    # twice.
+    values: Vector
     counts: Vector  # [D]: how many clients have each (0 is fine)
     rounds: float = 0.0  # accepted rounds, if the rule needs them
     carry: float = 0.0  # what the total lost to rounding: S is total + carry
 
 
-def sums(clients: float, total: float, rounds: float = 0.0) -> Seen:
-    """What was seen, for rules that need no more than the two sums, and maybe the accepted rounds."""
-    return Seen(float(clients), float(total), math.nan, np.empty(0), np.empty(0), float(rounds))
+def sums(clients: float, total: float, rounds: float = 0.0) -> Observed:
+    """Return what was seen, for rules that need only sums and maybe accepted rounds."""
+    return Observed(float(clients), float(total), math.nan, np.empty(0), np.empty(0), float(rounds))
 
 
-@late
-def evidence(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
-    """The evidence of a rule; 0 without data, NaN for a rule that is not known here."""
+@lazy
+def evidence(rule: Rule, law: Law, seen: Observed, threshold: float) -> float:
+    """Return the evidence of a rule: 0 without data, NaN for an unknown rule."""
     if not rule.needs_spread and not rule.needs_values:
-        return evidence_of_sums(rule, law, seen.clients, seen.total, seen.rounds, threshold, seen.carry)
+        return evidence_of_sums(
+            rule, law, seen.clients, seen.total, seen.rounds, threshold, seen.carry
+        )
     return evidence_of_rewards(rule, law, seen, threshold)
 
 
-@late
-def evidence_of_rewards(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
-    """The evidence of a rule that needs more than N and S."""
+@lazy
+def evidence_of_rewards(rule: Rule, law: Law, seen: Observed, threshold: float) -> float:
+    """Return the evidence of a rule that needs more than N and S."""
     if seen.clients <= 0.0:
         return 0.0
     if rule.code == VARIANCE.code:
@@ -126,11 +147,15 @@ def evidence_of_rewards(rule: Rule, law: Law, seen: Seen, threshold: float) -> f
 
 
 @part
-def evidence_of_normal_rewards(rule: Rule, law: Law, seen: Seen, threshold: float) -> float:
-    """The evidence of a rule under the law of unknown variance, from N, S and the spread."""
+def evidence_of_normal_rewards(rule: Rule, law: Law, seen: Observed, threshold: float) -> float:
+    """Return the evidence under unknown variance, from N, S and the spread."""
     if rule.code == POSTERIOR.code:
-        return unknown_variance_posterior(law, seen.clients, seen.total, seen.spread, threshold, seen.carry)
-    nats = unknown_variance_evidence(law, seen.clients, seen.total, seen.spread, threshold, seen.carry)
+        return unknown_variance_posterior(
+            law, seen.clients, seen.total, seen.spread, threshold, seen.carry
+        )
+    nats = unknown_variance_evidence(
+        law, seen.clients, seen.total, seen.spread, threshold, seen.carry
+    )
     if rule.code == DIVERGENCE.code:
         return nats
     if adds_logarithm(rule):
@@ -138,11 +163,17 @@ def evidence_of_normal_rewards(rule: Rule, law: Law, seen: Seen, threshold: floa
     return math.nan
 
 
-@late
+@lazy
 def evidence_of_sums(
-    rule: Rule, law: Law, clients: float, total: float, rounds: float, threshold: float, carry: float
+    rule: Rule,
+    law: Law,
+    clients: float,
+    total: float,
+    rounds: float,
+    threshold: float,
+    carry: float,
 ) -> float:
-    """The evidence of a rule that needs no more than N and S, and maybe the accepted rounds."""
+    """Return the evidence of a rule that needs only N, S and maybe accepted rounds."""
     if rule.code == POSTERIOR.code:
         return posterior_evidence(law, clients, total, threshold, carry)
     if clients <= 0.0:
@@ -157,19 +188,22 @@ def evidence_of_sums(
 
 @part
 def adds_logarithm(rule: Rule) -> bool:
-    """Whether a rule has a plus."""
+    """Return whether a rule has a plus."""
     return rule.code in (DIVERGENCE_PLUS.code, PLUS_OF_ROUNDS.code)
 
 
 @part
 def plus(rule: Rule, clients: float, rounds: float) -> float:
-    """What a rule with a plus adds: log of the clients, or of the accepted rounds; 0 if less than one is remembered."""
+    """Return the term of a rule with a plus: log of the clients or accepted rounds.
+
+    It is 0 if less than one is remembered.
+    """
     return math.log(max(rounds if rule.needs_rounds else clients, 1.0))
 
 
 @part
 def faded(rule: Rule, nats: float, clients: float, rounds: float, weight: float) -> float:
-    """The evidence of a rule that scales, when everything counts for `weight` of what it did.
+    """Return the evidence of a rule that scales, when all data count for `weight`.
 
     So many clients and accepted rounds counted before.
 
@@ -183,8 +217,12 @@ def faded(rule: Rule, nats: float, clients: float, rounds: float, weight: float)
 
 
 @part
-def variance_evidence(law: Law, seen: Seen, threshold: float) -> float:
-    """UCB-V: 3 B s^2/N + sqrt(2 v/N) s = tau - m with s = sqrt(x), solved for x without cancellation."""
+def variance_evidence(law: Law, seen: Observed, threshold: float) -> float:
+    """Return the evidence of UCB-V.
+
+    It solves 3 B s^2/N + sqrt(2 v/N) s = tau - m with s = sqrt(x) for x, without
+    cancellation.
+    """
     if not is_below(seen.clients, seen.total, threshold):
         return 0.0
     gap = shortfall(seen.clients, threshold, seen.total, seen.carry) / seen.clients
@@ -195,23 +233,33 @@ def variance_evidence(law: Law, seen: Seen, threshold: float) -> float:
 
 
 @part
-def known_values_evidence(law: Law, seen: Seen, threshold: float) -> float:
-    """KL-Emp: N K_inf of the empirical law.  Of two-point rewards it is the Bernoulli divergence, to the last bit."""
+def known_values_evidence(law: Law, seen: Observed, threshold: float) -> float:
+    """Return the evidence of KL-Emp: N K_inf of the empirical law.
+
+    Of two-point rewards it is the Bernoulli divergence, to the last bit.
+    """
     if not is_below(seen.clients, seen.total, threshold):
         return 0.0
     for value in seen.values:
         if law.low < value < law.high:
             return empirical_evidence(seen.values, seen.counts, law.high, threshold)
-    return against(Law(BINOMIAL, law.low, law.high, 1.0), seen.clients, seen.total, threshold, seen.carry)
+    return against(
+        Law(BINOMIAL, law.low, law.high, 1.0), seen.clients, seen.total, threshold, seen.carry
+    )
 
 
 @kernel
-def index(rule: Rule, law: Law, seen: Seen, limit: float) -> float:
-    """sup of the thresholds whose evidence is at most `limit`: the paper's u_a(t), by bisection to the last bit."""
+def index(rule: Rule, law: Law, seen: Observed, limit: float) -> float:
+    """Return the supremum of thresholds whose evidence is at most `limit`.
+
+    This is the paper's u_a(t), by bisection to the last bit.
+    """
     if limit == math.inf or (seen.clients == 0.0 and seen.total == 0.0):
         return law.high
     if rule.is_posterior and limit <= 0.0:
-        silent = law.code == NORMAL and says_nothing(law, seen.clients, seen.total, seen.spread, True)
+        silent = law.code == NORMAL and says_nothing(
+            law, seen.clients, seen.total, seen.spread, True
+        )
         return law.high if silent else law.low
     inside = min(max(seen.total / seen.clients if seen.clients > 0.0 else 0.0, law.low), law.high)
     if not rule.is_zero_above:  # as a posterior quantile, it may lie below the mean
@@ -236,11 +284,14 @@ def index(rule: Rule, law: Law, seen: Seen, limit: float) -> float:
 
 
 @part
-def _last_below(rule: Rule, law: Law, seen: Seen, limit: float, start: tuple[float, float, float]) -> float:
-    """The largest double in [inside, outside) whose evidence is at most `limit`.
+def _last_below(
+    rule: Rule, law: Law, seen: Observed, limit: float, start: tuple[float, float, float]
+) -> float:
+    """Return the largest double in [inside, outside) whose evidence is at most `limit`.
 
-    `start` is inside, outside and the evidence at outside.  The search is that of Oliveira and Takahashi (ITP, 2020): a
-    secant that is pushed over the root, so that both ends move, and never more than one step behind bisection.
+    `start` is inside, outside and the evidence at outside.  The search is that of
+    Oliveira and Takahashi (ITP, 2020): a secant that is pushed over the root, so that
+    both ends move, and never more than one step behind bisection.
     """
     inside, outside, above = start[0], start[1], start[2] - limit
     below = evidence(rule, law, seen, inside) - limit

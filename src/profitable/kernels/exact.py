@@ -1,9 +1,12 @@
-"""Sums and products without their rounding error, and the shortfall N tau - S that every evidence is built on.
+"""Sums and products without rounding error, and the shortfall N tau - S.
 
-The plain formula N d(S/N, tau) has lost all its digits near S/N = tau long before N = 10^9.  Written with the shortfall
-it keeps them.  Example: 3 clients at a threshold of 0.1, of whom 0.3 was received.
+Every evidence is built on the shortfall.
 
->>> 3 * 0.1 - 0.3, shortfall(3.0, 0.1, 0.3, 0.0)  # the exact product of the double 0.1, rounded once
+The plain formula N d(S/N, tau) has lost all its digits near S/N = tau long before N =
+10^9.  Written with the shortfall it keeps them.  Example: 3 clients at a threshold of
+0.1, of whom 0.3 was received.
+
+>>> 3 * 0.1 - 0.3, shortfall(3.0, 0.1, 0.3, 0.0)  # exact product, rounded once
 (5.551115123125783e-17, 2.7755575615628914e-17)
 """
 
@@ -27,7 +30,9 @@ def exact_product(x: float, y: float) -> tuple[float, float]:
     c = SPLITTER * y
     y_high = c - (c - y)
     y_low = y - y_high
-    return product, x_low * y_low - (((product - x_high * y_high) - x_low * y_high) - x_high * y_low)
+    return product, x_low * y_low - (
+        ((product - x_high * y_high) - x_low * y_high) - x_high * y_low
+    )
 
 
 @part
@@ -40,10 +45,13 @@ def exact_sum(x: float, y: float) -> tuple[float, float]:
 
 @part
 def shortfall(clients: float, mean: float, total: float, carry: float) -> float:
-    """clients * mean - (total + carry), with the product exact; `carry` is what the sum lost to rounding.
+    """Return clients * mean - (total + carry), with the product exact.
 
-    The carry counts where it could change more than the last digits, which is where the mean is close.  Elsewhere it
-    would only show that a huge number was once added and taken back, which the total does not.
+    `carry` is what the sum lost to rounding.
+
+    The carry counts where it could change more than the last digits, which is where the
+    mean is close.  Elsewhere it would only show that a huge number was once added and
+    taken back, which the total does not.
     """
     product, error = exact_product(clients, mean)
     gap = (product - total) + error
@@ -52,18 +60,25 @@ def shortfall(clients: float, mean: float, total: float, carry: float) -> float:
 
 @kernel
 def is_below(clients: float, total: float, threshold: float) -> bool:
-    """Whether the mean S/N is below the threshold; a difference of the last digits of a double is a tie, not below.
+    """Return whether the mean S/N is below the threshold.
 
-    A threshold is often a rounded quotient.  1/1.15 comes out as the double above 20/23, but 20 of 23 loans repaid at
-    15 % break even.
+    A difference in the last digits of a double is a tie, not below.
+
+    A threshold is often a rounded quotient.  1/1.15 comes out as the double above
+    20/23, but 20 of 23 loans repaid at 15 % break even.
     """
     mean = total / clients
     return mean + TIE * abs(mean) < threshold
 
 
 @part
-def squared_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
-    """Q - S^2 / N in twice the precision: the two are nearly equal where the spread is small beside the mean."""
+def squared_deviations(
+    clients: float, total: float, carry: float, squares: float, squares_carry: float
+) -> float:
+    """Return Q - S^2 / N in twice the precision.
+
+    The two terms are nearly equal where the spread is small compared with the mean.
+    """
     if clients <= 0.0:
         return 0.0
     product, error = exact_product(total, total)
@@ -75,7 +90,12 @@ def squared_deviations(clients: float, total: float, carry: float, squares: floa
 
 
 @part
-def weighted_deviations(clients: float, total: float, carry: float, squares: float, squares_carry: float) -> float:
-    """The same for sums that were rounded when their weights changed: equal rewards must not seem to differ."""
+def weighted_deviations(
+    clients: float, total: float, carry: float, squares: float, squares_carry: float
+) -> float:
+    """Return the same for sums that were rounded when their weights changed.
+
+    Equal rewards must not seem to differ.
+    """
     spread = squared_deviations(clients, total, carry, squares, squares_carry)
     return spread if spread > ROUNDED_WEIGHTS * squares else 0.0

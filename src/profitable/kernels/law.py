@@ -1,38 +1,46 @@
 """The six laws behind all families: how far S/N is from a threshold, in nats.
 
-Every family of `model/families.py` is one of these laws, seen through a statistic (`kernels/statistic.py`):
+Every family of `model/families.py` is one of these laws, seen through a statistic
+(`kernels/statistic.py`):
 
-| code                | size     | means           | families                                   |
-| ------------------- | -------- | --------------- | ------------------------------------------ |
-| `BINOMIAL`          | trials   | low to high     | Bernoulli, Binomial, Bounded               |
-| `NEGATIVE_BINOMIAL` | failures | 0 to infinity   | Geometric, NegativeBinomial                |
-| `POISSON`           | not used | 0 to infinity   | Poisson                                    |
-| `GAMMA`             | shape    | 0 to infinity   | Exponential, Gamma, and Pareto and Weibull |
-| `GAUSSIAN`          | sigma    | every number    | Gaussian                                   |
-| `NORMAL`            | alpha    | every number    | Normal                                     |
+| code                | size     | means         | families                           |
+| ------------------- | -------- | ------------- | ---------------------------------- |
+| `BINOMIAL`          | trials   | low to high   | Bernoulli, Binomial, Bounded       |
+| `NEGATIVE_BINOMIAL` | failures | 0 to infinity | Geometric, NegativeBinomial        |
+| `POISSON`           | not used | 0 to infinity | Poisson                            |
+| `GAMMA`             | shape    | 0 to infinity | Exponential, Gamma, Pareto, Weibull |
+| `GAUSSIAN`          | sigma    | every number  | Gaussian                           |
+| `NORMAL`            | alpha    | every number  | Normal                             |
 
-Notation of the paper: N clients, S the sum of their statistics, tau the threshold, d the divergence (eq. 3).
+Notation of the paper: N clients, S the sum of their statistics, tau the threshold, d
+the divergence (eq. 3).
 
-Example: 2 of 10 Bernoulli clients against tau = 0.5.  d(0.2, 0.5) = 0.2 log 0.4 + 0.8 log 1.6 = 0.1927 nats.  The
-Jeffreys posterior is Beta(2.5, 8.5), and P(mean >= 0.5) = 0.0260.
+Example: 2 of 10 Bernoulli clients against tau = 0.5.  d(0.2, 0.5) = 0.2 log 0.4 + 0.8
+log 1.6 = 0.1927 nats.  The Jeffreys posterior is Beta(2.5, 8.5), and P(mean >= 0.5) =
+0.0260.
 
 >>> bernoulli = Law(BINOMIAL, low=0.0, high=1.0, size=1.0)
 >>> chance = math.exp(-posterior_evidence(bernoulli, 10.0, 2.0, 0.5, 0.0))
 >>> round(against(bernoulli, 10.0, 2.0, 0.5), 3), round(chance, 4)
 (1.927, 0.026)
 
-Every function here gives NaN for a code it does not know.  `NORMAL` is such a code: its variance is not known, so N and
-S are not enough (`kernels/unknown_variance.py`).
+Every function here gives NaN for a code it does not know.  `NORMAL` is such a code: its
+variance is not known, so N and S are not enough (`kernels/unknown_variance.py`).
 """
 
 import math
 from enum import IntEnum
 from typing import NamedTuple
 
-from profitable.kernels.compile import kernel, part
+from profitable.kernels.compile import kernel, lazy, part
 from profitable.kernels.exact import is_below, shortfall
-from profitable.kernels.late import late
-from profitable.kernels.special import beta_evidence, deviance_term, excess, gamma_evidence, normal_evidence
+from profitable.kernels.special import (
+    beta_evidence,
+    deviance_term,
+    excess,
+    gamma_evidence,
+    normal_evidence,
+)
 
 
 class LawCode(IntEnum):
@@ -55,7 +63,7 @@ SMALLEST_PARAMETER = 1e-3  # of a beta posterior; no prior has less (model/prior
 
 
 class Law(NamedTuple):
-    """One of the six laws: its code, the edges of its mean domain, and its known parameter (see the table above)."""
+    """One of the six laws: code, edges of its mean domain, and known parameter."""
 
     code: int
     low: float = 0.0
@@ -65,16 +73,20 @@ class Law(NamedTuple):
 
 @part
 def deviance(law: Law, clients: float, total: float, mean: float, carry: float = 0.0) -> float:
-    """N d(S/N, mean), on both sides of the mean; `deviance(law, 1, x, y)` is the divergence d(x, y) of eq. (3).
+    """Return N d(S/N, mean), on both sides of the mean.
+
+    `deviance(law, 1, x, y)` is the divergence d(x, y) of eq. (3).
 
     S is total + carry, here and below: `carry` is what the sum lost to rounding.
     """
     return deviance_by_gap(law, clients, total, mean, shortfall(clients, mean, total, carry), carry)
 
 
-@late
-def deviance_by_gap(law: Law, clients: float, total: float, mean: float, gap: float, carry: float) -> float:
-    """The same for a caller who knows gap = N mean - S more exactly than the two terms say."""
+@lazy
+def deviance_by_gap(
+    law: Law, clients: float, total: float, mean: float, gap: float, carry: float
+) -> float:
+    """Return the same from gap = N mean - S, known better than its two terms."""
     if law.code == GAUSSIAN:
         return gap / law.size * (gap / law.size) / (2.0 * clients)
     if gap == 0.0:
@@ -102,9 +114,9 @@ def deviance_by_gap(law: Law, clients: float, total: float, mean: float, gap: fl
         unit = law.size / (law.high - law.low)
         successes = max(0.0, -shortfall(clients, law.low, total, carry)) * unit
         failures = max(0.0, shortfall(clients, law.high, total, carry)) * unit
-        return deviance_term(successes, clients * (mean - law.low) * unit, gap * unit) + deviance_term(
-            failures, clients * (law.high - mean) * unit, -gap * unit
-        )
+        return deviance_term(
+            successes, clients * (mean - law.low) * unit, gap * unit
+        ) + deviance_term(failures, clients * (law.high - mean) * unit, -gap * unit)
     return math.nan
 
 
@@ -118,7 +130,7 @@ def against(law: Law, clients: float, total: float, threshold: float, carry: flo
 
 @part
 def variance(law: Law, mean: float) -> float:
-    """The variance of one client's statistic, when its mean is `mean`."""
+    """Return the variance of one client's statistic, when its mean is `mean`."""
     if law.code == BINOMIAL:
         return (mean - law.low) * (law.high - mean) / law.size
     if law.code == GAMMA:
@@ -138,7 +150,8 @@ def _tail_evidence(law: Law, clients: float, total: float, threshold: float, car
     if law.code == BINOMIAL:
         width = law.high - law.low
         unit = law.size / width
-        # Rounding may push a sum of edges beyond its edge, and a prior may take almost everything from the two halves.
+        # Rounding may push a sum of edges beyond its edge, and a prior may take almost
+        # everything from the two halves.
         a = max(0.5 - shortfall(clients, law.low, total, carry) * unit, SMALLEST_PARAMETER)
         b = max(0.5 + shortfall(clients, law.high, total, carry) * unit, SMALLEST_PARAMETER)
         x = (threshold - law.low) / width
@@ -147,23 +160,32 @@ def _tail_evidence(law: Law, clients: float, total: float, threshold: float, car
     if law.code == NEGATIVE_BINOMIAL:
         both = law.size + threshold
         half = (0.5 - gap) * (law.size / both)
-        return beta_evidence(total + 0.5, law.size * clients, threshold / both, law.size / both, half)
+        return beta_evidence(
+            total + 0.5, law.size * clients, threshold / both, law.size / both, half
+        )
     if law.code == POISSON:
         return gamma_evidence(total + 0.5, clients * threshold, gap - 0.5, True)
     if law.code == GAMMA:
-        return gamma_evidence(law.size * clients, law.size * total / threshold, -gap / threshold * law.size, False)
+        return gamma_evidence(
+            law.size * clients, law.size * total / threshold, -gap / threshold * law.size, False
+        )
     if law.code == GAUSSIAN:
         return normal_evidence(gap / (law.size * math.sqrt(clients)))
     return math.nan
 
 
-@late
-def posterior_evidence(law: Law, clients: float, total: float, threshold: float, carry: float) -> float:
-    """-log P(mean >= threshold) under the Jeffreys posterior after `clients` clients with sum `total`.
+@lazy
+def posterior_evidence(
+    law: Law, clients: float, total: float, threshold: float, carry: float
+) -> float:
+    """Return -log P(mean >= threshold) under the Jeffreys posterior.
 
-    A conjugate prior other than Jeffreys' is a number of imaginary clients.  So `clients` and `total` may be
-    fractional, and even slightly negative.  Without any client the evidence is 0.  With one it is positive, even where
-    it underflows: the posterior quantile of order 0 (Bayes-UCB at t = 1) accepts nobody.
+    It is the posterior after `clients` clients with sum `total`.
+
+    A conjugate prior other than Jeffreys' is a number of imaginary clients.  So
+    `clients` and `total` may be fractional, and even slightly negative.  Without any
+    client the evidence is 0.  With one it is positive, even where it underflows: the
+    posterior quantile of order 0 (Bayes-UCB at t = 1) accepts nobody.
     """
     if clients == 0.0 and total == 0.0:
         return 0.0
@@ -176,12 +198,15 @@ def posterior_evidence(law: Law, clients: float, total: float, threshold: float,
 
 
 @part
-def posterior_bounds(law: Law, clients: float, total: float, threshold: float) -> tuple[float, float]:
-    """Numbers that `posterior_evidence` lies between: exact tails take ten times as long.
+def posterior_bounds(
+    law: Law, clients: float, total: float, threshold: float
+) -> tuple[float, float]:
+    """Return bounds on `posterior_evidence`: exact tails take ten times as long.
 
-    They are Chernoff's: P(tail) <= e^-D, where D is the deviance of the posterior's own mean from the threshold.  For
-    Beta(a, b) it is (a + b) d(a/(a + b), tau), because (1 - tau) G - tau H has the transform (1 - (1 - tau) s)^-a
-    (1 + tau s)^-b, where G and H are gamma variables with the shapes a and b.  Below 0 the tail is the other one.
+    They are Chernoff's: P(tail) <= e^-D, where D is the deviance of the posterior's own
+    mean from the threshold.  For Beta(a, b) it is (a + b) d(a/(a + b), tau), because (1
+    - tau) G - tau H has the transform (1 - (1 - tau) s)^-a (1 + tau s)^-b, where G and
+    H are gamma variables with the shapes a and b.  Below 0 the tail is the other one.
     """
     if threshold <= law.low or threshold >= law.high or not clients > 0.0:
         return 0.0, math.inf
@@ -212,7 +237,10 @@ def posterior_bounds(law: Law, clients: float, total: float, threshold: float) -
 
 @part
 def _between(nats: float, gap: float) -> tuple[float, float]:
-    """Bounds of -log P(tail) if the tail (gap > 0) or its complement has at most the probability e^-nats."""
+    """Return bounds on -log P(tail).
+
+    The tail (gap > 0) or its complement has at most the probability e^-nats.
+    """
     nats *= 1.0 - BOUND_MARGIN
     if gap > 0.0:
         return nats, math.inf
@@ -221,21 +249,36 @@ def _between(nats: float, gap: float) -> tuple[float, float]:
 
 @kernel
 def log_mass(law: Law, mean: float, value: float) -> float:
-    """log P(X = value) for one reward of a whole-number law; NaN for a continuous one."""
+    """Return log P(X = value) for a whole-number law; NaN for a continuous one."""
     if law.code == POISSON:
         return value * math.log(mean) - mean - math.lgamma(value + 1.0)
     if law.code == NEGATIVE_BINOMIAL:
         ways = math.lgamma(value + law.size) - math.lgamma(law.size) - math.lgamma(value + 1.0)
-        return ways + law.size * math.log(law.size / (law.size + mean)) + value * math.log(mean / (law.size + mean))
+        return (
+            ways
+            + law.size * math.log(law.size / (law.size + mean))
+            + value * math.log(mean / (law.size + mean))
+        )
     if law.code == BINOMIAL:
-        ways = math.lgamma(law.size + 1.0) - math.lgamma(value + 1.0) - math.lgamma(law.size - value + 1.0)
-        return ways + value * math.log(mean / law.size) + (law.size - value) * math.log1p(-mean / law.size)
+        ways = (
+            math.lgamma(law.size + 1.0)
+            - math.lgamma(value + 1.0)
+            - math.lgamma(law.size - value + 1.0)
+        )
+        return (
+            ways
+            + value * math.log(mean / law.size)
+            + (law.size - value) * math.log1p(-mean / law.size)
+        )
     return math.nan
 
 
 @part
 def log_survival(law: Law, mean: float, value: float) -> float:
-    """log P(X > value) for one statistic of a continuous law with that mean; NaN for a whole-number law."""
+    """Return log P(X > value) for a continuous law; NaN for a whole-number one.
+
+    `mean` is the mean of the statistic.
+    """
     if law.code == GAMMA:
         x = law.size * value / mean
         return -gamma_evidence(law.size, x, x - law.size, True)

@@ -1,62 +1,42 @@
-"""Rewards: what the clients of a category bring, whatever the policy; a batch is drawn at once where that is exact.
+"""Rewards of a category's clients; a batch is drawn at once where that is exact.
 
 How a batch of n clients is drawn (its feed) depends on what the policy needs of them:
 
-| feed      | drawn                                                | for                                              |
-| --------- | ---------------------------------------------------- | ------------------------------------------------ |
-| `SUM`     | the sum of the statistics, at once                   | policies for which the sum is sufficient         |
-| `CELLS`   | how many clients have each value: a multinomial draw | whole-number rewards, cut or kept value by value |
-| `SINGLES` | every reward                                         | continuous rewards, cut or kept one by one       |
-| `PIECES`  | how many are cut, and the sum of the others          | Exponential rewards that are seldom cut          |
-| `MOMENTS` | the sum and the squared deviations, at once          | normal rewards, if the policy needs their spread |
+| feed      | drawn                               | for                              |
+| --------- | ----------------------------------- | -------------------------------- |
+| `SUM`     | the sum of the statistics, at once  | policies that need only the sum  |
+| `CELLS`   | clients of each value (multinomial) | whole numbers, cut or kept       |
+| `SINGLES` | every reward                        | continuous rewards, cut or kept  |
+| `PIECES`  | number cut, and sum of the others   | Exponential rewards, seldom cut  |
+| `MOMENTS` | sum and squared deviations, at once | normal rewards, if spread counts |
 
-Example: 1 000 Bernoulli(0.3) clients under kl-UCB are one Binomial(1 000, 0.3) draw, added to `run.total`.  The same
-number of Poisson(2) clients under KL-Emp-UCB are about ten binomial draws, one for each likely value.
+Example: 1 000 Bernoulli(0.3) clients under kl-UCB are one Binomial(1 000, 0.3) draw,
+added to `run.total`.  The same number of Poisson(2) clients under KL-Emp-UCB are about
+ten binomial draws, one for each likely value.
 
-A policy that needs the values keeps them in a sample [2, places]: values, and how often each came.  `run.kept` of the
-places are in use.
+A policy that needs the values keeps them in a sample [2, places]: values, and how often
+each came.  `run.kept` of the places are in use.
 """
 
 import math
-from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 
-from profitable.kernels.compile import kernel, part
+from profitable.common.types import Matrix
+from profitable.kernels.compile import kernel, lazy, part
 from profitable.kernels.cut_exponential import draw_piece, largest_piece
 from profitable.kernels.draw import draw_binomial, draw_deviations, draw_total
-from profitable.kernels.late import Matrix, late
-from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE, Law, log_mass
-from profitable.kernels.record import Run
-from profitable.kernels.statistic import IDENTITY, CodedStatistic, reward_of
-
-
-class Feed(IntEnum):
-    """How a batch is drawn; see the table above."""
-
-    SUM = 0
-    CELLS = 1
-    SINGLES = 2
-    PIECES = 3
-    MOMENTS = 4
-
-
-class Truth(NamedTuple):
-    """What is true of a category's clients, and what the policy sees of it."""
-
-    law: Law  # of the family's statistic
-    mean: float  # of the statistic
-    statistic: CodedStatistic  # how a reward follows from it
-    feed: int
-    is_cut: bool  # whether the policy sees the reward itself, cut into the interval below; else it sees the statistic
-    cut_low: float
-    cut_high: float
+from profitable.kernels.law import GAMMA, SMALLEST_POSITIVE, log_mass
+from profitable.kernels.run_record import Feed, Run, TrueLaw
+from profitable.kernels.statistic import IDENTITY, reward_of
 
 
 @part
-def draw_from(rng: np.random.Generator, truth: Truth, start: float, probability: float) -> float:
-    """A whole-number reward given that it is at least `start`, which happens with that probability."""
+def draw_from(rng: np.random.Generator, truth: TrueLaw, start: float, probability: float) -> float:
+    """Draw a whole-number reward given that it is at least `start`.
+
+    That happens with the given probability.
+    """
     left = rng.random() * probability
     value = start
     while value < start + 1e6:  # far beyond: `left` was a rounding error
@@ -69,11 +49,12 @@ def draw_from(rng: np.random.Generator, truth: Truth, start: float, probability:
 
 @part
 def make_room(sample: Matrix, size: int, needed: int) -> Matrix:
-    """The sample, `size` long, in a larger array if `needed` are more than fit."""
+    """Return the sample in a larger array if `needed` places are more than it has."""
     if needed <= sample.shape[1]:
         return sample
     larger = np.ones((2, max(2 * size, needed)))
-    for row in range(2):  # an assignment of slices would be compiled with the text of its error message
+    # An assignment of slices would be compiled with the text of its error message.
+    for row in range(2):
         for place in range(size):
             larger[row, place] = sample[row, place]
     return larger
@@ -89,11 +70,14 @@ def keep(run: Run, sample: Matrix, value: float, count: float) -> Matrix:
     return sample
 
 
-@late
-def draw_singles(rng: np.random.Generator, truth: Truth, clients: int, run: Run, sample: Matrix, keeps: bool) -> Matrix:
-    """Draw every reward; `draw_batch` for continuous rewards that are cut or kept."""
+@lazy
+def draw_singles(
+    rng: np.random.Generator, truth: TrueLaw, clients: int, run: Run, sample: Matrix, keeps: bool
+) -> Matrix:
+    """Draw every reward: `draw_batch` for continuous rewards that are cut or kept."""
     plain = truth.statistic.code == IDENTITY
-    exponential = truth.law.code == GAMMA and truth.law.size == 1.0  # the common case, without the general machinery
+    # The common case, without the general machinery.
+    exponential = truth.law.code == GAMMA and truth.law.size == 1.0
     total = squares = revenue = 0.0
     for _ in range(clients):
         if exponential:
@@ -113,21 +97,24 @@ def draw_singles(rng: np.random.Generator, truth: Truth, clients: int, run: Run,
     return sample
 
 
-@late
+@lazy
 def draw_cells(
     rng: np.random.Generator,
-    truth: Truth,
+    truth: TrueLaw,
     cells: Matrix,
     clients: int,
     run: Run,
     sample: Matrix,
     keeps: bool,
 ) -> Matrix:
-    """Draw how many clients have each value; `draw_batch` for whole-number rewards that are cut or kept.
+    """Draw how many clients have each value.
 
-    `cells` [4, D + 1] are the rewards that are told apart, most likely first: the reward; what the policy sees of it;
-    the probability that a reward is this one, given that it is none before; the cell of each reward 0, 1, ..., D -
-    1.  The last column stands for all rewards from D on.
+    This is `draw_batch` for whole-number rewards that are cut or kept.
+
+    `cells` [4, D + 1] are the distinct rewards, most likely first: the reward; its
+    statistic, as the policy sees it; the probability that a reward is this one, given
+    that it is none before; the cell of each reward 0, 1, ..., D - 1.  The last column
+    stands for all rewards from D on.
     """
     told_apart = cells.shape[1] - 1
     one_by_one = clients <= told_apart
@@ -141,7 +128,11 @@ def draw_cells(
         else:
             if cell < told_apart:
                 hits = draw_binomial(rng, left, float(cells[2, cell]))
-            reward = cells[0, cell] if cell < told_apart else draw_from(rng, truth, told_apart, cells[2, told_apart])
+            reward = (
+                cells[0, cell]
+                if cell < told_apart
+                else draw_from(rng, truth, told_apart, cells[2, told_apart])
+            )
         if hits > 0:
             seen = min(reward, truth.cut_high)
             run.total += hits * seen
@@ -159,12 +150,16 @@ def draw_cells(
     return sample
 
 
-@late
-def draw_pieces(rng: np.random.Generator, truth: Truth, clients: int, run: Run, sample: Matrix, keeps: bool) -> Matrix:
-    """Draw how many rewards are cut and the sum of the others; `draw_batch` for Exponential rewards.
+@lazy
+def draw_pieces(
+    rng: np.random.Generator, truth: TrueLaw, clients: int, run: Run, sample: Matrix, keeps: bool
+) -> Matrix:
+    """Draw how many rewards are cut, and the sum of the others.
 
-    The sample keeps the sums of pieces and how many rewards each holds.  `kernels/weigh.py` draws these if they are
-    needed.
+    This is `draw_batch` for Exponential rewards.
+
+    The sample keeps the sums of pieces and how many rewards each holds.
+    `kernels/run_evidence.py` draws these if they are needed.
     """
     high = truth.cut_high
     bound = high / truth.mean
@@ -190,12 +185,15 @@ def draw_pieces(rng: np.random.Generator, truth: Truth, clients: int, run: Run, 
     return sample
 
 
-@late
-def draw_moments(rng: np.random.Generator, truth: Truth, clients: int, run: Run) -> None:
-    """Draw the sum and the squared deviations; `draw_batch` for normal rewards whose spread the policy needs.
+@lazy
+def draw_moments(rng: np.random.Generator, truth: TrueLaw, clients: int, run: Run) -> None:
+    """Draw the sum and the squared deviations.
 
-    `run.clients` counts this batch already.  The deviations from the common mean are those from the two means, and
-    what these lie apart (Chan, Golub and LeVeque): nothing cancels.
+    This is `draw_batch` for normal rewards whose spread the policy needs.
+
+    `run.clients` counts this batch already.  The deviations from the common mean are
+    those from the two means, and what these lie apart (Chan, Golub and LeVeque):
+    nothing cancels.
     """
     number = float(clients)
     total = draw_total(rng, truth.law, truth.mean, number)
@@ -209,8 +207,8 @@ def draw_moments(rng: np.random.Generator, truth: Truth, clients: int, run: Run)
 
 
 @part
-def draws_per_client(truth: Truth, keeps: bool) -> float:
-    """What a batch costs for each of its clients: draws, or pieces."""
+def draws_per_client(truth: TrueLaw, keeps: bool) -> float:
+    """Return the cost of a batch for each of its clients: draws, or pieces."""
     if truth.feed == Feed.SINGLES or (truth.feed == Feed.PIECES and keeps):
         return 1.0
     return 1.0 / largest_piece(truth.cut_high / truth.mean) if truth.feed == Feed.PIECES else 0.0
@@ -219,14 +217,14 @@ def draws_per_client(truth: Truth, keeps: bool) -> float:
 @kernel
 def draw_batch(
     rng: np.random.Generator,
-    truth: Truth,
+    truth: TrueLaw,
     cells: Matrix,
     clients: int,
     run: Run,
     sample: Matrix,
     keeps: bool,
 ) -> Matrix:
-    """Draw the rewards of a batch and add them to the run; returns the sample."""
+    """Draw the rewards of a batch and add them to the run; return the sample."""
     run.clients += clients
     if truth.feed == Feed.SINGLES:
         return draw_singles(rng, truth, clients, run, sample, keeps)
@@ -237,8 +235,14 @@ def draw_batch(
     if truth.feed == Feed.MOMENTS:
         draw_moments(rng, truth, clients, run)
         return sample
-    total = draw_total(rng, truth.law, truth.mean, float(clients)) if truth.feed == Feed.SUM else math.nan
+    total = (
+        draw_total(rng, truth.law, truth.mean, float(clients))
+        if truth.feed == Feed.SUM
+        else math.nan
+    )
     run.total += total
-    run.squares += total  # right for rewards of 0 and 1, which are their own squares; nobody else asks for it
+    # Right for rewards of 0 and 1, which are their own squares; nobody else asks for
+    # it.
+    run.squares += total
     run.revenue += total
     return sample

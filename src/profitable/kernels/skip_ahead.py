@@ -1,16 +1,18 @@
 """`run_events`: the law of `run_rounds`, without stepping through what cannot change.
 
-It rests on two facts (docs/mathematics.md).  While a category is rejected, nothing changes but time; a floor accepts it
-after a geometric number of rounds, unless patience does so before.  While it is
-accepted, evidence can grow only so fast: `room` is how many clients may come before it can pass patience.  All rounds
-of a block that brings no more than that are accepted whatever the rewards, so these are drawn at once.
+It rests on two facts (docs/mathematics.md).  While a category is rejected, nothing
+changes but time; a floor accepts it after a geometric number of rounds, unless patience
+does so before.  While it is accepted, evidence can grow only so fast: `room` is how
+many clients may come before it can pass patience.  All rounds of a block that brings no
+more than that are accepted whatever the rewards, so these are drawn at once.
 
-The clients of a block are drawn before it is known whether they fit.  If they do not, the block is cut in two, and the
-second half waits on a pile of pending rounds (`pile`, the next rounds on top).  What is on the pile is never drawn
-again.
+The clients of a block are drawn before it is known whether they fit.  If they do not,
+the block is cut in two, and the second half waits on a pile of pending rounds (`pile`,
+the next rounds on top).  What is on the pile is never drawn again.
 
-Example: after 1 000 accepted rounds with a mean well above the threshold there is room for 600 clients.  A block of 120
-rounds with 5 clients on average is drawn: 640 clients.  That is too many.  Cut in two, the first 60 rounds have
+Example: after 1 000 accepted rounds with a mean well above the threshold there is room
+for 600 clients.  A block of 120 rounds with 5 clients on average is drawn: 640 clients.
+That is too many.  Cut in two, the first 60 rounds have
 312.  They fit, and their 312 rewards are one draw.
 """
 
@@ -18,7 +20,7 @@ import math
 
 import numpy as np
 
-from profitable.common.types import FloatArray, IntArray, Record, RecordArray
+from profitable.common.types import FloatArray, IntArray, RecordArray
 from profitable.kernels.arrivals import (
     average_clients,
     clients_in,
@@ -28,33 +30,46 @@ from profitable.kernels.arrivals import (
     share_of_extra,
 )
 from profitable.kernels.compile import inlined, kernel, part
+from profitable.kernels.forgetting import forgets
 from profitable.kernels.patience import AHEAD, DRAWN, clients_per_round, first_time, least_patience
-from profitable.kernels.remember import forgets
 from profitable.kernels.rewards import draw_batch, draws_per_client
+from profitable.kernels.run_evidence import (
+    defers_singles,
+    evidence_now,
+    keeps_values,
+    patience_now,
+    resolve,
+)
 from profitable.kernels.run_record import (
     PENDING,
     Problem,
+    Run,
+    RunTables,
     Signal,
-    Tables,
     in_phase,
     new_sample,
     of_run,
     pass_rounds,
 )
-from profitable.kernels.weigh import is_lazy, keeps_values, patience_now, resolve, weigh
-from profitable.kernels.worst_case import MARGIN, UNLIMITED, certain_clients, safe_clients, worst_evidence
+from profitable.kernels.worst_case import (
+    MARGIN,
+    UNLIMITED,
+    certain_clients,
+    safe_clients,
+    worst_evidence,
+)
 
 LOOK_UP_AFTER = 1e6  # draws before the next look at STOP
 PILE_HEIGHT = 128  # entries of the pile: halving 10^18 rounds needs 60
 CANDIDATES = 3.0  # a block with more expected candidates for rejection is cut in two
 
 
-# ------------------------------------------------------------------------------------------------ the pile
+# ----------------------------------------------------------------------------- the pile
 
 
 @inlined
-def new_pile(run: Record) -> RecordArray:
-    """An empty pile: each phase has its own, because no block reaches beyond its end."""
+def new_pile(run: Run) -> RecordArray:
+    """Return an empty pile: each phase has its own, as no block outlives it."""
     run.pending = 0
     return np.empty(PILE_HEIGHT, dtype=PENDING)
 
@@ -64,14 +79,19 @@ def look_ahead(
     world: np.random.Generator,
     problem: Problem,
     listed: IntArray,
-    run: Record,
+    run: Run,
     pile: RecordArray,
     room: float,
     reach: int,
 ) -> int:
-    """The number of rounds on top of the pile; if it is empty, a block that room and reach allow is put there."""
+    """Return the number of rounds on top of the pile.
+
+    If it is empty, a block that room and reach allow is put there.
+    """
     if run.pending == 0:
-        length = rounds_for(problem.arrivals, listed, run.now, room, min(reach, problem.horizon - run.now))
+        length = rounds_for(
+            problem.arrivals, listed, run.now, room, min(reach, problem.horizon - run.now)
+        )
         pile[0].rounds = length
         pile[0].extra = draw_extra(world, problem.arrivals, length)
         run.pending = 1
@@ -79,8 +99,8 @@ def look_ahead(
 
 
 @part
-def cut(world: np.random.Generator, run: Record, pile: RecordArray, first: int) -> int:
-    """Cut the block on top of the pile in two, so that its first rounds are on top; returns their number."""
+def cut(world: np.random.Generator, run: Run, pile: RecordArray, first: int) -> int:
+    """Cut the block on top of the pile in two; return the rounds of the first."""
     rest = pile[run.pending - 1]
     if first < rest.rounds:
         top = pile[run.pending]
@@ -93,28 +113,37 @@ def cut(world: np.random.Generator, run: Record, pile: RecordArray, first: int) 
 
 
 @inlined
-def most_on_top(problem: Problem, listed: IntArray, run: Record, pile: RecordArray) -> float:
-    """No more clients than this come in the rounds on top of the pile."""
+def most_on_top(problem: Problem, listed: IntArray, run: Run, pile: RecordArray) -> float:
+    """Return a bound on the clients of the rounds on top of the pile."""
     top = pile[run.pending - 1]
     return most_clients(problem.arrivals, listed, run.now, top.rounds, top.extra)
 
 
 @inlined
 def accept_top(
-    world: np.random.Generator, problem: Problem, tables: Tables, run: Record, pile: RecordArray, sample: FloatArray
+    world: np.random.Generator,
+    problem: Problem,
+    tables: RunTables,
+    run: Run,
+    pile: RecordArray,
+    sample: FloatArray,
 ) -> FloatArray:
-    """Accept all rounds on top of the pile; returns the sample."""
+    """Accept all rounds on top of the pile; return the sample."""
     run.pending -= 1
     top = pile[run.pending]
     arrived = clients_in(world, problem.arrivals, tables.listed, run.now, top.rounds, top.extra)
-    sample = draw_batch(world, problem.truth, tables.cells, arrived, run, sample, keeps_values(problem))
+    sample = draw_batch(
+        world, problem.truth, tables.cells, arrived, run, sample, keeps_values(problem)
+    )
     pass_rounds(run, run.now + top.rounds, True, tables)
     run.arrived += arrived
     return sample
 
 
 @inlined
-def reject(world: np.random.Generator, tables: Tables, run: Record, pile: RecordArray, rounds: int) -> None:
+def reject(
+    world: np.random.Generator, tables: RunTables, run: Run, pile: RecordArray, rounds: int
+) -> None:
     """Reject that many rounds: they use up their share of the pending arrivals."""
     left = rounds
     while left > 0 and run.pending > 0:
@@ -123,7 +152,7 @@ def reject(world: np.random.Generator, tables: Tables, run: Record, pile: Record
     pass_rounds(run, run.now + rounds, False, tables)
 
 
-# ------------------------------------------------------------------------------------------------ patience over time
+# ------------------------------------------------------------------- patience over time
 
 
 @inlined
@@ -132,19 +161,19 @@ def play_patiently(
     own: np.random.Generator,
     signal: IntArray,
     problem: Problem,
-    tables: Tables,
-    run: Record,
+    tables: RunTables,
+    run: Run,
     sample: FloatArray,
 ) -> FloatArray:
-    """One phase of a run of a policy whose patience is not drawn; returns the sample."""
+    """Play one phase of a policy whose patience is not drawn; return the sample."""
     pile = new_pile(run)
-    keeps, lazy = keeps_values(problem), is_lazy(problem)
+    keeps, defers = keeps_values(problem), defers_singles(problem)
     average = average_clients(problem.arrivals, tables.listed)
     most = LOOK_UP_AFTER / draws_per_client(problem.truth, keeps)
     while True:
-        if lazy:
+        if defers:
             sample = resolve(world, signal, problem, run, sample)
-        nats = weigh(problem, run, sample)
+        nats = evidence_now(problem, run, sample)
         by_floor = False  # whether the next round is accepted by the floor, and it alone
         if not nats <= patience_now(problem, run):  # which rejects NaN, as `run_rounds` does
             known = run.clients + problem.sight.prior_clients
@@ -170,12 +199,15 @@ def play_patiently(
 
 
 @inlined
-def certainty(problem: Problem, run: Record, nats: float, average: float) -> tuple[float, int]:
-    """Clients that may come within so many rounds, whatever their rewards, without a rejection; `nats` is the evidence.
+def certainty(problem: Problem, run: Run, nats: float, average: float) -> tuple[float, int]:
+    """Return clients that may come, in so many rounds, without a rejection.
 
-    Where patience never falls, the rounds are all that are left.  Where it may fall, the end of the block decides, and
-    the block is no longer than half of the accepted rounds: so patience cannot fall far.  The same where the accepted
-    rounds are a part of the evidence: so this part cannot grow far.
+    That holds whatever their rewards are.  `nats` is the evidence.
+
+    Where patience never falls, the rounds are all that are left.  Where it may fall,
+    the end of the block decides, and the block is no longer than half of the accepted
+    rounds: so patience cannot fall far.  The same where the accepted rounds are a part
+    of the evidence: so this part cannot grow far.
     """
     if not problem.blocks or run.rounds == 0:
         return 0.0, 1
@@ -187,12 +219,18 @@ def certainty(problem: Problem, run: Record, nats: float, average: float) -> tup
         reach = 1 + run.rounds // 2
     came, known = run.clients, run.clients + problem.sight.prior_clients
     limit = least_patience(
-        problem.patience, float(run.now), known, came, float(run.rounds), float(reach), min(crowd, UNLIMITED)
+        problem.patience,
+        float(run.now),
+        known,
+        came,
+        float(run.rounds),
+        float(reach),
+        min(crowd, UNLIMITED),
     )
     return min(certain_clients(problem, run, nats, limit, average, float(reach)), crowd), reach
 
 
-# ------------------------------------------------------------------------------------------------ patience drawn
+# ----------------------------------------------------------------------- patience drawn
 
 
 @inlined
@@ -201,21 +239,25 @@ def play_by_chance(
     own: np.random.Generator,
     signal: IntArray,
     problem: Problem,
-    tables: Tables,
-    run: Record,
+    tables: RunTables,
+    run: Run,
     sample: FloatArray,
 ) -> FloatArray:
-    """One phase of a run of a policy that accepts with probability exp(-evidence), and by the floor if it does not.
+    """Play one phase of a policy whose patience is drawn; return the sample.
+
+    It accepts with probability exp(-evidence), and by the floor if it does not.
 
     Returns the sample.
 
-    Each turn rejects some rounds, accepts some, and says how many it shall be in the next.
+    Each turn rejects some rounds, accepts some, and says how many it shall be in the
+    next.
     """
     pile = new_pile(run)
     nats, ceiling = 0.0, 1.0
-    skipped, taken = 0, problem.horizon  # the first turn of all takes what is on top of the pile: round 1
+    # The first turn of all takes what is on top of the pile: round 1.
+    skipped, taken = 0, problem.horizon
     if run.now > 0:
-        nats, taken = weigh(problem, run, sample), 0
+        nats, taken = evidence_now(problem, run, sample), 0
     candidate = False  # whether the next round may be rejected, and is looked at by itself
     while True:
         if skipped > 0:
@@ -224,11 +266,12 @@ def play_by_chance(
             look_ahead(world, problem, tables.listed, run, pile, 0.0, 1)
             cut(world, run, pile, taken)
             sample = accept_top(world, problem, tables, run, pile, sample)
-            nats = weigh(problem, run, sample)
+            nats = evidence_now(problem, run, sample)
         if run.now >= problem.horizon or signal[Signal.STOP] != 0:
             return sample
         if candidate:
-            # It is rejected with its true probability, given what was seen by now, over the ceiling.
+            # It is rejected with its true probability, given what was seen by now, over
+            # the ceiling.
             rejects = -math.expm1(-nats) * (1.0 - problem.patience.floor)
             skipped = 1 if own.random() * ceiling < rejects else 0
             taken = 1 - skipped
@@ -250,11 +293,14 @@ def play_by_chance(
 
 @inlined
 def rare_rejections(
-    world: np.random.Generator, problem: Problem, listed: IntArray, run: Record, pile: RecordArray
+    world: np.random.Generator, problem: Problem, listed: IntArray, run: Run, pile: RecordArray
 ) -> tuple[int, float]:
-    """A block in which rejections are rare: its length, and a ceiling for the probability of one in any of its rounds.
+    """Return the length of a block in which rejections are rare, and their ceiling.
 
-    The ceiling is that of the worst clients the block can bring.  A length of 1 says: go on round by round.
+    The ceiling bounds the probability of a rejection in any of its rounds.
+
+    The ceiling is that of the worst clients the block can bring.  A length of 1 says:
+    go on round by round.
     """
     average = average_clients(problem.arrivals, listed)
     room = safe_clients(problem, run, average) if problem.blocks else 0.0
@@ -274,11 +320,16 @@ def rare_rejections(
 
 @inlined
 def rejected_rounds(own: np.random.Generator, chance: float) -> float:
-    """Rounds before the next acceptance, if each is accepted with that probability: a geometric number."""
-    return math.floor(own.standard_exponential() / -math.log1p(-chance)) if chance > 0.0 else math.inf
+    """Draw the rounds before the next acceptance, a geometric number.
+
+    Each round is accepted with probability `chance`.
+    """
+    return (
+        math.floor(own.standard_exponential() / -math.log1p(-chance)) if chance > 0.0 else math.inf
+    )
 
 
-# ------------------------------------------------------------------------------------------------ all runs
+# ----------------------------------------------------------------------------- all runs
 
 
 @kernel
@@ -287,15 +338,18 @@ def run_events(
     own: np.random.Generator,
     signal: IntArray,
     problem: Problem,
-    tables: Tables,
+    tables: RunTables,
     runs: RecordArray,
 ) -> int:
-    """Play all `runs`, which are new records.  Returns the number of finished ones: fewer if told to stop.
+    """Play all `runs`, which are new records; return the number of finished ones.
 
-    Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do not draw then follow the very
-    path of `run_rounds` with the same generators.
+    Fewer are finished if STOP is set.
 
-    A phase in which the truth stays the same is played like a run of its own that begins with what was seen before.
+    Without `problem.blocks`, accepted rounds are taken one at a time.  Policies that do
+    not draw then follow the very path of `run_rounds` with the same generators.
+
+    A phase in which the truth stays the same is played like a run of its own that
+    begins with what was seen before.
     """
     if forgets(problem.patience):
         raise ValueError("what is forgotten changes in every round: play it round by round")

@@ -1,17 +1,23 @@
-"""Tail probabilities of the beta, gamma, normal and Student laws, in nats, right far into both tails.
+"""Tail probabilities of the beta, gamma, normal and Student laws, in nats.
 
-Each `*_evidence` returns -log P(tail).  It is computed from the smaller one of the two tails, so that neither an
-evidence of 1e-8 nor one of 1e5 nats loses digits.  An argument named `gap` is a difference that the caller knows more
-exactly than its two terms would give it (`kernels/law.py`).
+They are accurate far into both tails.
 
-The equation: tail = prefactor * continued fraction.  For the gamma law, with Legendre's fraction,
+Each `*_evidence` returns -log P(tail).  It is computed from the smaller one of the two
+tails, so that neither an evidence of 1e-8 nor one of 1e5 nats loses digits.  An
+argument named `gap` is a difference that the caller knows more exactly than its two
+terms would give it (`kernels/law.py`).
+
+The equation: tail = prefactor * continued fraction.  For the gamma law, with Legendre's
+fraction,
 
     P(G > x) = x^a e^-x / Gamma(a) * 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))).
 
-The prefactor is written with a deviance and the remainder of Stirling's formula, so that nothing cancels however large
-the parameters are.  Near the mean the fractions need more and more terms.  There, Temme's expansion takes over for the
-gamma law (`kernels/incomplete_gamma.py`).  For the beta law it is the tail at `FAR` standard deviations plus a
-Gauss-Legendre quadrature of the density from there to the point.  So the cost is bounded for any number of clients.
+The prefactor is written with a deviance and the remainder of Stirling's formula, so
+that nothing cancels however large the parameters are.  Near the mean the fractions need
+more and more terms.  There, Temme's expansion takes over for the gamma law
+(`kernels/incomplete_gamma.py`).  For the beta law it is the tail at `FAR` standard
+deviations plus a Gauss-Legendre quadrature of the density from there to the point.  So
+the cost is bounded for any number of clients.
 
 Example: P(G > 5) for G ~ Gamma(3) is e^-5 (1 + 5 + 25/2) = 0.12465.
 
@@ -23,13 +29,14 @@ import math
 
 import numpy as np
 
-from profitable.kernels.compile import part
+from profitable.kernels.compile import lazy, part
 from profitable.kernels.incomplete_gamma import LARGEST_ETA, gamma_tail
-from profitable.kernels.late import late
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 LOG_TWO = math.log(2.0)
-LARGE = 100.0  # parameters from here on are "large": near the mean something else replaces the fraction
+# Parameters from here on are "large": near the mean something else replaces the
+# fraction.
+LARGE = 100.0
 LARGEST_DEVIANCE = 300.0  # where the fractions are fast, long before exp(-deviance) underflows
 NEAR = 1.5
 FAR = 3.0
@@ -42,11 +49,13 @@ BETA_NODES, BETA_WEIGHTS = np.polynomial.legendre.leggauss(24)
 def excess(v: float, ratio: float) -> float:
     """v - log(ratio) >= 0, where ratio = 1 + v: the building block of every deviance.
 
-    The caller passes both, each as exact as it has it: v decides near 0, ratio near its own 0.
+    The caller passes both, each as exact as it has it: v decides near 0, ratio near its
+    own 0.
     """
     if abs(v) > 0.4:
         return v - math.log(ratio)
-    # log(1 + v) = 2 atanh(r): v - 2r is r v, and what remains of the series is small and of one sign.
+    # log(1 + v) = 2 atanh(r): v - 2r is r v, and what remains of the series is small
+    # and of one sign.
     r = v / (2.0 + v)
     square = r * r
     power = square
@@ -64,7 +73,10 @@ def excess(v: float, ratio: float) -> float:
 
 @part
 def deviance_term(x: float, expected: float, gap: float) -> float:
-    """x log(x/expected) + expected - x, where gap = expected - x is given: the deviance of a Poisson count."""
+    """Return x log(x/expected) + expected - x, the deviance of a Poisson count.
+
+    `gap` = expected - x is given.
+    """
     if x <= 0.0:
         return max(expected, 0.0)
     if expected <= 0.0:
@@ -81,7 +93,9 @@ def stirling_remainder(a: float) -> float:
     if a < 16.0:
         return math.lgamma(a) - (a - 0.5) * math.log(a) + a - HALF_LOG_TWO_PI
     b = 1.0 / (a * a)
-    return (1 / 12 - b * (1 / 360 - b * (1 / 1260 - b * (1 / 1680 - b * (1 / 1188 - b * 691 / 360360))))) / a
+    return (
+        1 / 12 - b * (1 / 360 - b * (1 / 1260 - b * (1 / 1680 - b * (1 / 1188 - b * 691 / 360360))))
+    ) / a
 
 
 @part
@@ -92,7 +106,7 @@ def log1m_exp(x: float) -> float:
     return math.log1p(-math.exp(x))
 
 
-# ------------------------------------------------------------------------------------------------ gamma
+# -------------------------------------------------------------------------------- gamma
 
 
 @part
@@ -103,7 +117,10 @@ def log_gamma_front(a: float, x: float, gap: float) -> float:
 
 @part
 def gamma_upper_fraction(a: float, gap: float) -> float:
-    """Gamma(a, x) / (x^a e^-x) for x > a; gap = x - a (Legendre's fraction, modified Lentz)."""
+    """Return Gamma(a, x) / (x^a e^-x) for x > a; gap = x - a.
+
+    By Legendre's fraction (modified Lentz).
+    """
     b = gap + 1.0
     c = 1.0 / STANDS_FOR_ZERO
     d = 1.0 / b
@@ -127,7 +144,10 @@ def gamma_upper_fraction(a: float, gap: float) -> float:
 
 @part
 def gamma_lower_fraction(a: float, x: float, gap: float) -> float:
-    """gamma(a, x) / (x^a e^-x) for x < a; gap = x - a: 1/(a-x + x/(a+1-x + 2x/(a+2-x + ...))), all positive."""
+    """Return gamma(a, x) / (x^a e^-x) for x < a; gap = x - a.
+
+    By the fraction 1/(a-x + x/(a+1-x + 2x/(a+2-x + ...))), all positive.
+    """
     b = -gap
     c = 1.0 / STANDS_FOR_ZERO
     d = 1.0 / b
@@ -157,9 +177,12 @@ def gamma_lower_series(a: float, x: float) -> float:
     return total
 
 
-@late
+@lazy
 def gamma_evidence(a: float, x: float, gap: float, upper: bool) -> float:
-    """-log P(G >= x) if `upper`, else -log P(G <= x), for G ~ Gamma(a, 1); gap = x - a."""
+    """Return -log P(G >= x), or P(G <= x) if not `upper`, G ~ Gamma(a, 1).
+
+    `gap` is x - a.
+    """
     if x <= 0.0:
         return 0.0 if upper else math.inf
     if x == math.inf:
@@ -177,7 +200,9 @@ def gamma_evidence(a: float, x: float, gap: float, upper: bool) -> float:
         if deviance <= min(LARGEST_DEVIANCE, 0.5 * LARGEST_ETA**2 * a):
             log_small = math.log(gamma_tail(a, deviance, small_is_upper))
         else:
-            fraction = gamma_upper_fraction(a, gap) if small_is_upper else gamma_lower_fraction(a, x, gap)
+            fraction = (
+                gamma_upper_fraction(a, gap) if small_is_upper else gamma_lower_fraction(a, x, gap)
+            )
             log_small = log_gamma_front(a, x, gap) + math.log(fraction)
     log_small = min(log_small, 0.0)
     if small_is_upper == upper:
@@ -185,7 +210,7 @@ def gamma_evidence(a: float, x: float, gap: float, upper: bool) -> float:
     return -log1m_exp(log_small)
 
 
-# ------------------------------------------------------------------------------------------------ beta
+# --------------------------------------------------------------------------------- beta
 
 
 @part
@@ -199,7 +224,10 @@ def log_beta_front(a: float, b: float, x: float, y: float, gap: float) -> float:
 
 @part
 def beta_fraction(a: float, b: float, x: float, y: float, gap: float) -> float:
-    """B_x(a, b) / (x^a y^b) for x below the mean; gap = a - (a + b) x (DiDonato and Morris's even fraction)."""
+    """Return B_x(a, b) / (x^a y^b) for x below the mean; gap = a - (a + b) x.
+
+    By the even fraction of DiDonato and Morris.
+    """
     denominator = a * (gap + 1.0) / (a + 1.0)
     if abs(denominator) < STANDS_FOR_ZERO:
         denominator = STANDS_FOR_ZERO
@@ -209,7 +237,9 @@ def beta_fraction(a: float, b: float, x: float, y: float, gap: float) -> float:
     for n in range(1, 1_000_000):
         odd = a + 2.0 * n - 1.0
         numerator = ((a + n - 1.0) / odd) * ((a + b + n - 1.0) / odd) * (n * (b - n)) * x * x
-        denominator = n + n * (b - n) * x / odd + (a + n) * (gap + 1.0 + n * (1.0 + y)) / (odd + 2.0)
+        denominator = (
+            n + n * (b - n) * x / odd + (a + n) * (gap + 1.0 + n * (1.0 + y)) / (odd + 2.0)
+        )
         d = numerator * d + denominator
         if abs(d) < STANDS_FOR_ZERO:
             d = STANDS_FOR_ZERO
@@ -226,7 +256,10 @@ def beta_fraction(a: float, b: float, x: float, y: float, gap: float) -> float:
 
 @part
 def log_beta_lower(a: float, b: float, x: float, y: float, gap: float) -> float:
-    """log P(B <= x) for B ~ Beta(a, b) and x at or below the middle of the law; gap = a - (a + b) x."""
+    """Return log P(B <= x) for B ~ Beta(a, b); gap = a - (a + b) x.
+
+    x lies at or below the middle of the law.
+    """
     n = a + b
     deviation = math.sqrt(a * (b / n))
     if min(a, b) < LARGE or gap > NEAR * deviation:
@@ -234,7 +267,9 @@ def log_beta_lower(a: float, b: float, x: float, y: float, gap: float) -> float:
     far = FAR * deviation
     x_far = (a - far) / n
     y_far = (b + far) / n
-    tail = math.exp(log_beta_front(a, b, x_far, y_far, far)) * beta_fraction(a, b, x_far, y_far, far)
+    tail = math.exp(log_beta_front(a, b, x_far, y_far, far)) * beta_fraction(
+        a, b, x_far, y_far, far
+    )
     half = 0.5 * (far - gap)
     between = 0.0
     for node, weight in zip(BETA_NODES, BETA_WEIGHTS):
@@ -245,47 +280,53 @@ def log_beta_lower(a: float, b: float, x: float, y: float, gap: float) -> float:
     return math.log(tail + half / n * between)
 
 
-@late
+@lazy
 def beta_evidence(a: float, b: float, x: float, y: float, gap: float) -> float:
-    """-log P(B >= x) for B ~ Beta(a, b), where y = 1 - x and gap = a - (a + b) x."""
+    """Return -log P(B >= x), B ~ Beta(a, b); y = 1 - x, gap = a - (a + b) x."""
     if x <= 0.0:
         return 0.0
     if y <= 0.0:
         return math.inf
     if a == b and gap == 0.0:
         return LOG_TWO  # by symmetry; a tie must not be decided by rounding
-    # The fraction for the lower tail converges fast below (a + 1) / (a + b + 2), the mirrored one above.
+    # The fraction for the lower tail converges fast below (a + 1) / (a + b + 2), the
+    # mirrored one above.
     if gap + 1.0 - 2.0 * x > 0.0:
         return -log1m_exp(min(log_beta_lower(a, b, x, y, gap), 0.0))
     return -min(log_beta_lower(b, a, y, x, -gap), 0.0)
 
 
-# ------------------------------------------------------------------------------------------------ normal
+# ------------------------------------------------------------------------------- normal
 
 
 @part
 def normal_evidence(z: float) -> float:
-    """-log P(Z >= z) for a standard normal Z."""
+    """Return -log P(Z >= z) for a standard normal Z."""
     if z < -0.5:
         return -math.log1p(-0.5 * math.erfc(-z / math.sqrt(2.0)))
     if z < 10.0:
         return -math.log(0.5 * math.erfc(z / math.sqrt(2.0)))
     fraction = z
-    for n in range(40, 0, -1):  # Laplace's continued fraction of the Mills ratio; 40 terms are plenty from z = 10 on
+    # Laplace's continued fraction of the Mills ratio; 40 terms are plenty from z = 10
+    # on.
+    for n in range(40, 0, -1):
         fraction = z + n / fraction
     return 0.5 * z * z + HALF_LOG_TWO_PI + math.log(fraction)
 
 
-# ------------------------------------------------------------------------------------------------ Student
+# ------------------------------------------------------------------------------ Student
 
 LARGEST_SLOPE = 1e150  # whose square is still a double
 
 
-@late
+@lazy
 def student_evidence(slope: float, freedom: float) -> float:
-    """-log P(T >= sqrt(freedom) slope) for Student's T with `freedom` degrees of freedom.
+    """Return -log P(T >= sqrt(freedom) slope) for Student's T.
 
-    P(T >= t) is half of P(B <= freedom/(freedom + t^2)) for t >= 0, where B ~ Beta(freedom/2, 1/2).
+    `freedom` are its degrees of freedom.
+
+    P(T >= t) is half of P(B <= freedom/(freedom + t^2)) for t >= 0, where B ~
+    Beta(freedom/2, 1/2).
     """
     slope = min(max(slope, -LARGEST_SLOPE), LARGEST_SLOPE)
     square = slope * slope

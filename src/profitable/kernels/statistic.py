@@ -1,21 +1,24 @@
-"""Statistics: what a policy adds up for each reward, in every direction that is needed.
+"""Statistics: the number that a policy adds up for each reward.
 
 | statistic  | of a reward x         | families and policies                           |
 | ---------- | --------------------- | ----------------------------------------------- |
 | `Identity` | x                     | most                                            |
 | `Cut`      | x, cut into low..high | policies for bounded rewards                    |
-| `LogRatio` | log(x / scale)        | Pareto: exponential with mean 1 - scale/mean    |
-| `Power`    | x ** shape            | Weibull: exponential with mean (mean/Gamma)^shape |
+| `LogRatio` | log(x / scale)        | Pareto: exponential, mean 1 - scale/mean        |
+| `Power`    | x ** shape            | Weibull: exponential, mean (mean/Gamma)^shape   |
 
-A statistic is one class here and one branch in each of the two kernels `statistic_of` and `reward_of`.  The class says
-how means and columns of an engine translate, the kernels how single rewards do.  A statistic has to grow with the
-reward.  A code that a kernel does not know gives NaN.
+A statistic is one class here and one branch in each of the two kernels `statistic_of`
+and `reward_of`.  The class says how means and columns of an engine translate, the
+kernels how single rewards do.  A statistic has to grow with the reward.  A code that a
+kernel does not know gives NaN.
 
 >>> pareto = LogRatio(2.0)
 >>> pareto.of_mean(5.0), pareto.mean_of(0.6)  # 1 - 2/5, and back
 (0.6, 5.0)
->>> statistic_of(pareto.coded, 4.0) == math.log(2.0), reward_of(pareto.coded, math.log(2.0))
-(True, 4.0)
+>>> statistic_of(pareto.coded, 4.0) == math.log(2.0)
+True
+>>> reward_of(pareto.coded, math.log(2.0))
+4.0
 """
 
 import contextlib
@@ -31,7 +34,9 @@ from profitable.kernels.compile import kernel, part
 from profitable.kernels.law import SMALLEST_POSITIVE, Law, log_survival
 
 IDENTITY, CUT, LOG_RATIO, POWER = 0, 1, 2, 3
-STIRLING_FROM = 20.0  # clients; from here on, Stirling's series gives a ratio of gamma functions to 12 digits
+# Clients; from here on, Stirling's series gives a ratio of gamma functions to 12
+# digits.
+STIRLING_FROM = 20.0
 KINDS: list[type["Statistic"]] = []  # filled by the classes themselves
 
 
@@ -45,7 +50,7 @@ class CodedStatistic(NamedTuple):
 
 @part
 def statistic_of(statistic: CodedStatistic, reward: float) -> float:
-    """What the policy adds up for this reward."""
+    """Return the number that the policy adds up for this reward."""
     if statistic.code == IDENTITY:
         return reward
     if statistic.code == CUT:
@@ -59,7 +64,7 @@ def statistic_of(statistic: CodedStatistic, reward: float) -> float:
 
 @part
 def reward_of(statistic: CodedStatistic, value: float) -> float:
-    """The reward that has this statistic; a cut reward is its own."""
+    """Return the reward that has this statistic; a cut reward is its own."""
     if statistic.code in (IDENTITY, CUT):
         return value
     if statistic.code == LOG_RATIO:
@@ -82,15 +87,23 @@ def _statistics_of(statistic: CodedStatistic, rewards: FloatArray, out: FloatArr
 
 
 @kernel
-def survivals(law: Law, statistic: CodedStatistic, mean: float, rewards: FloatArray, out: FloatArray) -> None:
-    """Fill `out` [M] with P(X > x) for each reward x of a continuous law, whose statistic has that mean."""
+def survivals(
+    law: Law, statistic: CodedStatistic, mean: float, rewards: FloatArray, out: FloatArray
+) -> None:
+    """Fill `out` [M] with P(X > x) for each reward x of a continuous law.
+
+    `mean` is the mean of the statistic.
+    """
     for i in range(rewards.size):
         out[i] = math.exp(log_survival(law, mean, statistic_of(statistic, rewards[i])))
 
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """A statistic, and how the mean of the rewards translates into its mean; the fields are the numbers of its code."""
+    """A statistic, and the map between the mean of the rewards and its own mean.
+
+    The fields are the numbers of its code.
+    """
 
     code: ClassVar[int]
 
@@ -109,55 +122,58 @@ class Statistic(ABC):
 
     @property
     def is_reward(self) -> bool:
-        """Whether it is the reward itself, so that a total of rewards is a total of statistics."""
+        """Whether it is the reward itself, so that totals of rewards serve."""
         return False
 
     @abstractmethod
     def range(self, low: float, high: float) -> tuple[float, float]:
-        """The interval of the statistic, if rewards lie between low and high."""
+        """Return the interval of the statistic, if rewards lie between low and high."""
 
     @abstractmethod
     def of_mean(self, mean: float) -> float:
-        """The mean of the statistic when rewards have this mean: how thresholds enter the kernels."""
+        """Return the mean of the statistic for a mean reward, used for thresholds."""
 
     @abstractmethod
     def mean_of(self, value: float) -> float:
-        """The mean of the rewards when the statistic has this mean: how means and indices leave the kernels."""
+        """Return the mean reward for a mean of the statistic, used for indices."""
 
     def of_column(self, rewards: Any) -> Any:
-        """The statistics of a column of legal rewards, as an expression of the engine that holds it (narwhals).
+        """Return the statistics of a column of legal rewards, as a narwhals expression.
 
         None if it does not say: then such rewards cannot be added up in an engine.
         """
         del rewards
 
     def posterior_means(self, clients: FloatArray, totals: FloatArray) -> FloatArray | None:
-        """The expected means of the rewards after so many clients whose statistics have these sums, [M].
+        """Return the expected means of the rewards after so many clients, [M].
 
-        Where the variance of the posterior is infinite, it is the plain mean.  None: it is so everywhere.
+        `totals` are the sums of their statistics.
+
+        Where the variance of the posterior is infinite, it is the plain mean.  None: it
+        is so everywhere.
         """
         del clients, totals
 
     def of_means(self, means: FloatArray) -> FloatArray:
-        """`of_mean` for each of several means, [M]."""
+        """Return `of_mean` of each of several means, [M]."""
         return np.array([self.of_mean(mean) for mean in means.tolist()])
 
     def means_of(self, values: FloatArray) -> FloatArray:
-        """`mean_of` for each of several values, [M]."""
+        """Return `mean_of` of each of several values, [M]."""
         return np.array([self.mean_of(value) for value in values.tolist()])
 
     def difference(self, x: float, y: float) -> float:
-        """of_mean(x) - of_mean(y); a statistic can do better where the two means are close."""
+        """Return of_mean(x) - of_mean(y), more exactly where the two are close."""
         return self.of_mean(x) - self.of_mean(y)
 
     def of_rewards(self, rewards: FloatArray) -> FloatArray:
-        """The statistics of these rewards, [M]."""
+        """Return the statistics of these rewards, [M]."""
         out = np.empty(rewards.size)
         _statistics_of(self.coded, rewards, out)
         return out
 
     def rewards_of(self, values: FloatArray) -> FloatArray:
-        """The rewards that have these statistics, [M]."""
+        """Return the rewards that have these statistics, [M]."""
         out = np.empty(values.size)
         _rewards_of(self.coded, values, out)
         return out
@@ -250,14 +266,21 @@ class Power(Statistic):
         return math.inf
 
     def mean_of(self, value: float) -> float:
-        return math.inf if value == math.inf else value ** (1.0 / self.shape) * math.gamma(1.0 + 1.0 / self.shape)
+        return (
+            math.inf
+            if value == math.inf
+            else value ** (1.0 / self.shape) * math.gamma(1.0 + 1.0 / self.shape)
+        )
 
     def of_column(self, rewards: Any) -> Any:
         return rewards**self.shape
 
     def posterior_means(self, clients: FloatArray, totals: FloatArray) -> FloatArray:
-        root = 1.0 / self.shape  # the posterior of its mean is an inverse gamma law, and this is a moment of it
-        ratios = np.array([_log_gamma_ratio(each, root) for each in np.maximum(clients, 2.0 * root).tolist()])
+        # The posterior of its mean is an inverse gamma law, and this is a moment of it.
+        root = 1.0 / self.shape
+        ratios = np.array(
+            [_log_gamma_ratio(each, root) for each in np.maximum(clients, 2.0 * root).tolist()]
+        )
         with np.errstate(over="ignore"):
             means = math.gamma(1.0 + root) * np.exp(root * np.log(totals) + ratios)
         return np.where(clients > 2.0 * root, means, self.means_of(totals / clients))
@@ -268,9 +291,15 @@ class Power(Statistic):
 
 
 def _log_gamma_ratio(x: float, lag: float) -> float:
-    """log(Gamma(x - lag) / Gamma(x)) for 0 < lag < x, also where the two logarithms are equal to 15 digits."""
+    """Return log(Gamma(x - lag) / Gamma(x)) for 0 < lag < x, without cancellation.
+
+    The two logarithms may be equal to 15 digits.
+    """
     rest = x - lag
     if rest < STIRLING_FROM:
         return math.lgamma(rest) - math.lgamma(x)
-    stirling = sum(factor * (rest**-power - x**-power) for factor, power in ((1 / 12, 1), (-1 / 360, 3), (1 / 1260, 5)))
+    stirling = sum(
+        factor * (rest**-power - x**-power)
+        for factor, power in ((1 / 12, 1), (-1 / 360, 3), (1 / 1260, 5))
+    )
     return (x - 0.5) * math.log1p(-lag / x) + lag - lag * math.log(rest) + stirling

@@ -1,59 +1,77 @@
-"""The worst that can still come: how many clients cannot change a decision, whatever their rewards.
+"""The worst case: how many clients cannot change a decision, whatever they bring.
 
-The worst reward is the smallest one.  Where there is one, no evidence after n more clients exceeds
+The worst reward is the smallest one.  Where there is one, no evidence after n more
+clients exceeds
 
-- for a monotone rule, the evidence after n clients with the smallest statistic, and after all rounds that a block may
-  have if the rule needs the accepted rounds;
-- for EMPIRICAL, the evidence now plus log((high - low)/(high - tau)) per client that falls below the threshold;
+- for a monotone rule, the evidence after n clients with the smallest statistic, and
+  after all rounds that a block may have if the rule needs the accepted rounds;
+- for EMPIRICAL, the evidence now plus log((high - low)/(high - tau)) per client that
+  falls below the threshold;
 - for VARIANCE, which is not monotone, ((N + n) tau - S)/(3B).
 
 For any other rule nothing is known, and no number of clients is certain.
 
-Example: kl-UCB after 60 of 100 Bernoulli clients, tau = 0.5, patience log 100 = 4.6.  Even 41 failures in a row bring
-evidence to no more than 141 d(60/141, 0.5) = 1.57 nats.  So at least 41 clients are certain.
+Example: kl-UCB after 60 of 100 Bernoulli clients, tau = 0.5, patience log 100 = 4.6.
+Even 41 failures in a row bring evidence to no more than 141 d(60/141, 0.5) = 1.57 nats.
+So at least 41 clients are certain.
 """
 
 import math
 
-from profitable.common.types import Record
 from profitable.kernels.compile import inlined, part
 from profitable.kernels.evidence import EMPIRICAL, VARIANCE, adds_logarithm, evidence_of_sums, plus
 from profitable.kernels.law import variance
-from profitable.kernels.run_record import Problem
+from profitable.kernels.run_record import Problem, Run
 
 UNLIMITED = 1e19  # clients; no run has more
-WITH_CEILING = (EMPIRICAL.code, VARIANCE.code)  # rules that are not monotone, but whose growth is known
+# Rules that are not monotone, but whose growth is known.
+WITH_CEILING = (EMPIRICAL.code, VARIANCE.code)
 MARGIN = 1e-6  # a certainty leaves more room than evidence can be rounded by
 
 
 @part
-def parabola(clients: float, gap: float, step: float, spread: float, nats: float, below: bool) -> float:
-    """n that solves (gap + n step)^2 = 2 nats spread (N + n), beyond the threshold (`below`) or on the safe side of it.
+def parabola(
+    clients: float, gap: float, step: float, spread: float, nats: float, below: bool
+) -> float:
+    """Return n that solves (gap + n step)^2 = 2 nats spread (N + n).
 
-    The normal approximation of "so many more of the worst clients": a guess, which others verify.
+    It lies beyond the threshold (`below`) or on the safe side of it.
+
+    The normal approximation of "so many more of the worst clients": a guess, which
+    others verify.
     """
     half = spread * nats - gap * step
     inner = half * half - step * step * (gap * gap - 2.0 * spread * nats * clients)
     root = math.sqrt(max(inner, 0.0))
     n = (half + root if below else half - root) / (step * step)
-    return n if n < UNLIMITED else UNLIMITED  # where a square overflowed or vanished, too: then n is not a number
+    # Where a square overflowed or vanished, too: then n is not a number.
+    return n if n < UNLIMITED else UNLIMITED
 
 
 @inlined
-def worst_evidence(problem: Problem, run: Record, n: float, rounds: float) -> float:
-    """The evidence of a monotone rule after n more clients with the smallest statistic, in so many accepted rounds."""
+def worst_evidence(problem: Problem, run: Run, n: float, rounds: float) -> float:
+    """Return the evidence after n more clients with the smallest statistic.
+
+    The rule is monotone; `rounds` more rounds are accepted.
+    """
     view = problem.sight
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
     total += n * problem.smallest
-    return evidence_of_sums(view.rule, view.law, clients + n, total, run.rounds + rounds, problem.threshold, 0.0)
+    return evidence_of_sums(
+        view.rule, view.law, clients + n, total, run.rounds + rounds, problem.threshold, 0.0
+    )
 
 
 @inlined
-def certain_clients(problem: Problem, run: Record, now: float, limit: float, least: float, rounds: float) -> float:
-    """Clients that may come, whatever their rewards, while evidence stays at most `limit`; 0 if fewer than `least`.
+def certain_clients(
+    problem: Problem, run: Run, now: float, limit: float, least: float, rounds: float
+) -> float:
+    """Return clients that may come while evidence stays at most `limit`.
 
-    `now` is the evidence so far, and `rounds` the largest number of rounds in which they come.
-    Not the largest such number, but a large one found cheaply.
+    That holds whatever their rewards are.  It is 0 if they are fewer than `least`.
+
+    `now` is the evidence so far, and `rounds` the largest number of rounds in which
+    they come. Not the largest such number, but a large one found cheaply.
     """
     view, low, threshold = problem.sight, problem.smallest, problem.threshold
     if threshold <= low:
@@ -63,7 +81,9 @@ def certain_clients(problem: Problem, run: Record, now: float, limit: float, lea
     gap = clients * threshold - (run.total + view.prior_total)
     limit -= MARGIN * (1.0 + limit)
     if view.rule.code == VARIANCE.code:
-        return max(0.0, (3.0 * (view.law.high - view.law.low) * limit - gap) / step * (1.0 - MARGIN))
+        return max(
+            0.0, (3.0 * (view.law.high - view.law.low) * limit - gap) / step * (1.0 - MARGIN)
+        )
     if view.rule.code == EMPIRICAL.code:
         high = view.law.high
         growth = math.log((high - low) / (high - threshold)) if threshold < high else math.inf
@@ -85,8 +105,11 @@ def certain_clients(problem: Problem, run: Record, now: float, limit: float, lea
 
 
 @inlined
-def safe_clients(problem: Problem, run: Record, average: float) -> float:
-    """Clients that leave a rejection by a policy that draws unlikely: a guess by the normal approximation."""
+def safe_clients(problem: Problem, run: Run, average: float) -> float:
+    """Return clients after which a drawn rejection is unlikely.
+
+    This is a guess by the normal approximation.
+    """
     view = problem.sight
     if not view.rule.is_monotone:
         return 0.0
@@ -97,5 +120,6 @@ def safe_clients(problem: Problem, run: Record, average: float) -> float:
     gap = clients * problem.threshold - (run.total + view.prior_total)
     if gap >= 0.0:
         return 0.0
-    nats = math.log(1.0 - gap / step / average)  # the more rounds, the less likely each rejection should be
+    # The more rounds, the less likely each rejection should be.
+    nats = math.log(1.0 - gap / step / average)
     return parabola(clients, gap, step, variance(view.law, problem.threshold), nats, False)

@@ -1,4 +1,5 @@
-"""What is known about clients: families of rewards, priors and posteriors, categories with their thresholds.
+"""Models of clients: families of rewards, priors, posteriors, and categories.
 
-Used from outside: `Family` and the families, `Category`, `Prior`.  A policy uses `View`: what it sees of a category.
+Used from outside: `Family` and the families, `Category`, `Prior`.  A policy uses
+`View`: a category as the policy sees it.
 """

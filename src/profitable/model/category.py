@@ -1,4 +1,4 @@
-"""Category: a group of clients, the law of their rewards, and what accepting one of them costs."""
+"""Category: a group of clients, the law of their rewards, and the cost of a client."""
 
 import warnings
 from collections.abc import Generator
@@ -20,7 +20,7 @@ _warns = ContextVar("warns", default=True)
 
 @contextmanager
 def said_before() -> Generator[None]:
-    """No warnings about the categories that are made inside: their author has seen them, or has chosen them."""
+    """No warnings about the categories made inside: their author has seen them."""
     token = _warns.set(False)
     try:
         yield
@@ -32,17 +32,38 @@ def said_before() -> Generator[None]:
 class Category:
     """One of the K categories of the paper: name, family of rewards, known threshold.
 
-    - `threshold`: what accepting one client costs, in the units of the rewards.  If a client costs 1 and a sale, a
-      reward of 1, brings 10, it is 0.1.  `Category.offer`, `.loan` and `.returns` compute it from money.
-    - `bound`: policies for bounded rewards cut rewards at it, and at -bound where rewards can be negative.  They need
-      it unless the family itself is bounded.  Other policies ignore it.
-    - `worth`: what a reward of 1 is worth in money.  It affects the profit shown, not the decisions.
-    - `prior`: for Bayes-UCB-4P and TS-4P; Jeffreys' unless given.
-    - `amount`: what one loan costs, whatever its rate; `recovery`: the share of it that comes back in a default.
-      `Category.loan` sets both.
-    - `weight`: whether the mean that decides is that of "money" or of each "client", where rewards are money back per
-      unit lent and `observe` takes `amounts`.  `Category.returns` sets it.
+    `Category.offer`, `Category.loan` and `Category.returns` compute the threshold from
+    money.
 
+    Parameters
+    ----------
+    name : str
+        Name of the category; not empty, and unique within an agent.
+    family : Family
+        Law of the rewards.
+    threshold : float
+        Cost of accepting one client, in the units of the rewards.  If a client costs 1
+        and a sale, a reward of 1, brings 10, it is 0.1.
+    bound : float, optional
+        Policies for bounded rewards cut rewards at it, and at -bound where rewards can
+        be negative.  They need it unless the family itself is bounded.  Other policies
+        ignore it.
+    worth : float
+        Money that a reward of 1 is worth.  It affects the profit shown, not the
+        decisions.
+    prior : Prior, optional
+        For Bayes-UCB-4P, TS-4P and Optimal; Jeffreys' unless given.
+    amount : float, optional
+        Money that one loan costs, whatever its rate; set by `Category.loan`.
+    recovery : float
+        Share of the amount that comes back in a default; set by `Category.loan`.
+    weight : str, optional
+        Whether the mean that decides is that of "money" or of each "client", where
+        rewards are money back per unit lent and `observe` takes `amounts`; set by
+        `Category.returns`.
+
+    Examples
+    --------
     >>> Category("shops", Bernoulli(), threshold=0.2).price
     0.2
     """
@@ -59,30 +80,42 @@ class Category:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not is_text(self.name):
-            raise ParameterError("name", self.name, "is not a name", "give the category a text that is not empty")
+            raise ParameterError(
+                "name", self.name, "is not a name", "give the category a text that is not empty"
+            )
         try:
             self._check()
         except ProfitableError as error:
             raise error.about(self.name) from None
         support = self.family.view().support
         if self.threshold in (support.low, support.high) and _warns.get():
-            warnings.warn(self._at_the_edge(), ProfitableWarning, stacklevel=3)
-
-    def _at_the_edge(self) -> str:
-        """What a threshold at the edge of the mean domain means."""
-        low = self.threshold == self.family.support.low
-        means = "always profitable: no mean is below it" if low else "never profitable: no mean is above it"
-        remedy = "the threshold is what a client costs in units of the rewards, see Category.offer"
-        return f"threshold of {self.name!r} = {self.threshold:g} means that {self.family} rewards are {means}; {remedy}"
+            means = (
+                "always profitable: no mean is below it"
+                if self.threshold == support.low
+                else "never profitable: no mean is above it"
+            )
+            warnings.warn(
+                f"threshold of {self.name!r} = {self.threshold:g} means that {self.family} "
+                f"rewards are {means}; the threshold is what a client costs in units of the "
+                "rewards, see Category.offer",
+                ProfitableWarning,
+                stacklevel=3,
+            )
 
     def _check(self) -> None:
         if not isinstance(self.family, Family):
-            raise ParameterError("family", self.family, "is not a family", "give for example profitable.Bernoulli()")
+            raise ParameterError(
+                "family", self.family, "is not a family", "give for example profitable.Bernoulli()"
+            )
         threshold = self.family.check_mean("threshold", self.threshold)
         object.__setattr__(self, "threshold", threshold)
         if not self.family.view().holds_mean(threshold):
-            problem, remedy = f"is beyond what the statistic of {self.family} can hold", "give rewards in another unit"
-            raise ThresholdError("threshold", self.threshold, problem, remedy)
+            raise ThresholdError(
+                "threshold",
+                self.threshold,
+                f"is beyond what the statistic of {self.family} can hold",
+                "give rewards in another unit",
+            )
         if type(self.worth) is not float or self.worth != 1.0:
             object.__setattr__(self, "worth", check.positive("worth", self.worth))
         if self.bound is not None:
@@ -91,49 +124,94 @@ class Category:
         if self.amount is not None:
             object.__setattr__(self, "amount", check.positive("amount", self.amount))
             if not isinstance(self.family, Bernoulli):
-                problem = f"makes {self.family} rewards a loan"
-                raise ParameterError("amount", self.amount, problem, "use Category.loan, or worth=")
+                raise ParameterError(
+                    "amount",
+                    self.amount,
+                    f"makes {self.family} rewards a loan",
+                    "use Category.loan, or worth=",
+                )
         if type(self.recovery) is not float or self.recovery != 0.0:
             object.__setattr__(self, "recovery", _recovery(self.recovery))
             if self.recovery > 0.0 and self.amount is None:
                 raise ParameterError(
-                    "recovery", self.recovery, "belongs to a loan, and this is none", "use Category.loan"
+                    "recovery",
+                    self.recovery,
+                    "belongs to a loan, and this is none",
+                    "use Category.loan",
                 )
         if self.weight is not None:
             self._check_weight()
         if self.prior is not None:
             if not isinstance(self.prior, Prior):
-                remedy = "give for example Prior.like(clients=200, mean=0.91)"
-                raise ParameterError("prior", self.prior, "is not a prior", remedy)
+                raise ParameterError(
+                    "prior",
+                    self.prior,
+                    "is not a prior",
+                    "give for example Prior.like(clients=200, mean=0.91)",
+                )
             self.prior.imaginary_clients(self.family)
 
     def _check_weight(self) -> None:
         if self.weight not in get_args(Weight):
-            raise ParameterError("weight", self.weight, "is no weight", 'give "money" or "client"')
+            raise ParameterError(
+                "weight", self.weight, "is not a weight", 'give "money" or "client"'
+            )
         view = self.family.view()
         if view.support.whole or not view.statistic.is_reward:
-            remedy = "choose Bounded(low=, high=), or another family of amounts that are added up as they are"
-            raise ParameterError("family", str(self.family), "is not for money back per unit lent", remedy)
+            raise ParameterError(
+                "family",
+                str(self.family),
+                "is not for money back per unit lent",
+                "choose Bounded(low=, high=), or another family of amounts that are added "
+                "up as they are",
+            )
 
     def _check_bound(self, bound: float) -> None:
         natural = self.family.bounds
         if natural is not None and bound != natural[1]:
             raise ParameterError(
-                "bound", bound, f"is not the bound of {self.family}", f"leave it out, or give {natural[1]:g}"
+                "bound",
+                bound,
+                f"is not the bound of {self.family}",
+                f"leave it out, or give {natural[1]:g}",
             )
         if bound <= 0.0 and natural is None:
-            raise ParameterError("bound", bound, "is not positive", "give the largest reward that should count")
+            raise ParameterError(
+                "bound", bound, "is not positive", "give the largest reward that should count"
+            )
         if abs(self.threshold) > bound and natural is None:
             raise ParameterError(
-                "bound", bound, f"does not reach the threshold {self.threshold:g}", "give a bound beyond the threshold"
+                "bound",
+                bound,
+                f"does not reach the threshold {self.threshold:g}",
+                "give a bound beyond the threshold",
             )
 
     @classmethod
     def offer(cls, name: str, *, cost: float, revenue: float, prior: Prior | None = None) -> Self:
-        """An offer that costs `cost` for each client and brings `revenue` if the client takes it: a call, a mailing.
+        """Return an offer with a cost, and a revenue if taken: a call, a mailing.
 
-        The reward is 1 if the client takes the offer and 0 if not.  The threshold is cost / revenue.
+        The reward is 1 if the client takes the offer and 0 if not.  The threshold is
+        cost / revenue.
 
+        Parameters
+        ----------
+        name : str
+            Name of the category.
+        cost : float
+            Cost of making the offer to one client.
+        revenue : float
+            Revenue from a client who takes the offer, above the cost.
+        prior : Prior, optional
+            Prior of the share of clients who take it.
+
+        Returns
+        -------
+        Category
+            A Bernoulli category.
+
+        Examples
+        --------
         >>> calls = Category.offer("students", cost=1, revenue=10)
         >>> calls.threshold, calls.worth, calls.price
         (0.1, 10.0, 1.0)
@@ -141,35 +219,78 @@ class Category:
         try:
             cost, revenue = check.positive("cost", cost), check.positive("revenue", revenue)
             if revenue <= cost:
-                problem = f"is not above the cost {cost:g}, so that the offer can never pay"
-                raise ParameterError("revenue", revenue, problem, "give what a client who takes the offer brings")
+                raise ParameterError(
+                    "revenue",
+                    revenue,
+                    f"is not above the cost {cost:g}, so that the offer can never pay",
+                    "give what a client who takes the offer brings",
+                )
         except ProfitableError as error:
             raise error.about(name) from None
         return cls(name, Bernoulli(), threshold=cost / revenue, worth=revenue, prior=prior)
 
     @classmethod
-    def loan(cls, name: str, *, amount: float, rate: float, recovery: float = 0.0, prior: Prior | None = None) -> Self:
-        """A loan of `amount` that comes back as (1 + rate) * amount or defaults (section 1.3); rate 0.12 is 12 %.
+    def loan(
+        cls,
+        name: str,
+        *,
+        amount: float,
+        rate: float,
+        recovery: float = 0.0,
+        prior: Prior | None = None,
+    ) -> Self:
+        """Return a loan that pays back (1 + rate) * amount or defaults (section 1.3).
 
-        A default returns the share `recovery` of the amount.  The reward is 1 if the loan is repaid and 0 if not.  The
-        threshold is (1 - recovery) / (1 + rate - recovery); without recovery it is 1 / (1 + rate), eq. (1).
+        The reward is 1 if the loan is repaid and 0 if not.  The threshold is
+        (1 - recovery) / (1 + rate - recovery), and without recovery 1 / (1 + rate),
+        eq. (1).
 
-        >>> loan = Category.loan("car loans", amount=1_000, rate=0.12)
-        >>> round(loan.threshold, 4), round(loan.worth), loan.price
+        Parameters
+        ----------
+        name : str
+            Name of the category.
+        amount : float
+            Money lent to each client.
+        rate : float
+            Interest as a fraction: 0.12 is 12 %.
+        recovery : float
+            Share of the amount that a default returns, from 0 to below 1.
+        prior : Prior, optional
+            Prior of the share of loans that are repaid.
+
+        Returns
+        -------
+        Category
+            A Bernoulli category.
+
+        Examples
+        --------
+        >>> cars = Category.loan("cars", amount=1_000, rate=0.12)
+        >>> round(cars.threshold, 4), round(cars.worth), cars.price
         (0.8929, 1120, 1000.0)
-        >>> round(Category.loan("car loans", amount=1_000, rate=0.12, recovery=0.4).threshold, 4)
+        >>> cars = Category.loan("cars", amount=1_000, rate=0.12, recovery=0.4)
+        >>> round(cars.threshold, 4)
         0.8333
         """
         try:
             amount = check.positive("amount", amount)
             growth = 1.0 + check.not_negative("rate", rate, "give a fraction: 0.12 for 12 %")
             if growth > LARGEST_GROWTH:
-                raise ParameterError("rate", rate, "looks like percent", "give a fraction: 0.12 for 12 %")
+                raise ParameterError(
+                    "rate", rate, "looks like percent", "give a fraction: 0.12 for 12 %"
+                )
             share = _recovery(recovery)
         except ProfitableError as error:
             raise error.about(name) from None
-        threshold, worth = (1.0 - share) / (growth - share), amount * (growth - share)
-        return cls(name, Bernoulli(), threshold=threshold, worth=worth, prior=prior, amount=amount, recovery=share)
+        return cls(
+            name,
+            Bernoulli(),
+            threshold=(1.0 - share) / (growth - share),
+            worth=amount * (growth - share),
+            prior=prior,
+            amount=amount,
+            recovery=share,
+        )
 
     @classmethod
     def returns(
@@ -182,16 +303,36 @@ class Category:
         weight: Weight = "money",
         prior: Prior | None = None,
     ) -> Self:
-        """Money back per unit lent: a reward of 1.08 means that 1.08 came back for each 1 lent, whatever the amount.
+        """Return a category whose reward is the money back per unit lent.
 
-        - `required`: what must be earned on each unit; 0.05 is 5 %, and the threshold is 1.05.
-        - `high`: the most that can come back per unit, 2 unless given.
-        - `family`: `Bounded(low=0, high=high)` unless given; for another one, `high` is the category's bound.
-        - `weight`: the mean that decides is that of money, sum(amount * reward) / sum(amount).  With "client", every
-          client counts the same, and the amounts affect the profit only.
+        A reward of 1.08 means that 1.08 came back for each 1 lent, whatever the amount.
+        The profit is sum(amount * (reward - 1)): the required return is not a cost.
 
-        The profit is sum(amount * (reward - 1)): what is required is not a cost.
+        Parameters
+        ----------
+        name : str
+            Name of the category.
+        required : float
+            Return required on each unit; 0.05 is 5 %, and the threshold is 1.05.
+        high : float, optional
+            The most that can come back per unit, 2 unless given.
+        family : Family, optional
+            `Bounded(low=0, high=high)` unless given; for another one, `high` is the
+            category's bound.
+        weight : str
+            With "money", the mean that decides is sum(amount * reward) / sum(amount).
+            With "client", every client counts the same, and the amounts affect the
+            profit only.
+        prior : Prior, optional
+            Prior of the mean.
 
+        Returns
+        -------
+        Category
+            A category whose outcomes take `amounts`.
+
+        Examples
+        --------
         >>> cards = Category.returns("credit cards", required=0.05, high=2.0)
         >>> cards.threshold, str(cards.family), cards.price
         (1.05, 'Bounded(low=0, high=2)', 1.0)
@@ -199,11 +340,17 @@ class Category:
         try:
             earned = check.finite("required", required, "give a fraction: 0.05 for 5 %")
             if earned < -1.0:
-                raise ParameterError("required", required, "is a loss of more than everything", "give -1 or more")
+                raise ParameterError(
+                    "required", required, "is a loss of more than everything", "give -1 or more"
+                )
             most = MOST_BACK if high is None and family is None else high
             if most is not None and 1.0 + earned > (most := check.positive("high", most)):
-                problem = f"is beyond what {most:g} back per unit can earn, so that it can never pay"
-                raise ParameterError("required", required, problem, "give a fraction, 0.05 for 5 %, or a larger high")
+                raise ParameterError(
+                    "required",
+                    required,
+                    f"is beyond what {most:g} back per unit can earn, so that it can never pay",
+                    "give a fraction, 0.05 for 5 %, or a larger high",
+                )
         except ProfitableError as error:
             raise error.about(name) from None
         if family is None:
@@ -212,33 +359,53 @@ class Category:
 
     @property
     def price(self) -> float:
-        """What accepting one client costs, in money."""
+        """Cost of accepting one client, in money."""
         if self.amount is not None:
             return self.amount
         return self.threshold * self.worth if self.weight is None else self.worth
 
     @property
     def recovered(self) -> float:
-        """What one client brings in money even with a reward of 0: what comes back of a loan in default."""
+        """Money from a client with a reward of 0: the rest of a loan in default."""
         return 0.0 if self.amount is None else self.recovery * self.amount
 
     @property
     def by_money(self) -> bool:
-        """Whether the mean that decides is that of money, so that a client weighs as much as its amount."""
+        """Whether the mean that decides weighs each client by its amount."""
         return self.weight == "money"
 
     def with_threshold(self, threshold: float) -> Self:
-        """The same category with another threshold.  A loan keeps its amount and recovery, and changes its rate."""
+        """Return the same category with another threshold.
+
+        A loan keeps its amount and recovery, and changes its rate.
+
+        Parameters
+        ----------
+        threshold : float
+            The new threshold.
+
+        Returns
+        -------
+        Category
+            A new category; this one does not change.
+        """
         if self.amount is None:
             return replace(self, threshold=threshold)
         plain = self.family.check_mean("threshold", threshold)
         if plain == 0.0:
-            remedy = "give (1 - recovery) / (1 + rate - recovery)" if self.recovery else "give 1 / (1 + rate)"
-            raise ParameterError("threshold", threshold, "is not possible for a loan", remedy, self.name)
+            raise ParameterError(
+                "threshold",
+                threshold,
+                "is not possible for a loan",
+                "give (1 - recovery) / (1 + rate - recovery)"
+                if self.recovery
+                else "give 1 / (1 + rate)",
+                self.name,
+            )
         return replace(self, threshold=plain, worth=self.amount * (1.0 - self.recovery) / plain)
 
     def bounds(self) -> tuple[float, float] | None:
-        """The interval that policies for bounded rewards see, if there is one."""
+        """Return the interval that policies for bounded rewards see, if any."""
         if self.family.bounds is not None:
             return self.family.bounds
         if self.bound is None:
@@ -247,18 +414,17 @@ class Category:
 
 
 def _recovery(value: object) -> float:
-    """The share of a loan that a default returns, as a float."""
-    plain = check.number(value)
-    if not check.fits(plain, 0.0, 1.0) or plain == 1.0:
-        problem = "is not the share of a loan that a default returns"
-        raise ParameterError("recovery", value, problem, "give a number from 0 to below 1: 0.4 for 40 %")
-    return float(plain)
+    """Return the share of a loan that a default returns, as a float."""
+    return check.within(
+        "recovery",
+        value,
+        0.0,
+        check.BELOW_1,
+        "is not the share of a loan that a default returns",
+        "give a number from 0 to below 1: 0.4 for 40 %",
+    )
 
 
 def is_text(name: str) -> bool:
     """Whether a name can be written to a file (half a surrogate pair cannot)."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return name.encode(errors="replace").decode() == name

@@ -1,4 +1,4 @@
-"""A category as a [[category]] table of a TOML file.  The files of scenarios and of portfolios share it.
+"""A category as a [[category]] table of a TOML file, for scenarios and portfolios.
 
 >>> table = {"family": "bernoulli", "threshold": 0.2}
 >>> read_category(table, "students", "lending.toml: category 'students'").threshold
@@ -16,12 +16,12 @@ from typing import Any, TypeGuard, TypeVar
 from profitable.errors import DuplicateNameError, InputError, ProfitableError
 from profitable.model.category import Category
 from profitable.model.families import FAMILIES
-from profitable.model.family import Family
 from profitable.model.prior import Prior
 
 Made = TypeVar("Made")
 PLAIN_FIELDS = ("family", "threshold", "bound", "worth", "prior")
-# The forms that compute a category from money: their fields, the ones without a default first.
+# The forms that compute a category from money: their fields, the ones without a default
+# first.
 MONEY_FORMS: dict[str, tuple[Callable[..., Category], tuple[str, ...], tuple[str, ...]]] = {
     "loan": (Category.loan, ("amount", "rate"), ("recovery",)),
     "offer": (Category.offer, ("cost", "revenue"), ()),
@@ -30,27 +30,38 @@ MONEY_FORMS: dict[str, tuple[Callable[..., Category], tuple[str, ...], tuple[str
 
 
 def parse_toml(text: str, field: str, source: str) -> dict[str, Any]:
-    """The table of a TOML text; `field` and `source` name it in errors."""
+    """Return the table of a TOML text; `field` and `source` name it in errors."""
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; endless integers raise one, too
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # TOMLDecodeError is a ValueError; endless integers raise one, too
         reason = " ".join(str(error).split())[:120]
-        raise InputError(field, source, f"is not a TOML file ({reason})", "correct it there") from None
+        raise InputError(
+            field, source, f"is not a TOML file ({reason})", "correct it there"
+        ) from None
 
 
 def read_entries(table: Mapping[str, Any], source: str) -> list[tuple[str, dict[str, Any], str]]:
-    """The [[category]] tables of a file: the name of each, its fields, and how errors call it."""
+    """Return the name, fields and place of each [[category]] table of a file."""
     entries = table.get("category")
     if not is_list(entries) or not entries or not all(is_table(each) for each in entries):
-        remedy = "give at least one [[category]] table"
-        raise InputError(f"{source}: category", entries, "is not a list of categories", remedy)
+        raise InputError(
+            f"{source}: category",
+            entries,
+            "is not a list of categories",
+            "give at least one [[category]] table",
+        )
     found: dict[str, tuple[str, dict[str, Any], str]] = {}
     for place, entry in enumerate(entries, 1):
         where, name = f"{source}: category {place}: name", entry.get("name")
         if not isinstance(name, str) or not name.strip():
             raise InputError(where, name, "is not a name", 'give the category one: name = "..."')
         if name in found:
-            raise DuplicateNameError(where, name, "is given twice", "give each category its own name")
+            raise DuplicateNameError(
+                where, name, "is given twice", "give each category its own name"
+            )
         found[name] = (name, entry, f"{source}: category {name!r}")
     return list(found.values())
 
@@ -65,14 +76,17 @@ def read_category(
     beside: Collection[str] = (),
     inside: Collection[str] = (),
 ) -> Category:
-    """The category of a table: that of a family with a threshold, or one of the `forms` that compute it from money.
+    """Return the category of a table, with a threshold or one of the `forms`.
 
-    `families` are those to choose from, all unless given.  Fields `beside` these, and `inside` the table of a form, are
+    Forms compute the threshold from money.  `families` are those to choose from, all
+    unless given.  Other fields, `beside` these and `inside` the table of a form, are
     for the caller to read.
     """
     form = next((each for each in forms if each in entry), None)
     if form is None:
-        return _of_family(entry, name, where, forms, list(FAMILIES) if families is None else families, beside)
+        return _of_family(
+            entry, name, where, forms, list(FAMILIES) if families is None else families, beside
+        )
     known_fields(entry, {"name", form, "prior", *beside}, where)
     make, needed, optional = MONEY_FORMS[form]
     terms, place = entry[form], f"{where}: {form}"
@@ -96,11 +110,19 @@ def _of_family(
 ) -> Category:
     if "family" not in entry:
         known_fields(entry, {"name", *PLAIN_FIELDS, *forms, *beside}, where)
-    kind = _kind(needed_field(entry, "family", where), where, families)
+    given = needed_field(entry, "family", where)
+    if not isinstance(given, str) or given not in families:
+        raise InputError(
+            f"{where}: family", given, "is unknown", f"choose from {', '.join(families)}"
+        )
+    kind = FAMILIES[given]
     parameters = {each.name: each for each in fields(kind)}
     known_fields(entry, {"name", *PLAIN_FIELDS, *parameters, *beside}, where)
-    needed = [key for key, each in parameters.items() if each.default is MISSING or key in entry]
-    known = {key: needed_field(entry, key, where) for key in needed}
+    known = {
+        key: needed_field(entry, key, where)
+        for key, each in parameters.items()
+        if each.default is MISSING or key in entry
+    }
     family = in_file(where, lambda: kind(**known))
     options = {key: entry[key] for key in ("bound", "worth") if key in entry}
     if "prior" in entry:
@@ -109,15 +131,11 @@ def _of_family(
     return in_file(where, lambda: Category(name, family, threshold=threshold, **options))
 
 
-def _kind(value: Any, where: str, families: Collection[str]) -> type[Family]:
-    if not isinstance(value, str) or value not in families:
-        raise InputError(f"{where}: family", value, "is unknown", f"choose from {', '.join(families)}")
-    return FAMILIES[value]
-
-
 def _prior(value: Any, where: str) -> Prior:
     if not is_table(value):
-        raise InputError(where, value, "is not a table", 'give { kind = "beta", first = 1, second = 1 }')
+        raise InputError(
+            where, value, "is not a table", 'give { kind = "beta", first = 1, second = 1 }'
+        )
     known_fields(value, {"kind", "first", "second"}, where)
     kind, first, second = (needed_field(value, key, where) for key in ("kind", "first", "second"))
     return in_file(where, lambda: Prior(kind, first, second))
@@ -134,7 +152,7 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 def needed_field(table: Mapping[str, Any], key: str, where: str) -> Any:
-    """A field of a table; InputError if it is missing."""
+    """Return a field of a table; InputError if it is missing."""
     if key not in table:
         raise InputError(f"{where}: {key}", None, "is missing", f"give {key} = ...")
     return table[key]
@@ -145,12 +163,16 @@ def known_fields(table: Mapping[str, Any], keys: Collection[str], where: str) ->
     for key, value in table.items():
         if key not in keys:
             close = get_close_matches(key, keys, 1)
-            remedy = f"did you mean {close[0]}" if close else f"choose from {', '.join(sorted(keys))}"
-            raise InputError(f"{where}: {key}", value, "is not a known field", remedy)
+            raise InputError(
+                f"{where}: {key}",
+                value,
+                "is not a known field",
+                f"did you mean {close[0]}" if close else f"choose from {', '.join(sorted(keys))}",
+            )
 
 
 def in_file(where: str, make: Callable[[], Made]) -> Made:
-    """Return what `make` returns; an error names the place in the file instead of the category."""
+    """Return the result of `make`; an error names the place in the file."""
     try:
         return make()
     except ProfitableError as error:

@@ -1,4 +1,7 @@
-"""What theory says about long horizons: slopes of the regret, and the price of an unlucky start."""
+"""Theory for long horizons: slopes of the regret, the price of an unlucky start.
+
+Slopes of the regret, and the price of an unlucky start.
+"""
 
 import math
 
@@ -9,13 +12,16 @@ from profitable.kernels.patience import DRAWN, LAST_ROUND, TIME
 from profitable.policy.policies import POLICIES
 from profitable.policy.policy import BoundedPolicy, Policy
 from profitable.simulation.scenario import Scenario, unlucky_starts
-from profitable.theory import bounds
+from profitable.theory import regret_bounds
 
 
 def has_closed_form(policy: str) -> bool:
-    """Whether N d + k log N = log t for the N clients seen by t, with the k of the evidence alone.
+    """Return whether N d + k log N = log t holds for the N clients seen by t.
 
-    So it is for patience log t, and for Thompson sampling (docs/mathematics.md, long horizons).
+    The k is that of the evidence alone.
+
+    So it is for patience log t, and for Thompson sampling (docs/mathematics.md, long
+    horizons).
     """
     chosen = Policy.parse(policy)
     terms = chosen.within(LAST_ROUND).terms
@@ -24,7 +30,9 @@ def has_closed_form(policy: str) -> bool:
 
 
 def clients_by(nats: float, logarithms: float, log_t: float) -> float:
-    """The N that solves N d + k log N = log t: about how many clients of an unprofitable category are accepted by t.
+    """Return the N that solves N d + k log N = log t.
+
+    About how many clients of an unprofitable category are accepted by t.
 
     >>> round(clients_by(0.02, 0.0, 10.0)), round(clients_by(0.02, 1.0, 10.0))
     (500, 228)
@@ -32,14 +40,21 @@ def clients_by(nats: float, logarithms: float, log_t: float) -> float:
     low, high = 1.0, max(1.0, log_t / nats)
     for _ in range(200):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if middle * nats + logarithms * math.log(middle) < log_t else (low, middle)
+        low, high = (
+            (middle, high)
+            if middle * nats + logarithms * math.log(middle) < log_t
+            else (low, middle)
+        )
     return low
 
 
 def expected_slope(scenario: Scenario, policy: str, start: float, end: float) -> float:
-    """Regret of the unprofitable categories per log t between two times, from `clients_by`.
+    """Return the regret of unprofitable categories per log t between two times.
 
-    It tends to the lower bound's constant.  For k > 0 it comes from below: d N' = 1 - k/(N d + k) per log t.
+    It follows from `clients_by`.
+
+    It tends to the lower bound's constant.  For k > 0 it comes from below: d N' = 1 -
+    k/(N d + k) per log t.
     """
     if not has_closed_form(policy):
         known = ", ".join(name for name in POLICIES if has_closed_form(name))
@@ -50,39 +65,45 @@ def expected_slope(scenario: Scenario, policy: str, start: float, end: float) ->
 
 
 def slope_of_clients(scenario: Scenario, logarithms: float, start: float, end: float) -> float:
-    """Regret of the unprofitable categories per log t between two times, if N d + k log N = log t at each."""
+    """Return the slope of `expected_slope` for N d + k log N = log t with given k."""
     slope = 0.0
     for truth in scenario.truths:
         if truth.profitable or truth.loss == 0.0:
             continue
         model = (truth.category.family, truth.fixed_mean, truth.category.threshold)
-        nats = bounds.information(*model, sigma=truth.sigma)
+        nats = regret_bounds.information(*model, sigma=truth.sigma)
         late, early = (clients_by(nats, logarithms, math.log(t)) for t in (end, start))
         slope += truth.loss * (late - early) / (math.log(end) - math.log(start))
     return slope
 
 
 def unlucky_slope(scenario: Scenario, policy: str) -> float:
-    """Regret of the profitable categories per log t in the limit: 0 except for Exponential-type rewards.
+    """Return the limit of the regret of profitable categories per log t.
+
+    0 except for Exponential-type rewards.
 
     NaN if the policy has a patience or a rule of its own, for which it is not known.
 
     >>> from profitable.paper.experiment import load
-    >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)  # tau/(mu - tau) rounds, and each costs mu - tau
+    >>> # tau/(mu - tau) rounds, and each costs mu - tau
+    >>> round(unlucky_slope(load("unlucky").scenario, "ts"), 6)
     1.0
     """
     found = unlucky_starts(scenario, Policy.parse(policy), horizon=LAST_ROUND)
     rates = found.per_log_t if found.known else (math.nan,) * len(scenario.truths)
     return math.fsum(
-        truth.loss * truth.clients.average * rate for truth, rate in zip(scenario.truths, rates, strict=True)
+        truth.loss * truth.clients.average * rate
+        for truth, rate in zip(scenario.truths, rates, strict=True)
     )
 
 
 def unlucky_at_least(ratio: float, t: int) -> float:
-    """Mean number of rounds up to t that Thompson sampling rejects after its first Exponential reward; exact.
+    """Return the exact mean number of rounds up to t that a bad first reward costs.
 
-    There is one client per round.  P(still rejected after k draws) = 1/(1 + k mu/tau), and the sum over k < t grows
-    like (tau/mu) log t, without bound.
+    Thompson sampling, Exponential rewards.
+
+    There is one client per round.  P(still rejected after k draws) = 1/(1 + k mu/tau),
+    and the sum over k < t grows like (tau/mu) log t, without bound.
 
     >>> round(unlucky_at_least(0.5, 3), 4)  # 1/3 + 1/5
     0.5333

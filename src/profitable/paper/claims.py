@@ -1,6 +1,7 @@
 """The paper's claims about its experiments.
 
-`claims.toml` has the claims and the tests in words; `DECIDED_BY` has the function that carries out each test.
+`claims.toml` has the claims and the tests in words; `DECIDED_BY` has the function that
+carries out each test.
 """
 
 import tomllib
@@ -35,20 +36,22 @@ from profitable.paper.turned_away import decide_turned_away
 from profitable.simulation.curve import Curve
 
 KNOWING = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")  # they know the family of the rewards
-ANALYSED = ("kl-ucb", "bayes-ucb", "ts")  # the three that the paper analyses and its abstract compares
+# The three that the paper analyses and its abstract compares.
+ANALYSED = ("kl-ucb", "bayes-ucb", "ts")
 ALIKE = 1.25
 
 
 def base(curve: Curve) -> str:
-    """A policy's name without parameters."""
+    """Return a policy's name without parameters."""
     return curve.policy.partition(":")[0]
 
 
 def bend(curve: Curve) -> tuple[float, float]:
-    """The slope per log t in the last half decade divided by that in the half decade before, and its standard error.
+    """Return the slope in the last half decade relative to that before, and its error.
 
-    1 is a straight line over log t; a regret that grows like t has 10^(1/2).  The errors of both slopes are added as if
-    they were independent, which makes the sum rather too large.
+    1 is a straight line over log t; a regret that grows like t has 10^(1/2).  The
+    errors of both slopes are added as if they were independent, which makes the sum
+    rather too large.
     """
     horizon = float(curve.t[-1])
     early, middle = checkpoint(curve, horizon / 10.0), checkpoint(curve, horizon / np.sqrt(10.0))
@@ -69,7 +72,8 @@ def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
         return not_run(*PAPER)
     rows: list[tuple[str, ...]] = []
     bent: list[str] = []
-    straight: dict[bool, list[bool]] = {True: [], False: []}  # by whether the policy knows the family
+    # By whether the policy knows the family.
+    straight: dict[bool, list[bool]] = {True: [], False: []}
     for trial in trials:
         for curve in trial.result.curves:
             ratio, error = bend(curve)
@@ -80,14 +84,19 @@ def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
             few = DAGGER if curve.carried_by_few[-1] else ""
             rows.append((trial.experiment.name, curve.policy, plus_minus(ratio, error) + few, word))
             if is_bent:
-                bent.append(f"{curve.policy} in {trial.experiment.name} ({ratio:.2f}, {_why(curve, ratio)})")
+                bent.append(
+                    f"{curve.policy} in {trial.experiment.name} ({ratio:.2f}, {_why(curve, ratio)})"
+                )
     everybody = straight[True] + straight[False]
     verdict = judge(shown=all(everybody), refuted=bool(bent), restriction=all(straight[True]))
     undecided = len(rows) - sum(everybody) - len(bent)
     seen = f"{sum(everybody)} of {len(rows)} curves are straight over log t in the last decade"
     seen += f", {undecided} are not decided" if undecided else ""
     seen += f"; not straight: {', '.join(bent)}." if bent else "."
-    why = f"{len(bent)} of {len(rows)} curves are bent over log t in the last decade, {undecided} not decided."
+    why = (
+        f"{len(bent)} of {len(rows)} curves are bent over log t in the last decade, "
+        f"{undecided} not decided."
+    )
     headers = ("experiment", "policy", "bend", "straight")
     at = f"at T = {horizon_text(max(trial.result.horizon for trial in trials))}"
     return Finding(verdict, only(trials, PAPER) + seen, why, headers, tuple(rows), trials, at)
@@ -112,13 +121,25 @@ def decide_gaussian(reproduction: Reproduction, by_authors: bool) -> Finding:
     leads: list[float] = []
     for trial in trials:
         # For Bernoulli rewards kl-UCB-4P is kl-Bernoulli-UCB-4P.
-        other = trial.curve("kl-ucb" if trial.experiment.name.startswith("bernoulli") else "kl-bernoulli-ucb")
+        other = trial.curve(
+            "kl-ucb" if trial.experiment.name.startswith("bernoulli") else "kl-bernoulli-ucb"
+        )
         gaussian = trial.curve("kl-gaussian-ucb")
         leads.append(lead(other, gaussian))
         ratio = float(gaussian.regret[-1] / other.regret[-1])
-        rows.append((trial.experiment.name, final(gaussian), final(other), f"{ratio:.2f}", standard_errors(leads[-1])))
+        rows.append(
+            (
+                trial.experiment.name,
+                final(gaussian),
+                final(other),
+                f"{ratio:.2f}",
+                standard_errors(leads[-1]),
+            )
+        )
     verdict = judge(
-        shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.max(leads) > SURE)
+        shown=bool(np.min(leads) > SURE),
+        refuted=bool(np.min(leads) < -SURE),
+        restriction=bool(np.max(leads) > SURE),
     )
     ratios = ", ".join(f"{row[3]} ({row[0]})" for row in rows)
     seen = f"{only(trials, names)}The regret of kl-Gaussian over that of kl-Bernoulli: {ratios}."
@@ -144,7 +165,11 @@ def decide_alike(reproduction: Reproduction, by_authors: bool) -> Finding:
     spread = ratio_of(regrets[-1], regrets[0])
     spread_of_slopes = ratio_of(max(slopes), min(slopes))
     rows = [
-        (curve.policy, final(curve), plus_minus(*slope) + (DAGGER if curve.carried_by_few[-1] else ""))
+        (
+            curve.policy,
+            final(curve),
+            plus_minus(*slope) + (DAGGER if curve.carried_by_few[-1] else ""),
+        )
         for curve, slope in zip(curves, slopes, strict=True)
     ]
     verdict = judge(
@@ -153,7 +178,8 @@ def decide_alike(reproduction: Reproduction, by_authors: bool) -> Finding:
         restriction=spread_of_slopes[0] + SURE * spread_of_slopes[1] <= ALIKE,
     )
     seen = (
-        f"From {curves[0].policy} to {curves[-1].policy} the regrets differ by a factor of {plus_minus(*spread)}; "
+        f"From {curves[0].policy} to {curves[-1].policy} the regrets differ by a factor of "
+        f"{plus_minus(*spread)}; "
         f"the slopes in the last decade by a factor of {plus_minus(*spread_of_slopes)}."
     )
     why = f"The regret of {curves[-1].policy} is {spread[0]:.2f} times that of {curves[0].policy}."
@@ -175,19 +201,36 @@ def decide_knowledge(reproduction: Reproduction, by_authors: bool) -> Finding:
         leads.append(lead(worst, best))
         ratio = float(best.regret[-1] / worst.regret[-1])
         known, unknown = f"{worst.policy}: {final(worst)}", f"{best.policy}: {final(best)}"
-        rows.append((trial.experiment.name, known, unknown, f"{ratio:.1f}", standard_errors(leads[-1])))
-    verdict = judge(shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=leads[0] > SURE)
+        rows.append(
+            (trial.experiment.name, known, unknown, f"{ratio:.1f}", standard_errors(leads[-1]))
+        )
+    verdict = judge(
+        shown=bool(np.min(leads) > SURE),
+        refuted=bool(np.min(leads) < -SURE),
+        restriction=leads[0] > SURE,
+    )
     ratios = ", ".join(f"{row[3]} times ({row[0]})" for row in rows)
-    seen = f"{only(trials, names)}The best that does not know the family loses {ratios} what the worst that does loses."
-    why = f"Even the best that does not know it loses {_span([row[3] for row in rows])} times as much."
+    seen = (
+        f"{only(trials, names)}The best that does not know the family loses {ratios} what the "
+        "worst that does loses."
+    )
+    why = (
+        f"Even the best that does not know it loses {_span([row[3] for row in rows])} times as "
+        "much."
+    )
     headers = ("experiment", "worst that knows", "best that does not", "ratio", "difference")
     return Finding(verdict, seen, why, headers, tuple(rows), trials)
 
 
 def winners(trial: Trial) -> str:
-    """The policy with the smallest regret, and all others that it does not lead by 4 standard errors."""
+    """Return the policies that may have the smallest regret.
+
+    The first has it; it does not lead the others by 4 standard errors.
+    """
     best, *others = by_regret(trial)
-    return " or ".join([best.policy, *(curve.policy for curve in others if not lead(best, curve) > SURE)])
+    return " or ".join(
+        [best.policy, *(curve.policy for curve in others if not lead(best, curve) > SURE)]
+    )
 
 
 def decide_best(reproduction: Reproduction, by_authors: bool) -> Finding:
@@ -203,14 +246,24 @@ def decide_best(reproduction: Reproduction, by_authors: bool) -> Finding:
         for other in trial.result.curves
         if base(other) not in bayesian
     ]
-    of_three = [lead(each.curve(mine), each.curve("kl-ucb")) for each in trials for mine in bayesian]
+    of_three = [
+        lead(each.curve(mine), each.curve("kl-ucb")) for each in trials for mine in bayesian
+    ]
     verdict = judge(
-        shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.min(of_three) > SURE)
+        shown=bool(np.min(leads) > SURE),
+        refuted=bool(np.min(leads) < -SURE),
+        restriction=bool(np.min(of_three) > SURE),
     )
     best = ", ".join(f"{winners(trial)} ({trial.experiment.name})" for trial in trials)
-    seen = f'{only(trials, PAPER)}Smallest regret: {best}. (With "or", the difference is below 4 standard errors.)'
+    seen = (
+        f'{only(trials, PAPER)}Smallest regret: {best}. (With "or", the difference is below 4 '
+        "standard errors.)"
+    )
     if verdict == RESTRICTED:
-        seen += " Among the three policies that the paper analyses, both Bayesian ones are ahead of kl-UCB everywhere."
+        seen += (
+            " Among the three policies that the paper analyses, both Bayesian ones are ahead "
+            "of kl-UCB everywhere."
+        )
     headers = ("experiment", "regrets of those that know the family")
     return Finding(verdict, seen, f"Smallest regret: {best}.", headers, _ranking(trials), trials)
 
@@ -219,7 +272,11 @@ def _ranking(trials: list[Trial]) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
             trial.experiment.name,
-            "; ".join(f"{curve.policy} {final(curve)}" for curve in by_regret(trial) if base(curve) in KNOWING),
+            "; ".join(
+                f"{curve.policy} {final(curve)}"
+                for curve in by_regret(trial)
+                if base(curve) in KNOWING
+            ),
         )
         for trial in trials
     )
@@ -235,23 +292,26 @@ def decide_thompson(reproduction: Reproduction, by_authors: bool) -> Finding:
     of_three: list[float] = []
     for trial in trials:
         thompson = trial.curve("ts")
-        rival = next(curve for curve in by_regret(trial) if base(curve) != "ts")
+        best = next(curve for curve in by_regret(trial) if base(curve) != "ts")
         analysed = next(curve for curve in by_regret(trial, ANALYSED) if base(curve) != "ts")
-        leads.append(lead(thompson, rival))
+        leads.append(lead(thompson, best))
         of_three.append(lead(thompson, analysed))
         rows.append(
             (
                 trial.experiment.name,
                 final(thompson),
-                f"{rival.policy}: {final(rival)} ({standard_errors(leads[-1])})",
+                f"{best.policy}: {final(best)} ({standard_errors(leads[-1])})",
                 f"{analysed.policy}: {final(analysed)} ({standard_errors(of_three[-1])})",
             )
         )
     verdict = judge(
-        shown=bool(np.min(leads) > SURE), refuted=bool(np.min(leads) < -SURE), restriction=bool(np.min(of_three) > SURE)
+        shown=bool(np.min(leads) > SURE),
+        refuted=bool(np.min(leads) < -SURE),
+        restriction=bool(np.min(of_three) > SURE),
     )
     gains = ", ".join(
-        f"{float(each.curve('ts').regret[-1] / each.curve('bayes-ucb').regret[-1]) - 1.0:+.0%} ({each.experiment.name})"
+        f"{float(each.curve('ts').regret[-1] / each.curve('bayes-ucb').regret[-1]) - 1.0:+.0%} "
+        f"({each.experiment.name})"
         for each in trials
     )
     behind: dict[str, list[str]] = {}
@@ -259,8 +319,11 @@ def decide_thompson(reproduction: Reproduction, by_authors: bool) -> Finding:
         if ahead < -SURE:
             behind.setdefault(row[2].partition(":")[0], []).append(row[0])
     leaders = ", ".join(f"{policy} ({', '.join(names)})" for policy, names in behind.items())
-    seen = f"{only(trials, PAPER)}The regret of Thompson sampling beside that of Bayes-UCB: {gains}"
-    last = f"it is behind {leaders}." if behind else "no policy is ahead of it by 4 standard errors."
+    seen = only(trials, PAPER)
+    seen += f"The regret of Thompson sampling relative to that of Bayes-UCB: {gains}"
+    last = (
+        f"it is behind {leaders}." if behind else "no policy is ahead of it by 4 standard errors."
+    )
     seen += f"; {last}"
     headers = ("experiment", "TS", "best other", "best other of the three analysed")
     return Finding(verdict, seen, f"{last[0].upper()}{last[1:]}", headers, tuple(rows), trials)

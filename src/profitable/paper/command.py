@@ -1,4 +1,7 @@
-"""`profitable paper`: run the experiments, write the report, and summarise it for a terminal."""
+"""The command `profitable paper`: experiments, report, summary for a terminal.
+
+Run the experiments, write the report, and summarise it for a terminal.
+"""
 
 import shlex
 import time
@@ -10,16 +13,17 @@ from typing import Any
 
 from profitable.common import check
 from profitable.common.extras import extra
+from profitable.common.files import saving
 from profitable.common.folder_lock import occupied
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number, text_table
-from profitable.errors import InputError, NotSavedError
+from profitable.errors import InputError
 from profitable.model.category import is_text
 from profitable.paper import credit
 from profitable.paper.experiment import PAPER, choose
 from profitable.paper.finding import final, plus_minus
+from profitable.paper.paper_summary import summarise
 from profitable.paper.reproduction import Reproduction, conduct
-from profitable.paper.summary import summarise
 from profitable.policy.policies import ThompsonSampling
 from profitable.simulation.result import MARK_NOTES
 
@@ -34,11 +38,14 @@ def reproduce(
     variant: str | None = None,
     runs: int | None = None,
     seed: int = 1,
-    executor: Executor | str | None = None,
+    executor: Executor | None = None,
     workers: int | None = None,
     fresh: bool = False,
 ) -> str:
-    """Run experiments (all unless named), write the report into `folder`, and return the summary for a terminal."""
+    """Run experiments, write the report into `folder`, and return a summary.
+
+    All experiments are run unless some are named. The summary is for a terminal.
+    """
     report = _report_module()
     if not is_text(str(folder)):
         raise InputError("out", str(folder), "is not UTF-8 text", "choose another folder")
@@ -51,18 +58,26 @@ def reproduce(
     command = _command(folder, experiments, quick=quick, variant=variant, runs=runs, seed=seed)
     with occupied(folder):
         start = time.perf_counter()
-        reproduction = conduct(chosen, folder=folder, seed=seed, executor=executor, workers=workers, fresh=fresh)
+        reproduction = conduct(
+            chosen, folder=folder, seed=seed, executor=executor, workers=workers, fresh=fresh
+        )
         simulated = time.perf_counter() - start
         tables, files = _write(report, reproduction, folder, command=command, quick=quick)
     reported = time.perf_counter() - start - simulated
     took = f"Took {simulated:.0f} s for the simulations and {reported:.0f} s for the report."
-    return f"{tables}\n\n{took}\n\nReport: {files[0]}   Numbers: {files[2]}   The pictures are in the same folder."
+    return (
+        f"{tables}\n\n{took}\n\nReport: {files[0]}   Numbers: {files[2]}   The pictures are in "
+        "the same folder."
+    )
 
 
 def _write(
     report: Any, reproduction: Reproduction, folder: Path, *, command: str, quick: bool
 ) -> tuple[str, list[Path]]:
-    """Play the credit example and write the report; returns the tables for a terminal, and the files."""
+    """Play the credit example and write the report.
+
+    Returns the tables for a terminal, and the files.
+    """
     plays = CREDIT_PLAYS_QUICK if quick else CREDIT_PLAYS
     with Progress(total=plays + 1.3 * len(reproduction.trials), title="report") as bar:
         steps = iter(range(1, 10**6))
@@ -71,45 +86,68 @@ def _write(
             bar.update(next(steps), title="report")
 
         seed = reproduction.seed
-        example = credit.run(ThompsonSampling(), rounds=CREDIT_ROUNDS, plays=plays, seed=seed, advance=advance)
+        example = credit.run(
+            ThompsonSampling(), rounds=CREDIT_ROUNDS, plays=plays, seed=seed, advance=advance
+        )
         summary = summarise(reproduction, example)
-        tables = "\n\n".join([*_regret_tables(reproduction), _claims_table(summary), *_optimal_tables(summary)])
+        tables = "\n\n".join(
+            [*_regret_tables(reproduction), _claims_table(summary), *_optimal_tables(summary)]
+        )
         scale = 1.0 if quick else 1.25
-        try:
+        remedy = "make room there, and run the same command again: the simulations are kept"
+        with saving(folder, remedy=remedy, result=tables):
             return tables, report.write_report(
-                reproduction, example, summary, folder, command=command, scale=scale, advance=advance
+                reproduction,
+                example,
+                summary,
+                folder,
+                command=command,
+                scale=scale,
+                advance=advance,
             )
-        except OSError as error:
-            problem = f"cannot be written ({error.strerror or error})"
-            remedy = "make room there, and run the same command again: the simulations are kept"
-            failed = NotSavedError("out", str(folder), problem, remedy)
-            failed.result = tables
-            raise failed from None
 
 
 def _report_module() -> Any:
-    """The module of the report.  InputError, before the work starts, if a library that it needs is missing."""
+    """Return the module of the report.
+
+    InputError, before the work starts, if a library that it needs is missing.
+    """
     with extra("paper", "the report needs it"):
         import_module("pyarrow")  # simulations are kept with it
-        from profitable.paper import report
-    return report
+        from profitable.paper import paper_report
+    return paper_report
 
 
 def _command(
-    folder: Path, experiments: Sequence[str], *, quick: bool, variant: str, runs: int | None, seed: int
+    folder: Path,
+    experiments: Sequence[str],
+    *,
+    quick: bool,
+    variant: str,
+    runs: int | None,
+    seed: int,
 ) -> str:
-    """The command that makes this report again."""
+    """Return the command that makes this report again."""
     words = ["profitable", "paper", *(["--quick"] if quick else [])]
     for name in experiments:
         words += ["--experiment", name]
-    words += ["--variant", variant, *(["--runs", str(runs)] if runs is not None else []), "--seed", str(seed)]
+    words += [
+        "--variant",
+        variant,
+        *(["--runs", str(runs)] if runs is not None else []),
+        "--seed",
+        str(seed),
+    ]
     return shlex.join([*words, "--out", folder.as_posix()])
 
 
 def _claims_table(summary: dict[str, Any]) -> str:
-    """The verdicts on the paper's claims."""
+    """Return the verdicts on the paper's claims."""
     claims = summary["claims"]
-    rows = [[each["statement"], *(_verdict(each[variant]) for variant in ("paper", "authors"))] for each in claims]
+    rows = [
+        [each["statement"], *(_verdict(each[variant]) for variant in ("paper", "authors"))]
+        for each in claims
+    ]
     headers = ("claim", "as in the paper", "as the authors ran it")
     return f"The paper's claims:\n{text_table(headers, rows, words=(0, 1, 2))}"
 
@@ -119,20 +157,21 @@ def _optimal_tables(summary: dict[str, Any]) -> list[str]:
     optimal = summary["optimal"]
     if not optimal["contests"]:
         return []
+    numbers = optimal["numbers"]
     checks = [[each["statement"].replace("`", ""), _verdict(each)] for each in optimal["checks"]]
     return [
-        f"The optimal policy:\n{text_table(optimal['numbers']['headers'], optimal['numbers']['rows'], words=(0, 1))}",
+        "The optimal policy:\n" + text_table(numbers["headers"], numbers["rows"], words=(0, 1)),
         text_table(("what is checked", "verdict"), checks, words=(0, 1)),
     ]
 
 
 def _verdict(finding: dict[str, str]) -> str:
-    """A verdict with its horizon."""
+    """Return a verdict with its horizon."""
     return f"{finding['verdict']} {finding['at']}".strip()
 
 
 def _regret_tables(reproduction: Reproduction) -> list[str]:
-    """Final regrets of the paper's experiments side by side."""
+    """Return the final regrets of the paper's experiments side by side."""
     parts: list[str] = []
     for by_authors in (False, True):
         trials = reproduction.find(*PAPER, by_authors=by_authors)
@@ -142,14 +181,31 @@ def _regret_tables(reproduction: Reproduction) -> list[str]:
         rows = [
             [
                 name,
-                *(final(trial.result[name]) if name in trial.result.policies else "" for trial in trials),
+                *(
+                    final(trial.result[name]) if name in trial.result.policies else ""
+                    for trial in trials
+                ),
             ]
             for name in names
         ]
-        rows.append(["(lower bound)", *(plus_minus(float(trial.result.lower_bound[-1]), 0.0) for trial in trials)])
+        rows.append(
+            [
+                "(lower bound)",
+                *(plus_minus(float(trial.result.lower_bound[-1]), 0.0) for trial in trials),
+            ]
+        )
         headers = ["policy", *(trial.experiment.name for trial in trials)]
         runs = ", ".join(dict.fromkeys(number(trial.result.finished) for trial in trials))
         horizon = number(trials[0].result.horizon)
-        title = f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed {reproduction.seed}"
-        parts.append(f"{title}{', as the authors ran it' if by_authors else ''}:\n{text_table(headers, rows)}")
-    return parts + [note for mark, note in MARK_NOTES.items() if any(mark in part for part in parts)]
+        title = (
+            f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed "
+            f"{reproduction.seed}"
+        )
+        parts.append(
+            title
+            + (", as the authors ran it" if by_authors else "")
+            + f":\n{text_table(headers, rows)}"
+        )
+    return parts + [
+        note for mark, note in MARK_NOTES.items() if any(mark in part for part in parts)
+    ]

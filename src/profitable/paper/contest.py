@@ -1,4 +1,4 @@
-"""Contest: the optimal policy beside the paper's in one experiment, by mean, 99 % quantile and lost runs."""
+"""Contest: the optimal policy against the paper's, by mean, quantile, lost runs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,13 +7,18 @@ import numpy as np
 
 from profitable.common.text_tables import number
 from profitable.paper.claims import KNOWING
-from profitable.paper.experiment import BESIDE, PAPER
+from profitable.paper.experiment import PAPER, WITH_OPTIMAL
 from profitable.paper.finding import DAGGER, plus_minus, ratio_of
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.curve import Curve
 
-TOLD, CAREFUL, ANYTIME, PATIENT = "optimal:horizon", "optimal:horizon,risk=0.3", "optimal", "optimal:kappa=10"
-FORMS = (TOLD, CAREFUL, ANYTIME, PATIENT)
+WITH_HORIZON, CAREFUL, ANYTIME, PATIENT = (
+    "optimal:horizon",
+    "optimal:horizon,risk=0.3",
+    "optimal",
+    "optimal:kappa=10",
+)
+FORMS = (WITH_HORIZON, CAREFUL, ANYTIME, PATIENT)
 TAIL = 0.99
 WIDE = 0.2  # of a quantile: an error larger than this share is shown as a range
 
@@ -22,7 +27,10 @@ Estimate = tuple[float, float]  # a value and its standard error
 
 @dataclass(frozen=True)
 class Score:
-    """One policy in one experiment: mean regret, its 99 % quantile, and the share of runs that lose a category."""
+    """Score of one policy in one experiment.
+
+    Mean regret, its 99 % quantile, and the share of runs that lose a category.
+    """
 
     policy: str
     mean: Estimate
@@ -33,11 +41,18 @@ class Score:
 
     @classmethod
     def of(cls, curve: Curve) -> "Score":
-        """The numbers of a curve at its last checkpoint."""
+        """Return the numbers of a curve at its last checkpoint."""
         mean = (float(curve.regret[-1]), float(curve.stderr[-1]))
         lost = (float(curve.mean("lost")[0]), float(curve.error("lost")[0]))
         value, low, high = quantile_of(curve, TAIL)
-        return cls(curve.policy, mean, (value, 0.5 * (high - low)), (low, high), lost, bool(curve.carried_by_few[-1]))
+        return cls(
+            curve.policy,
+            mean,
+            (value, 0.5 * (high - low)),
+            (low, high),
+            lost,
+            bool(curve.carried_by_few[-1]),
+        )
 
     @property
     def mean_text(self) -> str:
@@ -53,7 +68,7 @@ class Score:
         return f"{_rounded(value)} ({' to '.join(map(_rounded, self.tail_range))})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers as JSON-ready values; each is a pair with its error."""
+        """Return the numbers as JSON-ready values; each is a pair with its error."""
         pairs = {"regret": self.mean, "quantile_0.99": self.tail, "lost_share": self.lost}
         return {
             "policy": self.policy,
@@ -63,42 +78,48 @@ class Score:
 
 
 def plain(estimate: Estimate) -> list[float | None]:
-    """An estimate for JSON, which has no NaN."""
+    """Return an estimate for JSON, which has no NaN."""
     return [each if np.isfinite(each) else None for each in estimate]
 
 
 def quantile_of(curve: Curve, share: float) -> tuple[float, float, float]:
-    """A quantile of the final regret, and the limits of one standard error around it.
+    """Return a quantile of the final regret, and its limits of one standard error.
 
-    The number of runs below the true quantile has the standard deviation sqrt(runs share (1 - share)).  So the limits
-    are the quantiles that lie so many runs below and above.
+    The number of runs below the true quantile has the standard deviation sqrt(runs
+    share (1 - share)).  So the limits are the quantiles that lie so many runs below and
+    above.
     """
     step = float(np.sqrt(share * (1.0 - share) / curve.runs))
-    value, low, high = (float(curve.quantile(min(1.0, share + each))[-1]) for each in (0.0, -step, step))
+    value, low, high = (
+        float(curve.quantile(min(1.0, share + each))[-1]) for each in (0.0, -step, step)
+    )
     return value, low, high
 
 
 def below(first: Estimate, second: Estimate) -> float:
-    """How many standard errors the first lies below the second; NaN without an error."""
+    """Return by how many standard errors the first is lower; NaN without an error."""
     error = float(np.hypot(first[1], second[1]))
     return (second[0] - first[0]) / error if error > 0.0 else np.nan
 
 
 @dataclass(frozen=True)
 class Contest:
-    """The optimal policy in one of the paper's experiments, beside the four that know the family, if they ran."""
+    """The optimal policy in one experiment, and the paper's four, if they ran."""
 
     name: str  # of the paper's experiment
     trial: Trial
     paper: Trial | None
 
     def score(self, policy: str) -> Score:
-        """The numbers of a policy by its full name."""
+        """Return the numbers of a policy by its full name."""
         return Score.of(self.trial.result[policy])
 
     @property
     def four(self) -> list[Score]:
-        """The paper's four, from the smallest mean to the largest; empty if they did not run."""
+        """The paper's four, from the smallest mean to the largest.
+
+        Empty if they did not run.
+        """
         scores = [Score.of(self.paper.curve(policy)) for policy in KNOWING] if self.paper else []
         return sorted(scores, key=lambda score: score.mean[0])
 
@@ -109,16 +130,16 @@ class Contest:
 
     @property
     def trials(self) -> list[Trial]:
-        """What it is decided from."""
+        """The trials from which it is decided."""
         return [self.trial, *([self.paper] if self.paper else [])]
 
 
 def contests(reproduction: Reproduction) -> list[Contest]:
-    """The experiments with the optimal policy that were run."""
+    """Return the experiments with the optimal policy that were run."""
     found: list[Contest] = []
-    for name, beside in zip(PAPER, BESIDE, strict=True):
+    for name, with_optimal in zip(PAPER, WITH_OPTIMAL, strict=True):
         paper = (*reproduction.find(name), None)[0]
-        found += [Contest(name, trial, paper) for trial in reproduction.find(beside)]
+        found += [Contest(name, trial, paper) for trial in reproduction.find(with_optimal)]
     return found
 
 
@@ -127,15 +148,21 @@ def _rounded(value: float) -> str:
 
 
 def share_text(estimate: Estimate) -> str:
-    """A share in per cent; "-" if it is unknown."""
-    return f"{plus_minus(100.0 * estimate[0], 100.0 * estimate[1])} %" if np.isfinite(estimate[0]) else "-"
+    """Return a share in per cent; "-" if it is unknown."""
+    return (
+        f"{plus_minus(100.0 * estimate[0], 100.0 * estimate[1])} %"
+        if np.isfinite(estimate[0])
+        else "-"
+    )
 
 
 def against(mine: Estimate, other: Estimate | None) -> str:
-    """The difference in per cent, with its error."""
+    """Return the difference in per cent, with its error."""
     if other is None or other[0] <= 0.0:
         return "-"
     ratio, error = ratio_of(mine, other)
     return (
-        f"{'+' if ratio > 1.0 else ''}{plus_minus(100.0 * (ratio - 1.0), 100.0 * error)} %" if ratio != 1.0 else "0 %"
+        f"{'+' if ratio > 1.0 else ''}{plus_minus(100.0 * (ratio - 1.0), 100.0 * error)} %"
+        if ratio != 1.0
+        else "0 %"
     )

@@ -1,7 +1,9 @@
-"""The paper's credit example (section 1.3), played: five borrower segments, a lender who learns by lending.
+"""The paper's credit example (section 1.3): a lender who learns by lending.
 
-Three lenders see the same applicants: one who learns with a policy, a clairvoyant one who knows the repayment
-probabilities, and one who accepts everybody.
+Five borrower segments, a lender who learns by lending.
+
+Three lenders see the same applicants: one who learns with a policy, a clairvoyant one
+who knows the repayment probabilities, and one who accepts everybody.
 """
 
 import json
@@ -15,6 +17,8 @@ import numpy as np
 from profitable.agent.agent import Agent
 from profitable.agent.explanation import Standing
 from profitable.common import check
+from profitable.common.extras import extra
+from profitable.common.files import replace_text
 from profitable.common.text_tables import money, number, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.model.category import Category
@@ -26,7 +30,11 @@ CREDIT_NUMBERS = "credit.json"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Borrowers: loan amount (mean), interest rate, the hidden repayment probability, mean applicants per round."""
+    """A segment of borrowers: what the lender knows, and the hidden truth.
+
+    Mean amount of a loan, interest rate, repayment probability, mean applicants per
+    round.
+    """
 
     name: str
     amount: float
@@ -35,7 +43,7 @@ class Segment:
     applicants: float
 
     def category(self) -> Category:
-        """The category: what the lender knows of the segment."""
+        """Return the category: what the lender knows of the segment."""
         return Category.loan(self.name, amount=self.amount, rate=self.rate)
 
     @property
@@ -57,7 +65,7 @@ LENDERS = ("accepts everybody", "learns", "clairvoyant")
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """One history: cumulative profit of the three lenders [3, rounds], and what was accepted [segments, rounds]."""
+    """One history: profit of three lenders [3, rounds], accepted [segments, rounds]."""
 
     profit: FloatArray
     accepted: FloatArray
@@ -66,7 +74,10 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class CreditResult:
-    """Several plays of the example: profit [plays, 3, rounds], share of plays that accept [segments, rounds]."""
+    """Several plays of the example.
+
+    Profit [plays, 3, rounds], share of plays that accept [segments, rounds].
+    """
 
     policy: str
     seed: int
@@ -77,17 +88,33 @@ class CreditResult:
     first: Play
 
     def earned(self) -> list[tuple[str, float, float, float]]:
-        """(lender, profit in the first play, mean over plays, its standard error), for each lender."""
+        """Return (lender, profit in the first play, mean, standard error) of each."""
         final = self.profit[:, :, -1]
-        error = final.std(axis=0, ddof=1) / np.sqrt(len(final)) if len(final) > 1 else np.full(3, np.nan)
+        error = (
+            final.std(axis=0, ddof=1) / np.sqrt(len(final))
+            if len(final) > 1
+            else np.full(3, np.nan)
+        )
         rows = zip(LENDERS, final[0], final.mean(axis=0), error, strict=True)
         return [(name, float(one), float(mean), float(bar)) for name, one, mean, bar in rows]
 
     def learned_table(self) -> str:
-        """What the first play's lender found out about each segment."""
-        headers = ("segment", "rate", "break-even", "truth", "worth it", "learned", "loans", "accepted", "profit")
+        """Return the table of what the lender of the first play learned."""
+        headers = (
+            "segment",
+            "rate",
+            "break-even",
+            "truth",
+            "worth it",
+            "learned",
+            "loans",
+            "accepted",
+            "profit",
+        )
         rows: list[list[str]] = []
-        for i, (segment, standing) in enumerate(zip(self.segments, self.first.standings, strict=True)):
+        for i, (segment, standing) in enumerate(
+            zip(self.segments, self.first.standings, strict=True)
+        ):
             rows.append(
                 [
                     segment.name,
@@ -104,7 +131,7 @@ class CreditResult:
         return text_table(headers, rows)
 
     def earned_table(self) -> str:
-        """What each lender earned."""
+        """Return the table of each lender's profit."""
         plays = len(self.profit)
         rows = [
             [name, money(one), money(mean), "-" if np.isnan(error) else money(error)]
@@ -113,9 +140,14 @@ class CreditResult:
         return text_table(("lender", "this play", f"mean of {plays}", "std. error"), rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Settings and outcome as JSON-ready values."""
+        """Return settings and outcome as JSON-ready values."""
         lenders = [
-            {"lender": name, "first_play": one, "mean": mean, "stderr": None if np.isnan(error) else error}
+            {
+                "lender": name,
+                "first_play": one,
+                "mean": mean,
+                "stderr": None if np.isnan(error) else error,
+            }
             for name, one, mean, error in self.earned()
         ]
         return {
@@ -131,26 +163,37 @@ class CreditResult:
         }
 
     def save(self, folder: Path) -> list[Path]:
-        """Write credit.json and credit.png into a folder, the numbers first; MissingLibraryError without matplotlib."""
-        from profitable.paper.credit_picture import save_credit
-
+        """Write credit.json, then credit.png; MissingLibraryError without Altair."""
         folder.mkdir(parents=True, exist_ok=True)
-        numbers = folder / CREDIT_NUMBERS
-        numbers.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
-        picture = folder / "credit.png"
-        labels = [f"{each.name}\n{each.margin:+,.0f} per loan".replace(",", " ") for each in self.segments]
-        save_credit(picture, self.profit, self.acceptance, labels, self.policy)
+        numbers, picture = folder / CREDIT_NUMBERS, folder / "credit.png"
+        replace_text(numbers, json.dumps(self.to_dict(), indent=1) + "\n")
+        with extra("plot", "charts are drawn with it"):
+            from profitable.common.charts import saved
+            from profitable.paper.paper_charts import credit_picture
+        saved(credit_picture(self), picture)
         return [picture, numbers]
 
 
-def play(policy: Policy, rounds: int, seed: np.random.SeedSequence, segments: tuple[Segment, ...] = SEGMENTS) -> Play:
-    """One history of `rounds` rounds."""
+def play(
+    policy: Policy,
+    rounds: int,
+    seed: np.random.SeedSequence,
+    segments: tuple[Segment, ...] = SEGMENTS,
+) -> Play:
+    """One history: profit of three lenders [3, rounds], accepted [segments, rounds]."""
     world, own = seed.spawn(2)
     rng = np.random.default_rng(world)
     applicants: IntArray = np.array([1 + rng.poisson(s.applicants - 1.0, rounds) for s in segments])
-    loans = [_loans(rng, segment, int(count.sum())) for segment, count in zip(segments, applicants, strict=True)]
+    loans = [
+        _loans(rng, segment, int(count.sum()))
+        for segment, count in zip(segments, applicants, strict=True)
+    ]
     ends = applicants.cumsum(axis=1)
-    agent = Agent([s.category() for s in segments], policy=policy.within(rounds), seed=int(own.generate_state(1)[0]))
+    agent = Agent(
+        [s.category() for s in segments],
+        policy=policy.within(rounds),
+        seed=int(own.generate_state(1)[0]),
+    )
     accepted = np.zeros((len(segments), rounds))
     gains = np.zeros((len(segments), rounds))
     for t in range(rounds):
@@ -167,14 +210,19 @@ def play(policy: Policy, rounds: int, seed: np.random.SeedSequence, segments: tu
 
 
 def _loans(rng: np.random.Generator, segment: Segment, size: int) -> tuple[FloatArray, FloatArray]:
-    """Repayments (0 or 1) and amounts of a segment's applicants, in order of arrival."""
+    """Return repayments (0 or 1) and amounts of applicants, in order of arrival."""
     shape = AMOUNT_SPREAD**-2
     repaid = (rng.random(size) < segment.repayment).astype(np.float64)
     return repaid, rng.gamma(shape, segment.amount / shape, size)
 
 
 def run(
-    policy: Policy, *, rounds: int, plays: int, seed: int, advance: Callable[[], object] = lambda: None
+    policy: Policy,
+    *,
+    rounds: int,
+    plays: int,
+    seed: int,
+    advance: Callable[[], object] = lambda: None,
 ) -> CreditResult:
     """Play the example `plays` times; `advance` is called after each.
 

@@ -1,4 +1,7 @@
-"""Experiment: a scenario, policies, a horizon and a number of runs.  Each has a small file in `experiments/`."""
+"""Experiment: a scenario, policies, a horizon and a number of runs.
+
+Each has a small file in `experiments/`.
+"""
 
 import tomllib
 from collections.abc import Sequence
@@ -8,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from profitable.errors import InputError
-from profitable.simulation.arrivals import OnePlusPoisson
-from profitable.simulation.scenario import Scenario
-from profitable.simulation.scenario_file import read_table
+from profitable.simulation.clients_per_round import OnePlusPoisson
+from profitable.simulation.scenario import Scenario, read_table
 
 FOLDER = Path(__file__).parent / "experiments"
 PAPER = ("bernoulli", "poisson", "sharp-poisson", "exponential")
 BEYOND = ("long-bernoulli", "long-poisson", "long-exponential", "arrivals", "unlucky", "bounds")
-BESIDE = tuple(f"optimal-{name}" for name in PAPER)  # the optimal policy in the paper's experiments
+WITH_OPTIMAL = tuple(f"optimal-{name}" for name in PAPER)  # the paper's experiments
 OPTIMAL_LONG = "optimal-long"
-NAMES = (*PAPER, *BEYOND, *BESIDE, OPTIMAL_LONG)
+NAMES = (*PAPER, *BEYOND, *WITH_OPTIMAL, OPTIMAL_LONG)
 AUTHORS = "-authors"  # ends the name of an experiment as the authors ran it
 INFLATE = 10.0  # log(10 t/N) in their ⁺ policies
 QUICK = 50  # a quick look divides the number of runs by this
@@ -26,10 +28,10 @@ LEAST_RUNS = 100
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to run, and where it comes from.
+    """The settings of an experiment, and their source in the paper.
 
-    `authors_runs`: the runs of the authors' variant if both variants run; 0 if there is no such variant.
-    `work`: its share of the time, for the estimate of the time left.
+    `authors_runs`: the runs of the authors' variant if both variants run; 0 if there is
+    no such variant. `work`: its share of the time, for the estimate of the time left.
     """
 
     name: str
@@ -48,14 +50,18 @@ class Experiment:
         return self.name.endswith(AUTHORS)
 
     def as_authors_ran(self) -> "Experiment":
-        """The variant that the authors ran: C - 1 ~ Poisson(rate - 1), and log(10 t/N) in the ⁺ policies.
+        """Return the variant that the authors ran.
+
+        C - 1 ~ Poisson(rate - 1), and log(10 t/N) in the ⁺ policies.
 
         >>> bernoulli = load("bernoulli")
-        >>> bernoulli.as_authors_ran().policies[3], bernoulli.as_authors_ran().scenario.truths[0].clients.average
+        >>> variant = bernoulli.as_authors_ran()
+        >>> variant.policies[3], variant.scenario.truths[0].clients.average
         ('kl-ucb+:inflate=10', 3.0)
         """
         truths = [
-            replace(truth, clients=OnePlusPoisson(rate=truth.clients.average - 2.0)) for truth in self.scenario.truths
+            replace(truth, clients=OnePlusPoisson(rate=truth.clients.average - 2.0))
+            for truth in self.scenario.truths
         ]
         return replace(
             self,
@@ -66,7 +72,7 @@ class Experiment:
         )
 
     def with_runs(self, runs: int) -> "Experiment":
-        """The same experiment with another number of runs."""
+        """Return the same experiment with another number of runs."""
         return replace(self, runs=runs, work=self.work * runs / self.runs)
 
 
@@ -76,7 +82,7 @@ def _inflated(policy: str) -> str:
 
 @cache
 def load(name: str) -> Experiment:
-    """An experiment by its name.
+    """Return an experiment by its name.
 
     >>> load("poisson").scenario.lower_bound().total
     21.87...
@@ -88,15 +94,20 @@ def load(name: str) -> Experiment:
     like = table.get("like")
     scenario = load(like).scenario if like else Scenario(*read_table(table["scenario"], path.name))
     numbers = (table["horizon"], table["runs"], table.get("authors_runs", 0), table["work"])
-    return Experiment(name, table["title"], table["source"], scenario, tuple(table["policies"]), *numbers)
+    return Experiment(
+        name, table["title"], table["source"], scenario, tuple(table["policies"]), *numbers
+    )
 
 
-def choose(names: Sequence[str], *, variant: str, runs: int | None, quick: bool) -> list[Experiment]:
-    """The named experiments as in the paper, as the authors ran them, or both.
+def choose(
+    names: Sequence[str], *, variant: str, runs: int | None, quick: bool
+) -> list[Experiment]:
+    """Return the named experiments in the paper's variant, the authors', or both.
 
     Without names, these are all experiments, or the paper's own for a quick look.
 
-    >>> [each.name for each in choose(["arrivals", "sharp-poisson"], variant="both", runs=None, quick=False)]
+    >>> names = ["arrivals", "sharp-poisson"]
+    >>> [each.name for each in choose(names, variant="both", runs=None, quick=False)]
     ['sharp-poisson', 'sharp-poisson-authors', 'arrivals']
     """
     if variant not in ("paper", "authors", "both"):
@@ -115,5 +126,9 @@ def choose(names: Sequence[str], *, variant: str, runs: int | None, quick: bool)
             chosen.append(experiment)
         if variant != "paper" and experiment.authors_runs:
             whole = variant == "authors" or runs is not None or quick
-            chosen.append((experiment if whole else experiment.with_runs(experiment.authors_runs)).as_authors_ran())
+            chosen.append(
+                (
+                    experiment if whole else experiment.with_runs(experiment.authors_runs)
+                ).as_authors_ran()
+            )
     return chosen

@@ -1,4 +1,7 @@
-"""Claim and Finding: a sentence of the paper with the test that decides it, and what the test said."""
+"""Claim and Finding: a sentence of the paper, and the outcome of its test.
+
+A sentence of the paper with the test that decides it, and what the test said.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +23,10 @@ SURE = 4.0  # standard errors; a larger difference is not chance
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict, what is seen in a few sentences, why in one line, and the numbers behind it as a table.
+    """A verdict with its reasons: sentences, one line, and a table of numbers.
 
-    `trials` are those that decided it.  `at` says to which horizon the verdict is confined, if it is.
+    `trials` are those that decided it.  `at` says to which horizon the verdict is
+    confined, if it is.
     """
 
     verdict: str
@@ -34,7 +38,7 @@ class Finding:
     at: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding as JSON-ready values."""
+        """Return the finding as JSON-ready values."""
         return {
             "verdict": self.verdict,
             "at": self.at,
@@ -47,10 +51,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, where, and how that is decided.
+    """A statement of the paper, its source, and the test that decides it.
 
-    `changed` says what was changed in the test after its first version; empty if nothing was.  `decide` also takes
-    whether to use the authors' variant.
+    `changed` says what was changed in the test after its first version; empty if
+    nothing was.  `decide` also takes whether to use the authors' variant.
     """
 
     key: str
@@ -61,12 +65,18 @@ class Claim:
     decide: Callable[[Reproduction, bool], Finding]
 
     def finding(self, reproduction: Reproduction, *, by_authors: bool) -> Finding:
-        """What the test says, unless it uses too few runs: with so few, standard errors mean little."""
+        """Return the finding of the test, unless it uses too few runs.
+
+        With so few, standard errors mean little.
+        """
         return unless_too_few(self.decide(reproduction, by_authors))
 
 
 def unless_too_few(found: Finding) -> Finding:
-    """The same finding; `UNDECIDED` if a trial that decided it has fewer than `FEWEST_RUNS` runs."""
+    """Return the same finding.
+
+    `UNDECIDED` if a trial that decided it has fewer than `FEWEST_RUNS` runs.
+    """
     few = [each for each in found.trials if each.result.finished < FEWEST_RUNS]
     if not few:
         return found
@@ -76,13 +86,17 @@ def unless_too_few(found: Finding) -> Finding:
 
 
 def not_run(*names: str) -> Finding:
-    """The finding of a claim whose experiments were not run."""
+    """Return the finding of a claim whose experiments were not run."""
     needs = f"It needs the experiment{'s' if len(names) > 1 else ''} {', '.join(names)}."
     return Finding(NOT_RUN, needs, needs)
 
 
 def judge(*, shown: bool, refuted: bool, restriction: bool) -> str:
-    """The verdict.  A refuted claim may hold with its restriction; one neither shown nor refuted is not decided."""
+    """Return the verdict.
+
+    A refuted claim may hold with its restriction; one neither shown nor refuted is not
+    decided.
+    """
     if shown:
         return HOLDS
     if refuted:
@@ -91,14 +105,17 @@ def judge(*, shown: bool, refuted: bool, restriction: bool) -> str:
 
 
 def only(trials: Sequence[Trial], names: Sequence[str]) -> str:
-    """A sentence that names the experiments of a claim that were run; empty if all were."""
+    """Return a sentence that names the experiments of a claim that were run.
+
+    Empty if all were.
+    """
     if len(trials) == len(names):
         return ""
     return f"Decided on {', '.join(trial.experiment.name for trial in trials)} alone. "
 
 
 def limit_text(value: float) -> str:
-    """A limit that theory gives, if it does.
+    """Return a limit that theory gives, if it does.
 
     >>> limit_text(0.30216), limit_text(float("nan"))
     ('0.302', 'unknown')
@@ -121,29 +138,29 @@ def plus_minus(value: float, error: float) -> str:
 
 
 def final(curve: Curve) -> str:
-    """Final regret ± error, with a mark where rare large runs make the error itself uncertain."""
+    """Write the final regret ± error, marked where the error itself is uncertain."""
     return plus_minus(float(curve.regret[-1]), float(curve.stderr[-1])) + curve.mark
 
 
 def lead(better: Curve, worse: Curve) -> float:
-    """How many standard errors the final regret of `better` lies below that of `worse`; NaN without an error."""
+    """Return the lead of `better` over `worse` in standard errors; NaN without one."""
     gap = float(worse.regret[-1] - better.regret[-1])
     error = float(np.hypot(better.stderr[-1], worse.stderr[-1]))
     return gap / error if error > 0.0 else np.nan
 
 
 def standard_errors(value: float) -> str:
-    """A lead as text."""
+    """Write a lead as text."""
     return "no error" if np.isnan(value) else f"{value:+.1f} s.e."
 
 
 def checkpoint(curve: Curve, t: float) -> int:
-    """The place of the checkpoint nearest to t on the logarithmic axis."""
+    """Return the place of the checkpoint nearest to t on the logarithmic axis."""
     return int(np.argmin(np.abs(np.log(curve.t) - np.log(t))))
 
 
 def ratio_of(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
-    """The ratio of two independent estimates, with its standard error.
+    """Return the ratio of two independent estimates, with its standard error.
 
     >>> ratio_of((3.0, 0.3), (2.0, 0.0))
     (1.5, 0.15)

@@ -1,7 +1,9 @@
-"""The optimal policy in the report: what it gains and what that costs, what a wrong horizon costs, long horizons.
+"""The optimal policy in the report.
 
-The gain is in the mean.  The price is in the worst runs: a policy that stops for good can lose a profitable category.
-So every table and sentence has both.
+Its gain and its price, the cost of a wrong horizon, and long horizons.
+
+The gain is in the mean.  The price is in the worst runs: a policy that stops for good
+can lose a profitable category. So every table and sentence has both.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from profitable.paper.contest import (
     ANYTIME,
     CAREFUL,
     FORMS,
-    TOLD,
+    WITH_HORIZON,
     Contest,
     Estimate,
     Score,
@@ -32,7 +34,9 @@ from profitable.paper.slopes import LONG, slope_from
 from profitable.simulation.curve import Curve
 
 GIVEN = "horizon="  # in the name of a policy that was given a number for its horizon
-LOGARITHMS = 1.5  # N d + k log N = log T: half a log N is in the evidence, a whole one in the patience log(M/2N)
+# N d + k log N = log T: half a log N is in the evidence, a whole one in the patience
+# log(M/2N).
+LOGARITHMS = 1.5
 
 
 def optimal_summary(reproduction: Reproduction) -> dict[str, Any]:
@@ -47,7 +51,10 @@ def optimal_summary(reproduction: Reproduction) -> dict[str, Any]:
                 "reading": reading(each),
                 "runs": each.trial.result.finished,
                 "best_of_four": each.four[0].policy if each.four else None,
-                "policies": [score.to_dict() | _ratios(score, each) for score in (*each.four, *map(each.score, FORMS))],
+                "policies": [
+                    score.to_dict() | _ratios(score, each)
+                    for score in (*each.four, *map(each.score, FORMS))
+                ],
             }
             for each in found
         ],
@@ -63,20 +70,32 @@ def _ratios(score: Score, contest: Contest) -> dict[str, float | None]:
     if not contest.four:
         return {"regret_ratio": None, "quantile_ratio": None}
     best, safest = contest.four[0], contest.tails[0]
-    return {"regret_ratio": score.mean[0] / best.mean[0], "quantile_ratio": score.tail[0] / safest.tail[0]}
+    return {
+        "regret_ratio": score.mean[0] / best.mean[0],
+        "quantile_ratio": score.tail[0] / safest.tail[0],
+    }
 
 
 def reading(contest: Contest) -> list[str]:
-    """Gain and price of three forms in one experiment, and the worst runs of the four, in sentences."""
-    subjects = {TOLD: f"`{TOLD}`", CAREFUL: "With `risk=0.3` it", ANYTIME: f"Without a horizon, `{ANYTIME}`"}
-    return [*(_gain_and_price(contest, contest.score(each), who) for each, who in subjects.items()), *_of_four(contest)]
+    """Write gain and price of three forms in one experiment, and the worst runs."""
+    subjects = {
+        WITH_HORIZON: f"`{WITH_HORIZON}`",
+        CAREFUL: "With `risk=0.3` it",
+        ANYTIME: f"Without a horizon, `{ANYTIME}`",
+    }
+    return [
+        *(_gain_and_price(contest, contest.score(each), who) for each, who in subjects.items()),
+        *_of_four(contest),
+    ]
 
 
 def _gain_and_price(contest: Contest, score: Score, who: str) -> str:
     gain, price = score.mean_text, score.tail_text
     if contest.four:
         best = contest.four[0]
-        gain += f", {_less_or_more(score.mean, best.mean)} than `{best.policy}`, the best of the four"
+        gain += (
+            f", {_less_or_more(score.mean, best.mean)} than `{best.policy}`, the best of the four"
+        )
         price += f", {_place(score, contest)}"
     return (
         f"{who} loses {gain}. One run in a hundred loses more than {price}. "
@@ -85,30 +104,43 @@ def _gain_and_price(contest: Contest, score: Score, who: str) -> str:
 
 
 def _of_four(contest: Contest) -> list[str]:
-    """The worst runs of the four, to compare with."""
+    """Return the worst runs of the four, to compare with."""
     if not contest.four:
         return []
-    tails = " to ".join(number(float(f"{each.tail[0]:.3g}")) for each in (contest.tails[0], contest.tails[-1]))
+    tails = " to ".join(
+        number(float(f"{each.tail[0]:.3g}")) for each in (contest.tails[0], contest.tails[-1])
+    )
     shares = [100.0 * each.lost[0] for each in contest.four]
     lost = f"{number(min(shares))} to {number(max(shares))} %" if max(shares) > 0.0 else "0 %"
-    return [f"The four: one run in a hundred loses more than {tails}. {lost} of the runs lose a profitable category."]
+    return [
+        (
+            f"The four: one run in a hundred loses more than {tails}. {lost} of the runs lose a "
+            "profitable category."
+        )
+    ]
 
 
 def _less_or_more(mine: Estimate, other: Estimate) -> str:
     """As in "25.7 ± 1.5 % less"; with a doubt if it may be chance."""
     ratio, error = ratio_of(mine, other)
     doubt = "" if abs(below(mine, other)) > SURE else " (which may be chance)"
-    return f"{plus_minus(100.0 * abs(1.0 - ratio), 100.0 * error)} % {'less' if ratio < 1.0 else 'more'}{doubt}"
+    return (
+        f"{plus_minus(100.0 * abs(1.0 - ratio), 100.0 * error)} % "
+        f"{'less' if ratio < 1.0 else 'more'}{doubt}"
+    )
 
 
 def _place(score: Score, contest: Contest) -> str:
-    """How the quantile compares with those of all four."""
+    """Return how the quantile compares with those of all four."""
     safest, riskiest = contest.tails[0], contest.tails[-1]
     if safest.tail[0] <= score.tail[0] <= riskiest.tail[0]:
         return "as with some of the four"
     less = score.tail[0] < safest.tail[0]
     lead = below(score.tail, safest.tail) if less else below(riskiest.tail, score.tail)
-    return f"{'less' if less else 'more'} than with each of the four{'' if lead > SURE else ' (which may be chance)'}"
+    return (
+        f"{'less' if less else 'more'} than with each of the "
+        f"four{'' if lead > SURE else ' (which may be chance)'}"
+    )
 
 
 def _table_of_scores(found: Sequence[Contest]) -> dict[str, Any]:
@@ -132,7 +164,7 @@ def _table_of_scores(found: Sequence[Contest]) -> dict[str, Any]:
 
 
 def given_horizon(policy: str) -> int:
-    """The horizon in a policy's name; 0 if there is none.
+    """Return the horizon in a policy's name; 0 if there is none.
 
     >>> given_horizon("optimal:horizon=1000,risk=0.3"), given_horizon("optimal:horizon")
     (1000, 0)
@@ -141,12 +173,16 @@ def given_horizon(policy: str) -> int:
 
 
 def _table_of_horizons(found: Sequence[Contest]) -> dict[str, Any]:
-    """What a wrong horizon costs."""
+    """Return the cost of a wrong horizon."""
     rows: list[list[str]] = []
     for each in found:
         result = each.trial.result
-        right = each.score(TOLD)
-        wrong = sorted((name for name in result.policies if given_horizon(name)), key=given_horizon, reverse=True)
+        right = each.score(WITH_HORIZON)
+        wrong = sorted(
+            (name for name in result.policies if given_horizon(name)),
+            key=given_horizon,
+            reverse=True,
+        )
         for score in (right, *map(each.score, wrong), each.score(ANYTIME)):
             rows.append(
                 [
@@ -169,20 +205,34 @@ def _cost_of_horizons(found: Sequence[Contest]) -> list[str]:
     if not found:
         return []
     horizon = found[0].trial.result.horizon
-    policies = sorted(filter(given_horizon, found[0].trial.result.policies), key=given_horizon, reverse=True)
-    told = {
-        policy: f"A horizon of {_given(policy, horizon).replace(' (', ', ').removesuffix(')')}," for policy in policies
+    policies = sorted(
+        filter(given_horizon, found[0].trial.result.policies), key=given_horizon, reverse=True
+    )
+    subjects = {
+        policy: f"A horizon of {_given(policy, horizon).replace(' (', ', ').removesuffix(')')},"
+        for policy in policies
     }
     said: list[str] = []
-    for policy, subject in (told | {ANYTIME: "Being told none (`optimal`)"}).items():
-        changes = [each.score(policy).mean[0] / each.score(TOLD).mean[0] - 1.0 for each in found]
-        beside = [each for each in found if each.four]
-        ahead = [each.name for each in beside if below(each.score(policy).mean, each.four[0].mean) > SURE]
-        behind = [each.name for each in beside if below(each.four[0].mean, each.score(policy).mean) > SURE]
+    for policy, subject in (subjects | {ANYTIME: "Giving none (`optimal`)"}).items():
+        changes = [
+            each.score(policy).mean[0] / each.score(WITH_HORIZON).mean[0] - 1.0 for each in found
+        ]
+        compared = [each for each in found if each.four]
+        ahead = [
+            each.name
+            for each in compared
+            if below(each.score(policy).mean, each.four[0].mean) > SURE
+        ]
+        behind = [
+            each.name
+            for each in compared
+            if below(each.four[0].mean, each.score(policy).mean) > SURE
+        ]
         text = f"{subject} changes the mean regret by {_span(changes)}"
-        if beside:
+        if compared:
             text += (
-                f"; by 4 standard errors it is below the best of the four in {len(ahead)} of {len(beside)} experiments"
+                f"; by 4 standard errors it is below the best of the four in {len(ahead)} of "
+                f"{len(compared)} experiments"
             )
             text += f", and above it in {', '.join(behind)}" if behind else ""
         said.append(f"{text}.")
@@ -204,35 +254,57 @@ def _given(policy: str, horizon: int) -> str:
 
 
 def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
-    """Regret at the horizon that was given, and its slope from one such horizon to the next."""
+    """Return the regret at each given horizon, and its slope to the next."""
     result = trial.result
     scenario, anytime = result.scenario, result[ANYTIME]
     constant = scenario.lower_bound().total
-    told = sorted((curve for curve in result.curves if given_horizon(curve.policy)), key=_horizon_of)
-    beside = reproduction.find(LONG[0])
+    with_horizon = sorted(
+        (curve for curve in result.curves if given_horizon(curve.policy)), key=_horizon_of
+    )
+    long = reproduction.find(LONG[0])
     rows: list[list[str]] = []
     values: list[dict[str, Any]] = []
     before: Curve | None = None
-    for curve in told:
+    for curve in with_horizon:
         horizon = _horizon_of(curve)
-        four = [_at(beside[0].curve(policy), horizon) for policy in KNOWING] if beside else []
-        regret, lost, free = _at(curve, horizon), _at(curve, horizon, "profitable"), _at(anytime, horizon)
-        value: dict[str, Any] = {"horizon": horizon, "regret": plain(regret), "anytime": plain(free)}
+        four = [_at(long[0].curve(policy), horizon) for policy in KNOWING] if long else []
+        regret, lost, free = (
+            _at(curve, horizon),
+            _at(curve, horizon, "profitable"),
+            _at(anytime, horizon),
+        )
+        value: dict[str, Any] = {
+            "horizon": horizon,
+            "regret": plain(regret),
+            "anytime": plain(free),
+        }
         slopes = ["", "", ""]
         if before is not None:
             early = _horizon_of(before)
             slope = slope_from((before, early), (curve, horizon), "unprofitable")
             free_slope = slope_from((anytime, early), (anytime, horizon), "unprofitable")
             form = slope_of_clients(scenario, LOGARITHMS, early, horizon)
-            value |= {"slope": plain(slope), "anytime_slope": plain(free_slope), "closed_form": form}
-            over = [f"{plus_minus(*each)} ({each[0] / constant:.2f})" for each in (slope, free_slope)]
+            value |= {
+                "slope": plain(slope),
+                "anytime_slope": plain(free_slope),
+                "closed_form": form,
+            }
+            over = [
+                f"{plus_minus(*each)} ({each[0] / constant:.2f})" for each in (slope, free_slope)
+            ]
             slopes = [over[0], f"{form:.4g} ({form / constant:.2f})", over[1]]
         best = plus_minus(*min(four)) if four else "-"
         texts = [plus_minus(*each) for each in (regret, lost, free)]
         rows.append([horizon_text(horizon), *texts[:2], *slopes[:2], texts[2], slopes[2], best])
         values.append(value)
         before = curve
-    headers = ["T", "regret", "of it from profitable categories", "slope (÷ bound)", "closed form (÷ bound)"]
+    headers = [
+        "T",
+        "regret",
+        "of it from profitable categories",
+        "slope (÷ bound)",
+        "closed form (÷ bound)",
+    ]
     headers += ["optimal", "its slope (÷ bound)", "best of the four"]
     return {
         "headers": headers,

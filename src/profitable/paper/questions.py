@@ -1,4 +1,7 @@
-"""Two questions beyond the paper, answered from exact simulation: the factor, and an unlucky start."""
+"""Two questions beyond the paper, answered from exact simulation.
+
+The factor, and an unlucky start.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +14,7 @@ from profitable.paper.experiment import load
 from profitable.paper.finding import FEWEST_BEYOND, checkpoint, limit_text, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, slopes, start_of
-from profitable.theory import bounds
+from profitable.theory import regret_bounds
 from profitable.theory.waits import LEFT_OUT, bernoulli_waits, exponential_waits
 
 UNLUCKY_TIMES = (100, 1_000, 10_000)
@@ -20,7 +23,10 @@ SHARES = (0.99, 0.999)
 
 @dataclass(frozen=True)
 class Answer:
-    """A question, the numbers in its answer (templates/KEY.txt has the words), and the table behind it."""
+    """A question, the numbers of its answer, and the table behind it.
+
+    The words are in templates/KEY.txt.
+    """
 
     key: str
     experiment: str
@@ -30,7 +36,7 @@ class Answer:
     rows: tuple[tuple[str, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON-ready values."""
+        """Return the answer as JSON-ready values."""
         return {
             "key": self.key,
             "experiment": self.experiment,
@@ -42,7 +48,7 @@ class Answer:
 
 
 def answers(reproduction: Reproduction) -> list[Answer]:
-    """The answers whose experiments were run."""
+    """Return the answers whose experiments were run."""
     found: list[Answer] = []
     for trial in reproduction.find("arrivals"):
         found.append(_factor(trial, reproduction.find(LONG[0])))
@@ -59,25 +65,47 @@ def _factor(trial: Trial, long: list[Trial]) -> Answer:
         place = checkpoint(curve, start_of(curve))
         width = float(np.log(curve.t[-1]) - np.log(curve.t[place]))
         for k, truth in enumerate(trial.result.scenario.truths):
-            nats = bounds.information(truth.category.family, truth.fixed_mean, truth.category.threshold)
+            nats = regret_bounds.information(
+                truth.category.family, truth.fixed_mean, truth.category.threshold
+            )
             scale = truth.clients.average * nats / width
             accepted, error = curve.accepted_rounds[k], curve.error("accepted")[k]
             ratio = float(accepted[-1] - accepted[place]) * scale
             ratios.append(ratio)
-            # Both errors are taken as independent, which makes the sum rather too large.
+            # Both errors are taken as independent, which makes the sum rather too
+            # large.
             rise_error = float(np.hypot(error[-1], error[place])) * scale
             factor = truth.clients.average / truth.clients.smallest
             factors.append(factor)
-            rows.append((curve.policy, truth.category.name, plus_minus(ratio, rise_error), "1", f"{factor:g}"))
+            rows.append(
+                (
+                    curve.policy,
+                    truth.category.name,
+                    plus_minus(ratio, rise_error),
+                    "1",
+                    f"{factor:g}",
+                )
+            )
     numbers = {"smallest": f"{min(ratios):.3f}", "largest": f"{max(ratios):.3f}"}
     numbers |= {"horizon": horizon_text(trial.result.horizon), "factor": f"{max(factors):g}"}
     for each in long:
         kl = slopes(each)[0]
         numbers |= {"slope": plus_minus(*kl.total), "constant": f"{kl.constant:.3f}"}
         numbers["with_factor"] = f"{kl.with_factor:.1f}"
-    headers = ("policy", "arrivals", "clients per log t, in units of 1/d", "lower bound", "upper bound c̃⁺/c⁻")
+    headers = (
+        "policy",
+        "arrivals",
+        "clients per log t, in units of 1/d",
+        "lower bound",
+        "upper bound c̃⁺/c⁻",
+    )
     return Answer(
-        "factor", "arrivals", "Is the factor c̃⁺/c⁻ in the asymptotic upper bound real?", numbers, headers, tuple(rows)
+        "factor",
+        "arrivals",
+        "Is the factor c̃⁺/c⁻ in the asymptotic upper bound real?",
+        numbers,
+        headers,
+        tuple(rows),
     )
 
 
@@ -98,15 +126,18 @@ def _unlucky(trial: Trial) -> Answer:
             if runs_beyond < FEWEST_BEYOND:
                 cells.append("-")
                 continue
-            cells.append(plus_minus(waits * (1.0 - share), waits * (1.0 - share) / np.sqrt(runs_beyond)))
+            cells.append(
+                plus_minus(waits * (1.0 - share), waits * (1.0 - share) / np.sqrt(runs_beyond))
+            )
         limit = limit_text(unlucky_slope(trial.result.scenario, curve.policy) / truth.loss)
         rows.append((*cells, limit))
     place = checkpoint(thompson, UNLUCKY_TIMES[-1])
     seen = float(thompson.t[place] - thompson.accepted_rounds[0, place])
+    at_most = exponential_waits(ratio, trial.result.horizon)
     numbers = {
         "t": number(UNLUCKY_TIMES[-1]),
         "at_least": f"{unlucky_at_least(ratio, UNLUCKY_TIMES[-1]):.2f}",
-        "at_most": f"{exponential_waits(ratio, trial.result.horizon).mean(UNLUCKY_TIMES[-1] - 1):.2f}",
+        "at_most": f"{at_most.mean(UNLUCKY_TIMES[-1] - 1):.2f}",
         "simulated": plus_minus(seen, float(thompson.error("accepted")[0, place])),
     }
     settles = load("bernoulli").scenario.truths[1]
@@ -121,4 +152,6 @@ def _unlucky(trial: Trial) -> Answer:
     times = tuple(f"rejected by {t:,}".replace(",", " ") for t in UNLUCKY_TIMES)
     tails = tuple(f"w·P(W > w) where P = {1 - share:.2g}" for share in SHARES)
     question = "Does part (ii) of the Thompson sampling theorem hold?"
-    return Answer("unlucky", "unlucky", question, numbers, ("policy", *times, *tails, "limit"), tuple(rows))
+    return Answer(
+        "unlucky", "unlucky", question, numbers, ("policy", *times, *tails, "limit"), tuple(rows)
+    )

@@ -1,4 +1,7 @@
-"""Reproduction: the results of the experiments.  `conduct` runs the experiments that are not finished yet."""
+"""Reproduction: the results of the experiments.
+
+`conduct` runs the experiments that are not finished yet.
+"""
 
 import time
 from collections.abc import Sequence
@@ -13,9 +16,9 @@ from profitable.common.text_tables import number
 from profitable.errors import BrokenResultError, InputError
 from profitable.paper.experiment import AUTHORS, Experiment
 from profitable.simulation.curve import Curve
-from profitable.simulation.keeper import Keeper
 from profitable.simulation.pool import open_pool
 from profitable.simulation.result import Result
+from profitable.simulation.result_folder import keeping
 from profitable.simulation.runner import new_result, run
 from profitable.simulation.settings import Settings, prepare
 
@@ -28,12 +31,17 @@ class Trial:
     result: Result
 
     def curve(self, policy: str) -> Curve:
-        """The curve of a policy by its name without parameters: "kl-ucb+" finds "kl-ucb+:inflate=10", too."""
+        """Return the curve of a policy by its name without parameters.
+
+        "kl-ucb+" finds "kl-ucb+:inflate=10", too.
+        """
         for curve in self.result.curves:
             if curve.policy == policy or curve.policy.partition(":")[0] == policy:
                 return curve
         known = ", ".join(self.result.policies)
-        raise InputError("policy", policy, f"is not in {self.experiment.name!r}", f"choose from {known}")
+        raise InputError(
+            "policy", policy, f"is not in {self.experiment.name!r}", f"choose from {known}"
+        )
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Reproduction:
     trials: dict[str, Trial]
 
     def find(self, *names: str, by_authors: bool = False) -> list[Trial]:
-        """The trials of the named experiments that were run, in the paper's or in the authors' variant."""
+        """Return the trials of the named experiments that were run, in one variant."""
         ending = AUTHORS if by_authors else ""
         return [self.trials[name + ending] for name in names if name + ending in self.trials]
 
@@ -54,15 +62,15 @@ def conduct(
     *,
     folder: Path,
     seed: int = 1,
-    executor: Executor | str | None = None,
+    executor: Executor | None = None,
     workers: int | None = None,
     fresh: bool = False,
     progress: bool | None = None,
 ) -> Reproduction:
     """Run experiments, each in a folder of its own.
 
-    Finished results in the folders are used, and unfinished ones are continued, unless `fresh`.  All folders are
-    checked before the first experiment runs.
+    Finished results in the folders are used, and unfinished ones are continued, unless
+    `fresh`.  All folders are checked before the first experiment runs.
     """
     prepared = [_prepare(experiment, seed) for experiment in experiments]
     for experiment, settings in zip(experiments, prepared, strict=True):
@@ -78,11 +86,14 @@ def conduct(
             show = partial(_show, bar, title, done, experiment.work)
             show(0.0)
             start = time.perf_counter()
-            result = run(settings, executor=pool, progress=show, out=folder / experiment.name, fresh=fresh)
+            result = run(
+                settings, executor=pool, progress=show, out=folder / experiment.name, fresh=fresh
+            )
             trials[experiment.name] = Trial(experiment, result)
             done += experiment.work
             size = (
-                f"{len(experiment.policies)} policies, {number(result.finished)} runs to T = {experiment.horizon:.0e}"
+                f"{len(experiment.policies)} policies, {number(result.finished)} runs to T = "
+                f"{experiment.horizon:.0e}"
             )
             bar.say(f"{title}: {size}: {time.perf_counter() - start:.1f} s")
     return Reproduction(seed, trials)
@@ -90,13 +101,18 @@ def conduct(
 
 def _prepare(experiment: Experiment, seed: int) -> Settings:
     return prepare(
-        experiment.scenario, experiment.policies, horizon=experiment.horizon, runs=experiment.runs, seed=seed
+        experiment.scenario,
+        experiment.policies,
+        horizon=experiment.horizon,
+        runs=experiment.runs,
+        seed=seed,
     )
 
 
 def _check_folder(settings: Settings, folder: Path, *, fresh: bool) -> None:
-    """An error if the folder cannot be written, or holds another simulation that would be lost."""
-    with Keeper(folder) as keeper, suppress(BrokenResultError):  # `run` computes a broken one again, and says so
+    """Refuse a folder that is read-only, or holds another simulation."""
+    # `run` computes a broken one again, and says so.
+    with keeping(folder) as keeper, suppress(BrokenResultError):
         if not fresh:
             keeper.earlier(new_result(settings))
 

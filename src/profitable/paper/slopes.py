@@ -1,4 +1,7 @@
-"""Slopes of the regret per log t over the last six decades, against the lower bound and the closed form."""
+"""Slopes of the regret per log t, against the lower bound and the closed form.
+
+They are taken over the last six decades.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +11,32 @@ import numpy as np
 
 from profitable.common.text_tables import horizon_text
 from profitable.paper.asymptotics import expected_slope, has_closed_form, unlucky_slope
-from profitable.paper.finding import DAGGER, SURE, Finding, checkpoint, judge, not_run, only, plus_minus
+from profitable.paper.finding import (
+    DAGGER,
+    SURE,
+    Finding,
+    checkpoint,
+    judge,
+    not_run,
+    only,
+    plus_minus,
+)
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.curve import Curve
-from profitable.theory import bounds
+from profitable.theory import regret_bounds
 
 LONG = ("long-bernoulli", "long-poisson", "long-exponential")
-LAST, BEFORE = 1e6, 1e3  # the slopes are over the last six decades, and over the three decades before
+# The slopes are over the last six decades, and over the three decades before.
+LAST, BEFORE = 1e6, 1e3
 NEXT_TO_IT = 0.02
 
 
 @dataclass(frozen=True)
 class Slope:
-    """Regret per log t of one policy: in all, from profitable and from unprofitable categories, each with its error."""
+    """Regret per log t of one policy.
+
+    In all, from profitable and from unprofitable categories, each with its error.
+    """
 
     experiment: str
     policy: str
@@ -35,7 +51,10 @@ class Slope:
     carried_by_few: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The slope as JSON-ready values; each slope is a pair with its error."""
+        """Return the slope as JSON-ready values.
+
+        Each slope is a pair with its error.
+        """
         values = {
             key: [_or_none(each) for each in getattr(self, key)]
             for key in ("earlier", "total", "profitable", "unprofitable")
@@ -57,11 +76,11 @@ def _or_none(value: float) -> float | None:
 
 
 def slopes(trial: Trial) -> list[Slope]:
-    """The slopes in a long experiment, for every policy with a closed form."""
+    """Return the slopes in a long experiment, for every policy with a closed form."""
     scenario = trial.result.scenario
     constant = scenario.lower_bound().total
     means = [truth.fixed_mean for truth in scenario.truths]
-    with_factor = bounds.asymptotic_upper_bound(
+    with_factor = regret_bounds.asymptotic_upper_bound(
         scenario.categories, means, [truth.clients.bounds() for truth in scenario.truths]
     )
     found: list[Slope] = []
@@ -88,17 +107,22 @@ def slopes(trial: Trial) -> list[Slope]:
 
 
 def start_of(curve: Curve) -> int:
-    """The checkpoint at which the last six decades begin."""
+    """Return the checkpoint at which the last six decades begin."""
     return int(curve.t[checkpoint(curve, curve.t[-1] / LAST)])
 
 
 def slope_between(curve: Curve, start: float, end: float) -> tuple[float, float]:
-    """Regret per log t between two times.  Both errors are added as if independent, so the sum is rather too large."""
+    """Regret per log t between two times.
+
+    Both errors are added as if independent, so the sum is rather too large.
+    """
     return slope_from((curve, start), (curve, end))
 
 
-def slope_from(early: tuple[Curve, float], late: tuple[Curve, float], part: str = "regret") -> tuple[float, float]:
-    """Regret, or a part of it, per log t from one curve at one time to another curve at another time."""
+def slope_from(
+    early: tuple[Curve, float], late: tuple[Curve, float], part: str = "regret"
+) -> tuple[float, float]:
+    """Return the regret per log t from one curve at one time to another."""
     (first, start), (last, end) = ((curve, checkpoint(curve, t)) for curve, t in (early, late))
     width = float(np.log(last.t[end] / first.t[start]))
     error = float(np.hypot(first.error(part)[start], last.error(part)[end]))
@@ -106,7 +130,7 @@ def slope_from(early: tuple[Curve, float], late: tuple[Curve, float], part: str 
 
 
 def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
-    """The lower bound is respected asymptotically."""
+    """Check that the lower bound is respected asymptotically."""
     trials = reproduction.find(*LONG, by_authors=by_authors)
     if not trials:
         return not_run(*LONG)
@@ -114,7 +138,8 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
     precise = [SURE * slope.total[1] <= NEXT_TO_IT * slope.constant for slope in found]
     below = [slope for slope in found if slope.total[0] + SURE * slope.total[1] < slope.constant]
     explained = all(
-        abs(slope.unprofitable[0] - slope.expected) <= NEXT_TO_IT * slope.expected + SURE * slope.unprofitable[1]
+        abs(slope.unprofitable[0] - slope.expected)
+        <= NEXT_TO_IT * slope.expected + SURE * slope.unprofitable[1]
         for slope in below
     )
     verdict = judge(shown=all(precise) and not below, refuted=bool(below), restriction=explained)
@@ -122,12 +147,16 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
     seen = f"{only(trials, LONG)}At T = {horizon} "
     if below:
         names = ", ".join(
-            f"{each.policy} ({each.experiment}, {each.total[0] / each.constant - 1:+.1%})" for each in below
+            f"{each.policy} ({each.experiment}, {each.total[0] / each.constant - 1:+.1%})"
+            for each in below
         )
         seen += f"these slopes are still below the constant: {names}. {_change(below)}"
         seen += " The logarithm of N in the evidence explains it." if explained else ""
         farthest = min(each.total[0] / each.constant - 1 for each in below)
-        why = f"{len(below)} of {len(found)} slopes are below it at T = {horizon}, by up to {-farthest:.1%}"
+        why = (
+            f"{len(below)} of {len(found)} slopes are below it at T = {horizon}, by up to "
+            f"{-farthest:.1%}"
+        )
         why += "; the logarithm of N explains it." if explained else "."
     else:
         seen += "no slope is below the constant by 4 standard errors."
@@ -146,18 +175,26 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
         for slope in found
     )
     curve = trials[0].result.curves[0]
-    start, before = (horizon_text(float(f"{t:.3g}")) for t in (start_of(curve), start_of(curve) / BEFORE))
+    start, before = (
+        horizon_text(float(f"{t:.3g}")) for t in (start_of(curve), start_of(curve) / BEFORE)
+    )
     spans = (f"slope, {before} to {start}", f"slope, {start} to {horizon}")
     headers = ("experiment", "policy", *spans, "constant", "closed form")
     return Finding(verdict, seen, why, headers, rows, trials)
 
 
 def _change(found: Sequence[Slope]) -> str:
-    """How the slopes differ from those in the three decades before, where that is more than chance."""
-    change = [(each.total[0] - each.earlier[0], float(np.hypot(each.total[1], each.earlier[1]))) for each in found]
+    """Write how the slopes differ from those three decades before, beyond chance."""
+    change = [
+        (each.total[0] - each.earlier[0], float(np.hypot(each.total[1], each.earlier[1])))
+        for each in found
+    ]
     grown = sum(rise > SURE * error for rise, error in change)
     fallen = sum(-rise > SURE * error for rise, error in change)
     if not grown and not fallen:
         return "No change since the three decades before is seen."
-    known = f"{grown} of the {len(found)} have grown and {fallen} have fallen by more than 4 standard errors"
+    known = (
+        f"{grown} of the {len(found)} have grown and {fallen} have fallen by more than 4 "
+        "standard errors"
+    )
     return f"Since the three decades before, {known}; for the others no change is seen."

@@ -1,4 +1,5 @@
-"""The policies.  A policy says which evidence to compute, how patient to be, and how its curves look.
+"""Policies: which evidence to compute, how patient to be, and how curves look.
 
-Used from outside: `Policy`, the registered policies (`POLICIES`), `looks_of`.  `kernels/evidence.py` has the formulas.
+Used from outside: `Policy`, the registered policies (`POLICIES`), `looks_of`.
+`kernels/evidence.py` has the formulas.
 """

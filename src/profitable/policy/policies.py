@@ -7,7 +7,18 @@ import math
 from dataclasses import dataclass, field, replace
 
 from profitable.common import check
-from profitable.common.looks import BLACK, BLUE, DASH_DOT, DASHED, GREEN, ORANGE, PURPLE, SKY, VERMILION, Look
+from profitable.common.line_styles import (
+    BLACK,
+    BLUE,
+    DASH_DOT,
+    DASHED,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    Look,
+)
 from profitable.common.text_tables import number
 from profitable.errors import ParameterError
 from profitable.kernels import evidence, patience
@@ -19,7 +30,7 @@ from profitable.policy.policy import Policy as Policy
 
 @dataclass(frozen=True)
 class KLUCB(Deterministic):
-    """kl-UCB-4P (section 4): evidence N d(mean, threshold)."""
+    """Policy kl-UCB-4P (section 4): evidence N d(mean, threshold)."""
 
     name = "kl-ucb"
     rule = evidence.DIVERGENCE
@@ -32,28 +43,41 @@ CROWD = 20.0  # clients for each round that log N may count before it is worth a
 
 @dataclass(frozen=True)
 class Plus(Deterministic, abstract=True):
-    """A policy whose evidence has a logarithm added: of the clients, as in the paper, or of the accepted rounds."""
+    """A policy that adds to the evidence a logarithm of the clients, or of the rounds.
 
-    count: str = field(default=BY_CLIENTS, kw_only=True, metadata={"choices": (BY_CLIENTS, BY_ROUNDS)})
+    Parameters
+    ----------
+    count : str
+        "clients" as in the paper, or "rounds" for the accepted rounds.
+    """
+
+    count: str = field(
+        default=BY_CLIENTS, kw_only=True, metadata={"choices": (BY_CLIENTS, BY_ROUNDS)}
+    )
 
     rule = evidence.DIVERGENCE_PLUS
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.count not in (BY_CLIENTS, BY_ROUNDS):
-            raise ParameterError("count", self.count, "is unknown", f"choose from {BY_CLIENTS}, {BY_ROUNDS}")
+            raise ParameterError(
+                "count", self.count, "is unknown", f"choose from {BY_CLIENTS}, {BY_ROUNDS}"
+            )
         if self.count == BY_ROUNDS:
             object.__setattr__(self, "rule", evidence.PLUS_OF_ROUNDS)
 
 
 @dataclass(frozen=True)
 class KLUCBPlus(Plus):
-    """kl-UCB+-4P (section 8): evidence N d(mean, threshold) + log N; count="rounds" adds log of the accepted rounds.
+    """Policy kl-UCB+-4P (section 8): evidence N d(mean, threshold) + log N.
 
-    The paper's patience log t counts rounds, and its log N clients.  Where a round brings hundreds of clients, log N
-    alone is more than patience for a long time, and any mean below the threshold is rejected.  `count="rounds"` counts
-    both in rounds.
+    The paper's patience log t counts rounds, and its log N clients.  Where a round
+    brings hundreds of clients, log N alone is more than patience for a long time, and
+    any mean below the threshold is rejected.  `count="rounds"` counts both in rounds:
+    it adds the logarithm of the accepted rounds.
 
+    Examples
+    --------
     >>> print(KLUCBPlus(count="rounds"))
     kl-ucb+:count=rounds
     """
@@ -64,7 +88,7 @@ class KLUCBPlus(Plus):
 
 @dataclass(frozen=True)
 class BayesUCB(Bayesian, Deterministic):
-    """Bayes-UCB-4P (section 5): evidence -log P(mean >= threshold given the data)."""
+    """Policy Bayes-UCB-4P (section 5): evidence -log P(mean >= threshold)."""
 
     name = "bayes-ucb"
     rule = evidence.POSTERIOR
@@ -73,9 +97,10 @@ class BayesUCB(Bayesian, Deterministic):
 
 @dataclass(frozen=True)
 class ThompsonSampling(Bayesian):
-    """TS-4P (section 6): the evidence of Bayes-UCB-4P, and a patience drawn anew from Exp(1) for each decision.
+    """Policy TS-4P (section 6): evidence of Bayes-UCB-4P, patience drawn from Exp(1).
 
-    A draw from the posterior is at least the threshold exactly as often as an exponential draw is at least
+    Patience is drawn anew for each decision.  A draw from the posterior is at least the
+    threshold exactly as often as an exponential draw is at least
     -log P(mean >= threshold).  So the probability of acceptance is known exactly.
     """
 
@@ -91,7 +116,10 @@ class ThompsonSampling(Bayesian):
 
 @dataclass(frozen=True)
 class KLBernoulliUCB(BoundedPolicy):
-    """kl-Bernoulli-UCB-4P (section 4.3): kl-UCB-4P with d_Bern on rewards scaled to [0, 1].  Needs a bound."""
+    """Policy kl-Bernoulli-UCB-4P (section 4.3): kl-UCB-4P on rewards scaled to [0, 1].
+
+    The divergence is d_Bern.  Needs a bound.
+    """
 
     name = "kl-bernoulli-ucb"
     rule = evidence.DIVERGENCE
@@ -100,7 +128,10 @@ class KLBernoulliUCB(BoundedPolicy):
 
 @dataclass(frozen=True)
 class KLBernoulliUCBPlus(Plus, BoundedPolicy):
-    """kl-Bernoulli-UCB+-4P: kl-UCB+-4P with d_Bern on rewards scaled to [0, 1].  Needs a bound."""
+    """Policy kl-Bernoulli-UCB+-4P: kl-UCB+-4P with d_Bern on rewards scaled to [0, 1].
+
+    Needs a bound.
+    """
 
     name = "kl-bernoulli-ucb+"
     look = Look(ORANGE, DASHED)
@@ -108,7 +139,10 @@ class KLBernoulliUCBPlus(Plus, BoundedPolicy):
 
 @dataclass(frozen=True)
 class KLGaussianUCB(BoundedPolicy):
-    """kl-Gaussian-UCB-4P (section 4.3): evidence 2 N ((threshold - mean) / B)^2.  Needs a bound."""
+    """Policy kl-Gaussian-UCB-4P (section 4.3): evidence 2 N ((threshold - mean) / B)^2.
+
+    Needs a bound.
+    """
 
     name = "kl-gaussian-ucb"
     rule = evidence.DIVERGENCE
@@ -118,11 +152,13 @@ class KLGaussianUCB(BoundedPolicy):
 
 @dataclass(frozen=True)
 class KLEmpUCB(BoundedPolicy):
-    """KL-Emp-UCB-4P (section 8): evidence N K_inf(empirical law, threshold).  Needs a bound and single rewards.
+    """Policy KL-Emp-UCB-4P (section 8): evidence N K_inf(empirical law, threshold).
 
-    It keeps the distinct rewards of each category and how often each came: 16 bytes per distinct value.  Whole-number
-    rewards have a handful of distinct values.  Continuous rewards are all distinct, so every reward is kept, and
-    computing the evidence takes time in proportion.  `Agent.memory` says how many bytes are used.
+    Needs a bound and single rewards.  It keeps the distinct rewards of each category
+    and how often each came: 16 bytes per distinct value.  Whole-number rewards have a
+    handful of distinct values.  Continuous rewards are all distinct, so every reward is
+    kept, and computing the evidence takes time in proportion.  `Agent.memory` is the
+    number of bytes used.
     """
 
     name = "kl-emp-ucb"
@@ -132,7 +168,10 @@ class KLEmpUCB(BoundedPolicy):
 
 @dataclass(frozen=True)
 class UCBV(BoundedPolicy):
-    """UCB-V-4P: evidence x with mean + sqrt(2 v x / N) + 3 B x / N = threshold.  Needs a bound and single rewards."""
+    """Policy UCB-V-4P: evidence x with mean + sqrt(2 v x / N) + 3 B x / N = threshold.
+
+    Needs a bound and single rewards.
+    """
 
     name = "ucb-v"
     rule = evidence.VARIANCE
@@ -145,15 +184,30 @@ KAPPA = 3.0  # the future expected by an anytime policy, in multiples of the pas
 
 @dataclass(frozen=True)
 class Optimal(Bayesian):
-    """Optimal: the evidence of Bayes-UCB-4P, and accept while finding out is worth it, given the clients still to come.
+    """Policy Optimal: accept while learning is worth its cost, given clients to come.
 
-    Say what is to come: `horizon` (the last round), `discount` (what a round later is worth now, below 1) or neither.
-    Without them it is an anytime policy, which expects `kappa` times as many rounds as have passed (3 unless given).
-    `risk` below 1 accepts longer: less danger of losing a profitable category, more spent on the others.  `clients` is
-    how many come in a round.  Unless given, it is estimated from the rounds that accepted the category.
+    Its evidence is that of Bayes-UCB-4P.  Say what is to come: `horizon`, `discount` or
+    neither.  Without them it is an anytime policy, which expects `kappa` times as many
+    rounds as have passed.  A category that it rejects is lost for good, or for long:
+    see docs/optimal.md for the price.
 
-    A category that it rejects is lost for good, or for long: see docs/optimal.md for the price.
+    Parameters
+    ----------
+    horizon : int or str, optional
+        The last round; "run" is the horizon of the simulation.
+    discount : float, optional
+        Value now of a round later, below 1.
+    kappa : float, optional
+        Rounds expected, in multiples of those that have passed; 3 unless given.
+    risk : float
+        Below 1, it accepts longer: less danger of losing a profitable category, more
+        spent on the others.
+    clients : float, optional
+        Clients who come in a round.  Unless given, it is estimated from the rounds that
+        accepted the category.
 
+    Examples
+    --------
     >>> print(Optimal(horizon=10_000, risk=0.3))
     optimal:horizon=10000,risk=0.3
     """
@@ -161,8 +215,8 @@ class Optimal(Bayesian):
     horizon: int | str | None = field(default=None, kw_only=True, metadata={"alone": OWN})
     discount: float | None = field(default=None, kw_only=True)
     kappa: float | None = field(default=None, kw_only=True, metadata={"usual": KAPPA})
-    risk: float = field(default=1.0, kw_only=True)
-    clients: float | None = field(default=None, kw_only=True)
+    risk: float = field(default=1.0, kw_only=True, metadata={"check": check.positive})
+    clients: float | None = field(default=None, kw_only=True, metadata={"check": check.positive})
 
     name = "optimal"
     rule = evidence.POSTERIOR
@@ -174,27 +228,40 @@ class Optimal(Bayesian):
         futures = {key: getattr(self, key) for key in ("horizon", "discount", "kappa")}
         given = [key for key, value in futures.items() if value is not None]
         if len(given) > 1:
-            problem = f"is given beside {given[0]}"
-            raise ParameterError(given[1], futures[given[1]], problem, f"give one of {', '.join(futures)}, or none")
+            raise ParameterError(
+                given[1],
+                futures[given[1]],
+                f"is given together with {given[0]}",
+                f"give one of {', '.join(futures)}, or none",
+            )
         if self.horizon is not None and not (isinstance(self.horizon, str) and self.horizon == OWN):
-            object.__setattr__(self, "horizon", check.whole("horizon", self.horizon, most=patience.LAST_ROUND))
+            object.__setattr__(
+                self, "horizon", check.whole("horizon", self.horizon, most=patience.LAST_ROUND)
+            )
         if self.discount is not None:
-            discount = check.number(self.discount)
-            if not check.fits(discount, 0.0, 1.0) or float(discount) in (0.0, 1.0):
-                remedy = "give a number between 0 and 1, as 0.99"
-                raise ParameterError("discount", self.discount, "is not between 0 and 1", remedy)
-            object.__setattr__(self, "discount", float(discount))
+            discount = check.within(
+                "discount",
+                self.discount,
+                math.ulp(0.0),
+                check.BELOW_1,
+                "is not between 0 and 1",
+                "give a number between 0 and 1, as 0.99",
+            )
+            object.__setattr__(self, "discount", discount)
         if not given or self.kappa is not None:
-            object.__setattr__(self, "kappa", check.positive("kappa", KAPPA if self.kappa is None else self.kappa))
-        object.__setattr__(self, "risk", check.positive("risk", self.risk))
-        if self.clients is not None:
-            object.__setattr__(self, "clients", check.positive("clients", self.clients))
+            object.__setattr__(
+                self, "kappa", check.positive("kappa", KAPPA if self.kappa is None else self.kappa)
+            )
 
     @property
     def terms(self) -> Patience:
         if isinstance(self.horizon, str):
-            remedy = "give the last round, as horizon=10000; only a simulation has a horizon of its own"
-            raise ParameterError("horizon", self.horizon, "has no number", remedy)
+            raise ParameterError(
+                "horizon",
+                self.horizon,
+                "has no number",
+                "give the last round, as horizon=10000; only a simulation has a horizon of its own",
+            )
         rounds, growth = 0.0, 0.0
         if self.horizon is not None:
             rounds, growth = float(self.horizon), -1.0
@@ -211,7 +278,10 @@ class Optimal(Bayesian):
         ahead = patience.rounds_ahead(self.coded_patience, t)
         clients = number(float(f"{per_round * ahead:.2g}"))
         if self.horizon is not None:
-            passed = f"the horizon of {number(self.terms.rounds)} rounds has passed, and without clients to come"
+            passed = (
+                f"the horizon of {number(self.terms.rounds)} rounds has passed, and without "
+                "clients to come"
+            )
             return f"with about {clients} clients still to come" if ahead > 0.0 else passed
         if self.discount is not None:
             return f"with future clients worth about {clients} of today's"

@@ -1,5 +1,6 @@
-"""The portfolio: an agent whose decisions and outcomes are kept in a database, each of them exactly once.
+"""Portfolio: an agent in a database, where each outcome counts exactly once.
 
-A journal says what happened, line by line; an agent, kept in parts beside it, is what follows from it.  Used from
-outside: `Portfolio`, `Outcome`, `Client`, and what the methods of a portfolio return.
+The journal records every event, line by line; the state, an agent stored in parts,
+follows from it.  Used from outside: `Portfolio`, `Outcome`, `Client`, and the results
+of a portfolio's methods.
 """

@@ -1,29 +1,43 @@
-"""The journal as files: its lines, or its clients in the layout that a backtest reads.
+"""Files of a journal: its lines, or its clients in the layout that a backtest reads.
 
-A file of clients gets a second one beside it, which tells `profitable backtest` what its columns mean.  So "what would
-another policy have earned on our own log" is one command: `profitable backtest --from log.toml --policy kl-ucb`.
+A file of clients comes with a TOML file that gives `profitable backtest` the meaning of
+its columns.  So "what would another policy have earned on our own log" is one
+command: `profitable backtest --from log.toml --policy kl-ucb`.
 """
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from bisect import bisect_right
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from profitable.agent.observation import money_of_client
 from profitable.common.extras import extra
 from profitable.common.files import read_text, replace_file, replace_text
 from profitable.common.spreadsheet import guarded
 from profitable.errors import NotStoredError, ParameterError
-from profitable.portfolio.clients import Settled, settled
-from profitable.portfolio.journal import PAGE_LINES, Line, pages
+from profitable.model.category import Category, said_before
+from profitable.portfolio.history import begin
+from profitable.portfolio.journal import (
+    PAGE_LINES,
+    Line,
+    altered,
+    intact,
+    journal,
+    journal_lines,
+    one,
+)
 from profitable.portfolio.portfolio import Portfolio
+from profitable.portfolio.portfolio_settings import category_of
+from profitable.portfolio.stored_decision import decided_at
 
-FORMATS = ("csv", "json", "parquet")
-COLUMNS = ("id", "category", "round", "key", "accepted_at", "accepted", "propensity", "reward", "amount", "cost")
-CLIENT_COLUMNS = (*COLUMNS, "paid", "received", "due", "known_round", "known_at")
 TEXT_COLUMNS = {
     "time",
     "actor",
@@ -39,51 +53,87 @@ TEXT_COLUMNS = {
     "known_at",
 }
 NUMBER_COLUMNS = {"reward", "amount", "cost", "paid", "received", "due", "propensity"}
-HEAD = "# profitable backtest --from this file --policy kl-ucb: what another policy would have earned on this log\n"
+HEAD = (
+    "# profitable backtest --from this file --policy kl-ucb:"
+    " what another policy would have earned on this log\n"
+)
 Rows = Iterable[Sequence[Any]]
 
 
+class Settled(NamedTuple):
+    """A client whose outcome is known: corrected, with his money and propensity.
+
+    Example: loan-4711 of the students was accepted in round 12 with probability 0.41.
+    It cost 1 000 and brought 1 120.  The fields are the columns of the file.
+    """
+
+    id: str
+    category: str
+    round: int | None  # that accepted him
+    key: str | None  # of that round
+    accepted_at: str | None  # when it was decided
+    accepted: int  # 1, for a backtest: others have no outcome
+    propensity: float | None  # with which it accepted his category; None if that is not known
+    reward: float
+    amount: float | None
+    cost: float | None
+    paid: float  # what accepting him cost, in money
+    received: float  # what he brought, in money
+    # What he has to bring so that accepting him pays: what it cost, and any return that
+    # is required on it.
+    due: float
+    known_round: int  # rounds decided when the outcome was reported
+    known_at: str  # the day on which it was known, or when it was reported
+
+    @property
+    def profit(self) -> float:
+        """The money received from a client, less that paid for accepting him."""
+        return self.received - self.paid
+
+
 class Written(NamedTuple):
-    """What was written: how many rows, how many clients were left out, and the file for a backtest if there is one."""
+    """Number of rows written and left out, and the backtest's file if there is one."""
 
     rows: int
     left_out: int = 0
     settings: Path | None = None
 
 
-def write_lines(book: Portfolio, path: Path, form: str, conditions: Sequence[sa.ColumnElement[bool]] = ()) -> Written:
+def write_lines(
+    book: Portfolio, path: Path, form: str, conditions: Sequence[sa.ColumnElement[bool]] = ()
+) -> Written:
     """Write lines of the journal, whole or not at all."""
     with book._reading() as (connection, _):
-        lines = (line.sound() for page in pages(connection, *conditions) for line in page)
+        lines = (line.sound() for line in journal_lines(connection, *conditions))
         return Written(_write(path, form, Line._fields, lines))
 
 
 def write_clients(book: Portfolio, path: Path, form: str = "parquet") -> Written:
-    """Write clients whose outcomes are known, and a TOML file for `profitable backtest` beside it.
+    """Write clients with known outcomes, and a TOML file for `profitable backtest`.
 
-    Clients of whom nobody knows which decision accepted them, or with what chance, are left out, and counted.
+    Clients of whom nobody knows which decision accepted them, or with what chance, are
+    left out, and counted.
     """
-    left_out, free, settings = 0, False, _beside(path)
+    left_out, free, settings = 0, False, _settings_path(path)
 
-    def rows(clients: Iterator[Settled]) -> Iterator[Sequence[Any]]:
+    def rows(clients: Iterator[Settled]) -> Iterator[Settled]:
         nonlocal left_out, free
         for each in clients:
-            if each.decision is None or each.propensity is None:
+            if each.round is None or each.propensity is None:
                 left_out += 1
-                continue
-            free |= each.due <= 0.0
-            decided = (each.id, each.category, each.decision, each.key, each.accepted, 1, each.propensity)
-            money = (each.amount, each.cost, each.paid, each.received, each.due)
-            yield (*decided, each.reward, *money, each.known_in, each.known)
+            else:
+                free |= each.due <= 0.0
+                yield each
 
     with book._reading() as (connection, _):
-        number = _write(path, form, CLIENT_COLUMNS, rows(settled(connection)))
-        _file(settings, lambda: replace_text(settings, _toml(path.name, free)))
+        number = _write(path, form, Settled._fields, rows(settled(book, connection)))
+        with _storing(settings):
+            replace_text(settings, _toml(path.name, free))
     return Written(number, left_out, settings)
 
 
-def _beside(path: Path) -> Path:
-    """The name of the TOML file; ParameterError if that belongs to a file which this module did not write."""
+def _settings_path(path: Path) -> Path:
+    """Return the name of the TOML file; ParameterError if the file is not ours."""
     settings = path.with_suffix(".toml") if path.name else path
     try:
         taken = settings == path or not read_text(settings).startswith(HEAD)
@@ -92,83 +142,190 @@ def _beside(path: Path) -> Path:
     except (OSError, ValueError):
         taken = True
     if taken:
-        problem = f"would replace {str(settings)!r}, which no export has written"
-        raise ParameterError("out", str(path), problem, "choose another name")
+        raise ParameterError(
+            "out",
+            str(path),
+            f"would replace {str(settings)!r}, which no export has written",
+            "choose another name",
+        )
     return settings
 
 
 def _toml(name: str, free: bool) -> str:
-    """What the columns mean, for a backtest: money that came back for money that had to."""
-    money = {"cost": "due"} if free else {"amount": "due"}
-    fields = {"data": name, "category": "category", "time": "round", "round": "number", "reward": "received"}
-    fields |= {**money, "known": "known_round", "accepted": "accepted", "propensity": "propensity"}
-    return HEAD + "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
+    """Return the meaning of the columns for a backtest: received and due money."""
+    fields = {
+        "data": name,
+        "category": "category",
+        "time": "round",
+        "round": "number",
+        "reward": "received",
+        "cost" if free else "amount": "due",
+        "known": "known_round",
+        "accepted": "accepted",
+        "propensity": "propensity",
+    }
+    return HEAD + "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()
+    )
 
 
 def _write(path: Path, form: str, names: Sequence[str], rows: Rows) -> int:
+    """Write rows to a file, whole or not at all; return their number."""
     if form not in FORMATS:
         raise ParameterError("format", form, "is unknown", f"choose from {', '.join(FORMATS)}")
-    write = {"csv": _csv, "json": _json, "parquet": _parquet}[form]
-    return _file(path, lambda: write(path, names, rows))
+    number = 0
+
+    def counted() -> Iterator[Sequence[Any]]:
+        nonlocal number
+        for row in rows:
+            number += 1
+            yield row
+
+    with _storing(path):
+        replace_file(path, lambda temporary: FORMATS[form](temporary, names, counted()))
+    return number
 
 
-def _file(path: Path, write: Callable[[], Any]) -> Any:
+@contextmanager
+def _storing(path: Path) -> Generator[None]:
+    """Turn an OSError into a NotStoredError."""
     try:
-        return write()
+        yield
     except OSError as error:
-        problem = f"cannot be written ({(error.strerror or str(error)).lower()})"
-        raise NotStoredError("out", str(path), problem, "choose a file in a folder that is writable") from None
+        raise NotStoredError(
+            "out",
+            str(path),
+            f"cannot be written ({(error.strerror or str(error)).lower()})",
+            "choose a file in a folder that is writable",
+        ) from None
 
 
-def _csv(path: Path, names: Sequence[str], rows: Rows) -> int:
-    number = 0
-
-    def fill(temporary: Path) -> None:
-        nonlocal number
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(names)
-            for row in rows:
-                table.writerow(map(guarded, row))
-                number += 1
-
-    replace_file(path, fill)
-    return number
+def _csv(path: Path, names: Sequence[str], rows: Rows) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(names)
+        table.writerows(map(guarded, row) for row in rows)
 
 
-def _json(path: Path, names: Sequence[str], rows: Rows) -> int:
+def _json(path: Path, names: Sequence[str], rows: Rows) -> None:
     """One object on each line."""
-    number = 0
-
-    def fill(temporary: Path) -> None:
-        nonlocal number
-        with temporary.open("w", encoding="utf-8") as file:
-            for row in rows:
-                file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
-                number += 1
-
-    replace_file(path, fill)
-    return number
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
 
-def _parquet(path: Path, names: Sequence[str], rows: Rows) -> int:
+def _parquet(path: Path, names: Sequence[str], rows: Rows) -> None:
     with extra("results", "Parquet is written with it", otherwise="write csv"):
         import pyarrow as arrow
         from pyarrow import parquet
     pa: Any = arrow
     pq: Any = parquet
-    kinds: dict[str, Any] = dict.fromkeys(TEXT_COLUMNS, pa.string()) | dict.fromkeys(NUMBER_COLUMNS, pa.float64())
+    kinds: dict[str, Any] = dict.fromkeys(TEXT_COLUMNS, pa.string()) | dict.fromkeys(
+        NUMBER_COLUMNS, pa.float64()
+    )
     schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in names])
-    number, waiting = 0, iter(rows)
+    waiting = iter(rows)
+    with pq.ParquetWriter(path, schema) as file:
+        while page := list(islice(waiting, 10 * PAGE_LINES)):
+            columns = zip(*page, strict=True)
+            arrays = [
+                pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)
+            ]
+            file.write_table(pa.table(arrays, schema=schema))
 
-    def fill(temporary: Path) -> None:
-        nonlocal number
-        with pq.ParquetWriter(temporary, schema) as file:
-            while page := list(islice(waiting, 10 * PAGE_LINES)):
-                columns = zip(*page, strict=True)
-                arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-                file.write_table(pa.table(arrays, schema=schema))
-                number += len(page)
 
-    replace_file(path, fill)
-    return number
+FORMATS = {"csv": _csv, "json": _json, "parquet": _parquet}
+
+
+# ----------------------------------------------------------------------------- clients
+
+
+def settled(
+    book: Portfolio, connection: sa.Connection, *, by_id: bool = False
+) -> Iterator[Settled]:
+    """Yield clients with known outcomes, as reported or in the order of their ids."""
+    terms, corrected = _terms(connection), _corrections(connection)
+    # Key, time and chances of each round.  Of a shadow's decisions nobody knows the
+    # chance: another portfolio chose the clients.
+    decisions: dict[int | None, tuple[str | None, str | None, dict[str, float]]] = {
+        line.round: (
+            line.id,
+            decided_at(line),
+            {} if book._was_shadow(line.line) else _propensities(intact(connection, line)),
+        )
+        for line in journal_lines(connection, journal.c.kind == "decide")
+    }
+    in_order = journal_lines(connection, journal.c.kind == "outcome")
+    for line in _by_id(connection) if by_id else in_order:
+        latest = corrected.get(line.sound().line, line).sound()
+        if latest.reward is None:
+            continue
+        category = str(line.category)
+        if category not in terms:
+            raise altered(line.line)
+        since = bisect_right(terms[category], line.line, key=itemgetter(0)) - 1
+        _, then = terms[category][since]
+        received, paid = money_of_client(then, latest.reward, latest.cost, latest.amount)
+        key, time, chances = decisions.get(line.decision, (None, None, {}))
+        chance = chances.get(category, math.nan)
+        yield Settled(
+            str(line.id),
+            category,
+            line.decision,
+            key,
+            time,
+            1,
+            None if math.isnan(chance) else chance,
+            latest.reward,
+            latest.amount,
+            latest.cost,
+            paid,
+            received,
+            paid if then.weight is None else paid * then.threshold,
+            line.round,
+            line.known or line.time,
+        )
+
+
+def _terms(connection: sa.Connection) -> dict[str, list[tuple[int, Category]]]:
+    """Return the terms of each category, with the lines since which they hold."""
+    first = one(connection, journal.c.line == 1)
+    if first is None:
+        raise altered(1)
+    agent = begin(first)
+    found = {name: [(first.line, agent.category(name))] for name in agent.names}
+    with said_before():
+        for line in journal_lines(connection, journal.c.kind == "change"):
+            content, name = line.content, str(line.category)
+            if content["setting"] == "category":
+                found[name] = [(line.line, category_of(content["to"]))]
+            elif content["setting"] == "threshold":
+                _, before = found[name][-1]
+                found[name].append((line.line, before.with_threshold(content["to"])))
+    return found
+
+
+def _propensities(line: Line) -> dict[str, float]:
+    columns = line.content["columns"]
+    return dict(zip(columns["name"], columns["propensity"], strict=True))
+
+
+def _by_id(connection: sa.Connection) -> Iterator[Line]:
+    """Yield outcomes by id, letter by letter, which every database does alike."""
+    plain = journal.c.id if connection.dialect.name == "sqlite" else journal.c.id.collate("C")
+    chosen = sa.select(journal).where(journal.c.kind == "outcome").order_by(plain).limit(PAGE_LINES)
+    after = ""
+    while page := connection.execute(chosen.where(plain > after)).fetchall():
+        yield from (Line(*row) for row in page)
+        after = page[-1].id
+
+
+def _corrections(connection: sa.Connection) -> dict[int, Line]:
+    """Return the last correction of each corrected outcome, by the outcome's line."""
+    outcome_of: dict[int, int] = {}
+    latest: dict[int, Line] = {}
+    for line in journal_lines(connection, journal.c.kind == "correct"):
+        refers = line.refers or 0
+        outcome_of[line.line] = outcome = outcome_of.get(refers, refers)
+        latest[outcome] = line
+    return latest

@@ -1,10 +1,14 @@
-"""Line: one event of a portfolio, and the chain that ties each line to the one before it.
+"""Journal: a table of lines, each an event of a portfolio, chained to the one before.
 
-The hash of a line is the SHA-256 of a JSON text: a list of its columns in the order below, and the hash of the line
-before it.  So whoever changes a line, removes one or puts one in between must change all hashes behind it.
+It is never rewritten.  What follows from it, the agent, is kept in `state.py`.
 
->>> first = Line(line=1, time="2026-11-16T08:00:00.000000Z", actor="ann", version="0.1.0", kind="create", round=0)
->>> second = first._replace(line=2, kind="outcome", id="loan-4711", category="students", reward=1.0)
+The hash of a line is the SHA-256 of a JSON text: a list of its columns in the order
+below, and the hash of the line before it.  So whoever changes a line, removes one or
+puts one in between must change all hashes behind it.
+
+>>> first = Line(1, "2026-11-16T08:00:00.000000Z", "ann", "0.1.0", "create")
+>>> second = first._replace(line=2, kind="outcome", id="loan-4711", reward=1.0)
+>>> second = second._replace(category="students")
 >>> chain = [*chained([first, second], START)]
 >>> chain[1].hash[:12], chain[1].hash == hash_of(second, chain[0].hash)
 ('9aea92029551', True)
@@ -13,57 +17,167 @@ before it.  So whoever changes a line, removes one or puts one in between must c
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Self, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
 import sqlalchemy as sa
 from pydantic_core import from_json
+from sqlalchemy.dialects import postgresql, sqlite
 
 from profitable.errors import BrokenPortfolioError
-from profitable.portfolio.columns import unpacked
-from profitable.portfolio.prepared import Prepared
+from profitable.portfolio.packed_columns import unpacked
 from profitable.portfolio.spelling import can_encode, forms, normal
-from profitable.portfolio.tables import journal
 
-CREATE, DECIDE, OPEN, OUTCOME, CORRECT, CHANGE = "create", "decide", "open", "outcome", "correct", "change"
-UPGRADE, RESTORE = "upgrade", "restore"  # what happened to the database; the agent stays as it is
-LINE_KINDS = (CREATE, DECIDE, OPEN, OUTCOME, CORRECT, CHANGE, UPGRADE, RESTORE)
+metadata = sa.MetaData()
+# SQLite numbers its rows by a column that is an INTEGER to the letter.
+Number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+journal = sa.Table(
+    "profitable_journal",
+    metadata,
+    sa.Column("line", Number, primary_key=True, autoincrement=False),  # 1, 2, 3, ... without gaps
+    sa.Column("time", sa.Text, nullable=False),  # UTC, as 2026-11-16T08:00:00.000000Z
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("version", sa.Text, nullable=False),  # of this package
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("id", sa.Text),
+    sa.Column("category", sa.Text),
+    sa.Column("round", Number, nullable=False),  # rounds decided by then, this line included
+    sa.Column("decision", Number),  # the round in which a client was accepted
+    sa.Column("matures", Number),  # rounds after it until all is known
+    sa.Column("reward", sa.Double),
+    sa.Column("amount", sa.Double),
+    sa.Column("cost", sa.Double),
+    sa.Column("known", sa.Text),  # the day on which the outcome was known, as the caller says
+    sa.Column("refers", Number),  # an earlier line
+    sa.Column("body", sa.Text),  # JSON
+    sa.Column("hash", sa.Text, nullable=False),  # of this line and the one before
+    sa.Index("profitable_journal_id", "id", "kind", unique=True),
+    sa.Index("profitable_journal_category", "category", "line"),
+    sa.Index("profitable_journal_time", "time"),
+)
+# Indexes of lines that are few among many outcomes: their column, and which lines.
+PARTIAL_INDEXES = {
+    "refers": (journal.c.refers, journal.c.refers.is_not(None)),
+    "decide": (journal.c.round, journal.c.kind == "decide"),
+    "change": (journal.c.line, journal.c.kind == "change"),
+}
+for name, (column, only) in PARTIAL_INDEXES.items():
+    sa.Index(
+        f"profitable_journal_{name}", column, unique=True, sqlite_where=only, postgresql_where=only
+    )
+
+
+DIALECTS: dict[str, sa.Dialect] = {
+    "sqlite": sqlite.dialect(),  # type: ignore[no-untyped-call]
+    "postgresql": postgresql.psycopg.dialect(paramstyle="format"),  # type: ignore[no-untyped-call]
+}
+
+
+class Prepared:
+    r"""A statement that is compiled once and passed to the driver as text.
+
+    Every outcome needs some of them, and SQLAlchemy would take a tenth of a millisecond
+    for each.  Parameters are in the order of `names`.
+
+    >>> table = sa.table("t", sa.column("a"), sa.column("b"))
+    >>> Prepared(sa.select(table).where(table.c.a == sa.bindparam("x"))).text("sqlite")
+    'SELECT t.a, t.b \nFROM t \nWHERE t.a = ?'
+    """
+
+    def __init__(
+        self, statement: sa.Executable | dict[str, Any], names: Sequence[str] | None = None
+    ) -> None:
+        self._statement = statement
+        self._names = names
+        self._texts: dict[str, str] = {}
+
+    def text(self, dialect: str) -> str:
+        """Return the SQL for a dialect."""
+        if dialect not in self._texts:
+            statement: Any = (
+                self._statement[dialect] if isinstance(self._statement, dict) else self._statement
+            )
+            compiled = statement.compile(dialect=DIALECTS[dialect])
+            assert self._names is None or [*self._names] == [*(compiled.positiontup or ())]
+            self._texts[dialect] = str(compiled)
+        return self._texts[dialect]
+
+    def start(self, connection: sa.Connection, parameters: Sequence[object] = ()) -> Any:
+        """Run it, and return the cursor that has the rows."""
+        driver: Any = connection.connection.dbapi_connection
+        return driver.execute(self.text(connection.dialect.name), parameters)
+
+    def rows(self, connection: sa.Connection, parameters: Sequence[object] = ()) -> list[Any]:
+        """Run it, and return all rows."""
+        return list(self.start(connection, parameters).fetchall())
+
+    def each(self, connection: sa.Connection, parameters: Sequence[Sequence[object]]) -> None:
+        """Run it once for each of some parameters."""
+        if len(parameters) == 1:
+            self.start(connection, parameters[0])
+        else:
+            connection.connection.cursor().executemany(
+                self.text(connection.dialect.name), parameters
+            )
+
+
+LineKind = Literal[
+    "create",
+    "decide",
+    "open",
+    "outcome",
+    "correct",
+    "change",
+    "upgrade",  # this and the next happened to the database; the agent stays as it is
+    "restore",
+]
+LINE_KINDS: tuple[LineKind, ...] = get_args(LineKind)
 START = "0" * 64  # stands for the line before the first
 PAGE_LINES = 5_000  # lines read at a time
-BEFORE_ALL = -(2**63)  # no number is smaller; somebody may have put lines before the first
-
-
-def _no_json(value: object) -> object:
-    raise ValueError(value)
-
-
-encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False, default=_no_json).encode
-
-
-FIELDS_OF = {  # what a body has at least
-    CREATE: {"agent", "name", "shadow"},
-    DECIDE: {"asked", "policy", "columns"},
-    CORRECT: {"was", "now", "counted_in"},
-    CHANGE: {"setting", "from", "to"},
-    UPGRADE: {"from", "to"},
-    RESTORE: {"from"},
+BEFORE_ALL = -(2**63)  # the smallest number; a forger may put lines before the first
+encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
+FIELDS_OF: dict[LineKind, set[str]] = {  # what a body has at least
+    "create": {"agent", "name", "shadow"},
+    "decide": {"asked", "policy", "columns"},
+    "correct": {"was", "now", "counted_in"},
+    "change": {"setting", "from", "to"},
+    "upgrade": {"from", "to"},
+    "restore": {"from"},
 }
 
 
 def altered(line: int) -> BrokenPortfolioError:
-    """The error for a line that is not what it was."""
-    problem, remedy = "was altered, or is damaged", "run `profitable verify`, and restore a backup"
-    return BrokenPortfolioError("line", line, problem, remedy)
+    """Return the error for a line that is not what it was."""
+    return BrokenPortfolioError(
+        "line", line, "was altered, or is damaged", "run `profitable verify`, and restore a backup"
+    )
 
 
 class Line(NamedTuple):
-    """A line of the journal; `tables.py` says what its columns mean."""
+    """A line of the journal.
+
+    What the columns of each kind of line hold:
+
+    - `create`: body: the agent at the beginning, as its own file has it.
+    - `decide`: id: the key; round: the round that it opens; body: the options, and the
+      numbers of every category.
+    - `open`: id: the client; decision, matures: the round of acceptance, and the number
+      of rounds until all is known; body: terms.
+    - `outcome`: id: the client; reward, amount, cost, known: the outcome; refers: the
+      line that opened the client.
+    - `correct`: id: its key, if any; reward, amount, cost: the right ones (no reward:
+      taken back); refers: the line before.
+    - `change`: id: its key, if any; body: the setting, its old and new value.
+    - `upgrade`: body: the schema versions before and after.
+    - `restore`: body: the backup, whose last line is the line before.
+    """
 
     line: int
     time: str
     actor: str
     version: str
-    kind: str
+    kind: LineKind
     id: str | None = None
     category: str | None = None
     round: int = 0
@@ -78,13 +192,25 @@ class Line(NamedTuple):
     hash: str = ""
 
     def sound(self) -> Self:
-        """The line itself; BrokenPortfolioError if a text or a number is none.  SQLite keeps anything anywhere."""
+        """Return the line itself; BrokenPortfolioError if a text or a number is none.
+
+        SQLite keeps anything anywhere.
+        """
         fits = all(map(isinstance, self, CELL_TYPES)) and self.kind in LINE_KINDS
-        if fits and self.kind == OUTCOME:
+        if fits and self.kind == "outcome":
             fits = self.reward is not None and self.category is not None
-        if not fits or not all(each is None or math.isfinite(each) for each in (self.reward, self.amount, self.cost)):
+        if not fits or not all(
+            each is None or math.isfinite(each) for each in (self.reward, self.amount, self.cost)
+        ):
             raise altered(self.line)
         return self
+
+    def follows(self, before: str) -> bool:
+        """Whether its hash fits its content behind a line with the hash `before`."""
+        try:
+            return hash_of(self, before) == self.hash
+        except (TypeError, ValueError):  # a value that JSON does not have
+            return False
 
     @property
     def content(self) -> dict[str, Any]:
@@ -92,7 +218,7 @@ class Line(NamedTuple):
         self.sound()
         try:
             content: Any = {} if self.body is None else from_json(self.body)
-            if self.kind == DECIDE:
+            if self.kind == "decide":
                 content["columns"] = unpacked(content["columns"])
         except (ValueError, TypeError, KeyError, AttributeError):
             content = None
@@ -101,10 +227,10 @@ class Line(NamedTuple):
         return cast(dict[str, Any], content)
 
 
-WHOLE_CELL, TEXT_CELL, MAYBE_TEXT, MAYBE_WHOLE, MAYBE_NUMBER = int, str, str | None, int | None, float | int | None
 CELL_TYPES = (
-    *(WHOLE_CELL, *[TEXT_CELL] * 4, MAYBE_TEXT, MAYBE_TEXT, WHOLE_CELL, MAYBE_WHOLE, MAYBE_WHOLE),
-    *(MAYBE_NUMBER, MAYBE_NUMBER, MAYBE_NUMBER, MAYBE_TEXT, MAYBE_WHOLE, MAYBE_TEXT, TEXT_CELL),
+    *(int, str, str, str, str, str | None, str | None, int, int | None, int | None),
+    *[float | int | None] * 3,  # reward, amount, cost
+    *(str | None, int | None, str | None, str),
 )
 
 
@@ -116,25 +242,25 @@ class Head(NamedTuple):
 
 
 def hash_of(line: Line, before: str) -> str:
-    """The hash of a line that follows one with the hash `before`."""
+    """Return the hash of a line that follows one with the hash `before`."""
     return hashlib.sha256(encode([*line[:-1], before]).encode()).hexdigest()
 
 
 def chained(lines: Iterable[Line], before: str) -> Iterator[Line]:
-    """The lines with their hashes."""
+    """Yield the lines with their hashes."""
     for line in lines:
         before = hash_of(line, before)
         yield line._replace(hash=before)
 
 
 def intact(connection: sa.Connection, line: Line) -> Line:
-    """A line whose hash fits it and the line before; BrokenPortfolioError if it was altered."""
-    before = sa.select(journal.c.hash).where(journal.c.line == line.line - 1)
-    try:
-        fits = hash_of(line, START if line.line == 1 else str(connection.scalar(before))) == line.hash
-    except ValueError:  # a number that JSON does not have
-        fits = False
-    if not fits:
+    """Return a line whose hash fits; BrokenPortfolioError if it was altered."""
+    before = START
+    if line.line != 1:
+        before = str(
+            connection.scalar(sa.select(journal.c.hash).where(journal.c.line == line.line - 1))
+        )
+    if not line.follows(before):
         raise altered(line.line)
     return line
 
@@ -145,19 +271,19 @@ INSERT = Prepared(sa.insert(journal), Line._fields)
 
 
 def head(connection: sa.Connection) -> Head:
-    """The end of the journal."""
+    """Return the end of the journal."""
     return head_of(NEWEST_LINE.rows(connection))
 
 
 def head_of(rows: list[Any]) -> Head:
-    """The end of the journal, from what `NEWEST_LINE` returned."""
+    """Return the end of the journal, from what `NEWEST_LINE` returned."""
     if rows and not isinstance(rows[0][1], str):
         raise altered(rows[0][0])
     return Head(*rows[0]) if rows else Head(0, START)
 
 
 def origin(connection: sa.Connection) -> str:
-    """The hash of the first line: it tells portfolios apart, and their copies have the same."""
+    """Return the hash of the first line, which only copies share."""
     return str(connection.scalar(sa.select(journal.c.hash).where(journal.c.line == 1)))
 
 
@@ -166,42 +292,77 @@ def append(connection: sa.Connection, lines: list[Line]) -> None:
     INSERT.each(connection, lines)
 
 
-def pages(
-    connection: sa.Connection, *conditions: sa.ColumnElement[bool], after: int = BEFORE_ALL
-) -> Iterator[list[Line]]:
-    """The lines that meet the conditions, in order, some thousands at a time."""
+def pages(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[list[Line]]:
+    """Yield the lines that meet the conditions, in order, some thousands at a time."""
+    after = BEFORE_ALL
     chosen = sa.select(journal).where(*conditions).order_by(journal.c.line).limit(PAGE_LINES)
     while page := connection.execute(chosen.where(journal.c.line > after)).fetchall():
         yield [Line(*row) for row in page]
         after = page[-1][0]
 
 
+def journal_lines(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[Line]:
+    """Yield the lines that meet the conditions, in order."""
+    for page in pages(connection, *conditions):
+        yield from page
+
+
 def checked_pages(connection: sa.Connection) -> Iterator[list[Line]]:
-    """All lines in order, some thousands at a time; BrokenPortfolioError for one that does not fit the one before."""
+    """Yield pages of all lines; BrokenPortfolioError where the chain breaks."""
     end = Head(0, START)
     for page in pages(connection):
-        for line, right in zip(page, chained((line.sound() for line in page), end.hash), strict=True):
+        for line, right in zip(
+            page, chained((line.sound() for line in page), end.hash), strict=True
+        ):
             if line != right or line.line != end.line + 1:
                 raise altered(end.line + 1)
             end = Head(line.line, line.hash)
         yield page
 
 
+def newest(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], limit: int | None = None
+) -> Iterator[Line]:
+    """Yield the lines that meet the conditions, the last first, `limit` at most."""
+    chosen = sa.select(journal).where(*conditions).order_by(journal.c.line.desc()).limit(limit)
+    for row in connection.execute(chosen).fetchall():
+        yield Line(*row).sound()
+
+
 def one(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Line | None:
-    """The last line that meets the conditions."""
-    chosen = sa.select(journal).where(*conditions).order_by(journal.c.line.desc()).limit(1)
-    row = connection.execute(chosen).first()
-    return None if row is None else Line(*row).sound()
+    """Return the last line that meets the conditions."""
+    return next(newest(connection, *conditions, limit=1), None)
+
+
+def changes(
+    connection: sa.Connection, setting: str, *, after: int, category: str | None = None
+) -> Iterator[tuple[Line, dict[str, Any]]]:
+    """Yield the lines after a line that change a setting, with their content."""
+    chosen = (journal.c.kind == "change", journal.c.line > after, journal.c.category == category)
+    for line in journal_lines(connection, *chosen):
+        content = line.content
+        if content["setting"] == setting:
+            yield line, content
+
+
+def chain_of(connection: sa.Connection, line: Line) -> Iterator[Line]:
+    """Yield an outcome, and its corrections in their order."""
+    yield line
+    while (later := one(connection, journal.c.refers == line.line)) is not None:
+        yield (line := later)
 
 
 def forms_in(connection: sa.Connection, id: str) -> list[str]:
-    """The forms of an id, or a key, in which it may stand in a database."""
+    """Return the forms of an id, or a key, in which it may stand in a database."""
     return [form for form in forms(id) if can_encode(form, connection.info.get("codec"))] or [id]
 
 
-def named(connection: sa.Connection, kind: str, id: str) -> Line | None:
-    """The line of a kind that has an id, or a key, in whatever form it is written there."""
-    found = (one(connection, journal.c.kind == kind, journal.c.id == form) for form in forms_in(connection, id))
+def named(connection: sa.Connection, kind: LineKind, id: str) -> Line | None:
+    """Return the line of a kind with an id or a key, in any form of its text."""
+    found = (
+        one(connection, journal.c.kind == kind, journal.c.id == form)
+        for form in forms_in(connection, id)
+    )
     return next((line for line in found if line is not None), None)
 
 
@@ -209,16 +370,22 @@ OF_ID = Prepared(sa.select(journal).where(journal.c.id == sa.bindparam("id")))
 
 
 def of_clients(connection: sa.Connection, ids: list[str]) -> dict[tuple[str, str], Line]:
-    """The lines that opened some clients, and their outcomes, by kind and id."""
+    """Return the lines that opened some clients, and their outcomes, by kind and id."""
     found: dict[tuple[str, str], Line] = {}
     ids = [form for id in ids for form in forms_in(connection, id)]
     for start in range(0, len(ids), PAGE_LINES):
-        rows = connection.execute(sa.select(journal).where(journal.c.id.in_(ids[start : start + PAGE_LINES])))
+        rows = connection.execute(
+            sa.select(journal).where(journal.c.id.in_(ids[start : start + PAGE_LINES]))
+        )
         found |= clients_of(rows)
     return found
 
 
 def clients_of(rows: Iterable[Any]) -> dict[tuple[str, str], Line]:
-    """The lines about clients among some rows, by kind and id."""
+    """Return the lines about clients among some rows, by kind and id."""
     lines = (Line(*row).sound() for row in rows)
-    return {(line.kind, normal(str(line.id))): line for line in lines if line.kind in (OPEN, OUTCOME)}
+    return {
+        (line.kind, normal(str(line.id))): line
+        for line in lines
+        if line.kind in ("open", "outcome")
+    }

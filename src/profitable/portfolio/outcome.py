@@ -1,7 +1,8 @@
-"""What callers report: clients who were accepted, and outcomes.  And what they are told: a receipt, row by row.
+"""Outcomes and clients as callers report them, and the receipt for them.
 
->>> Outcome("loan-4711", "students", reward=1, decision=12)
-Outcome(id='loan-4711', category='students', reward=1.0, amount=None, cost=None, decision=12, key=None, known=None)
+>>> outcome = Outcome("loan-4711", "students", reward=1, decision=12)
+>>> outcome.reward, outcome.decision, outcome.known
+(1.0, 12, None)
 """
 
 from collections import Counter
@@ -9,38 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import partial
 from typing import Any, Literal, cast
 
 from profitable.common import check
 from profitable.common.text_tables import ROWS_SHOWN, number, several, text_table
 from profitable.errors import ParameterError
-from profitable.portfolio.spelling import normal
+from profitable.portfolio.spelling import checked_text
 
-LONGEST_ID = 500  # letters of an id or a key
-Status = Literal["counted", "known", "refused", "left out"]
-
-
-def text(field: str, value: object, longest: int = LONGEST_ID) -> str:
-    """A text that every database keeps as it is, in one spelling; ParameterError for anything else."""
-    if not isinstance(value, str) or not value.strip():
-        raise ParameterError(field, value, "is not a text", "give a text that is not empty")
-    value = normal(value)
-    if len(value) > longest:
-        raise ParameterError(field, value, f"has {len(value)} letters", f"give at most {longest}")
-    if not value.isprintable() or value != value.strip():
-        problem = "has letters that cannot be printed, or spaces around it"
-        raise ParameterError(field, value, problem, "leave them out")
-    return value
-
-
-def check_names(names: Iterable[str], *, known: Iterable[str] = ()) -> None:
-    """ParameterError for names of categories that no database keeps, or that look like another one."""
-    spelt = {normal(each): each for each in known if not each.isascii()}
-    for each in names:
-        text("category", each)
-        if not each.isascii() and spelt.setdefault(normal(each), each) != each:
-            problem = "is the name of another category, with its accents written otherwise"
-            raise ParameterError("category", each, problem, "choose another name")
+AnswerStatus = Literal["counted", "known", "refused", "left out"]
+STATUSES: tuple[AnswerStatus, ...] = ("counted", "known", "refused", "left out")
 
 
 def _number(field: str, value: object) -> float:
@@ -48,41 +27,27 @@ def _number(field: str, value: object) -> float:
 
 
 def _day(field: str, value: object) -> str:
-    """A day, or a moment, as ISO text."""
+    """Return a day or a timestamp as ISO text."""
     if isinstance(value, date):  # a datetime is one, too
         return value.isoformat()
-    with suppress(ValueError):
-        if isinstance(value, str):  # 20261116 is the same day as 2026-11-16
-            return date.fromisoformat(value).isoformat()
-    with suppress(ValueError):
-        if isinstance(value, str):
-            return datetime.fromisoformat(value).isoformat()
-    raise ParameterError(field, value, "is no date", "give one as 2026-11-16")
+    if isinstance(value, str):
+        for read in (date.fromisoformat, datetime.fromisoformat):
+            with suppress(ValueError):  # 20261116 is the same day as 2026-11-16
+                return read(value).isoformat()
+    raise ParameterError(field, value, "must be a date", "give one such as 2026-11-16")
 
 
-def _check(row: object, readers: Sequence[tuple[str, Callable[[str, object], object]]]) -> None:
+def _check(
+    row: "Outcome | Client", readers: Sequence[tuple[str, Callable[[str, object], object]]]
+) -> None:
     """Check the fields that are given, and keep them as they are read."""
     for name, read in readers:
         if (given := getattr(row, name)) is not None:
             object.__setattr__(row, name, read(name, given))
-
-
-def _round(field: str, value: object) -> int:
-    return check.whole(field, value)
-
-
-def _key(field: str, value: object) -> str:
-    return text(field, value)
-
-
-def _one_of_two(row: "Outcome | Client") -> None:
-    """ParameterError if a decision is named twice."""
     if row.decision is not None and row.key is not None:
-        raise ParameterError("key", row.key, "is given beside a decision", "leave one of them out")
-
-
-def _rounds(field: str, value: object) -> int:
-    return check.whole(field, value, least=0)
+        raise ParameterError(
+            "key", row.key, "cannot be combined with a decision", "leave one of them out"
+        )
 
 
 def _curve(field: str, value: object) -> str | tuple[float, ...]:
@@ -91,25 +56,59 @@ def _curve(field: str, value: object) -> str | tuple[float, ...]:
     try:
         return tuple(check.finite(field, each) for each in cast(Iterable[object], value))
     except TypeError:
-        raise ParameterError(field, value, "is no way to emerge", "give a text, or a list of shares by age") from None
+        raise ParameterError(
+            field,
+            value,
+            "must be a pattern of emergence",
+            "give a text, or a list of shares by age",
+        ) from None
 
 
-OUTCOME_READERS = (("amount", _number), ("cost", _number), ("decision", _round), ("key", _key), ("known", _day))
-CLIENT_READERS = (("decision", _round), ("key", _key), ("matures", _rounds), ("emerges", _curve), ("promised", _number))
+OUTCOME_READERS = (
+    ("amount", _number),
+    ("cost", _number),
+    ("decision", check.whole),
+    ("key", checked_text),
+    ("known", _day),
+)
+CLIENT_READERS = (
+    ("decision", check.whole),
+    ("key", checked_text),
+    ("matures", partial(check.whole, least=0)),
+    ("emerges", _curve),
+    ("promised", _number),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one client.
+    """The outcome of one client.
 
-    - `id`: a name of your own for this client.  However often an id is reported, it counts once.  It is kept in the
-      normal form NFC of Unicode, so that it is one id however its accents are written.
-    - `reward`: as the family of the category says: 1 for a loan that was repaid.
-    - `amount`: what was lent, for categories of `Category.returns`.
-    - `cost`: what accepting this client really cost, if not the category's price.
-    - `decision`: the round whose decision accepted it, or `key`, the key of that decision, which is the same in a
-      shadow.  Neither is needed if the client was opened.
-    - `known`: the day on which the outcome was known, if you want to keep it.
+    Parameters
+    ----------
+    id : str
+        Your name for this client.  However often an id is reported, it counts once.  It
+        is kept in the normal form NFC of Unicode.
+    category : str
+        The category of the client.
+    reward : float
+        As the family of the category defines it, such as 1 for a loan that was repaid.
+    amount : float, optional
+        The amount lent, for categories of `Category.returns`.
+    cost : float, optional
+        The cost of accepting this client, if not the category's price.
+    decision : int, optional
+        The round whose decision accepted the client.  Not needed if it was opened.
+    key : str, optional
+        The key of that decision instead, which is the same in a shadow.
+    known : date or str, optional
+        The day on which the outcome was known.
+
+    Examples
+    --------
+    >>> Outcome("loan-4711", "students", reward=1, decision=12).reward
+    1.0
+
     """
 
     id: str
@@ -122,22 +121,42 @@ class Outcome:
     known: str | date | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", text("id", self.id))
-        text("category", self.category)  # which is kept as it is: the portfolio knows how it is spelt
+        object.__setattr__(self, "id", checked_text("id", self.id))
+        # Which is kept as it is: the portfolio knows how it is spelt.
+        checked_text("category", self.category)
         object.__setattr__(self, "reward", _number("reward", self.reward))
         _check(self, OUTCOME_READERS)
-        _one_of_two(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client who was accepted, and whose outcome is still to come.
+    """An accepted client whose outcome is not known yet.
 
-    - `decision`: the round whose decision accepted it, or `key`, its key; the latest one unless given.
-    - `matures`: the number of rounds after that one until all outcomes of its clients are known.
-    - `emerges`, `promised`: how it counts until then, see `Agent.expect`.
+    Clients of one category and round mature together: `matures`, `emerges` and
+    `promised` are the same for all of them.
 
-    The clients of one category and round mature together: they have the same `matures`, `emerges` and `promised`.
+    Parameters
+    ----------
+    id : str
+        Your name for this client.
+    category : str
+        The category of the client.
+    decision : int, optional
+        The round whose decision accepted the client; the latest unless given.
+    key : str, optional
+        The key of that decision instead.
+    matures : int, optional
+        The number of rounds after that one until all outcomes are known.
+    emerges : str or sequence of float, optional
+        How the client counts until then, as in `Agent.expect`.
+    promised : float, optional
+        The reward of a client who is not lost, as in `Agent.expect`.
+
+    Examples
+    --------
+    >>> Client("loan-4712", "students", matures=12).matures
+    12
+
     """
 
     id: str
@@ -149,103 +168,144 @@ class Client:
     promised: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", text("id", self.id))
-        text("category", self.category)  # which is kept as it is: the portfolio knows how it is spelt
+        object.__setattr__(self, "id", checked_text("id", self.id))
+        # Which is kept as it is: the portfolio knows how it is spelt.
+        checked_text("category", self.category)
         _check(self, CLIENT_READERS)
-        _one_of_two(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What became of one row that was reported.
+class PortfolioAnswer:
+    """The answer of a portfolio to one row, correction or change of a setting.
 
-    `status` is "counted", "known" (it was counted before), "refused", or "left out": nothing is wrong with it, but
-    another row was refused, and nothing was to be counted then.  `why` says more; `line` is its line in the journal.
+    Attributes
+    ----------
+    id : str
+        The id of the row, or the name of the setting.
+    status : str
+        "counted", "known" (it was counted before), "refused", or "left out": it is
+        right, but another row was refused, and nothing was to be counted then.
+    why : str
+        The reason, in words.
+    line : int or None
+        Its line in the journal.
+
     """
 
     id: str
-    status: Status
+    status: AnswerStatus
     why: str = ""
     line: int | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON-ready values."""
+        return {"id": self.id, "status": self.status, "why": self.why, "line": self.line}
 
-def summary_of(numbers: Mapping[Status, int], *, is_trial: bool) -> str:
-    """How many rows there were, and what became of them.
+    def left_out(self) -> "PortfolioAnswer":
+        """Return the answer if nothing is to be counted."""
+        if self.status != "counted":
+            return self
+        return PortfolioAnswer(self.id, "left out", "another row was refused")
+
+
+def summary_of(numbers: Mapping[AnswerStatus, int], *, is_trial: bool) -> str:
+    """Return the number of rows of each status.
 
     >>> summary_of({"counted": 8, "known": 1_000}, is_trial=False)
     '1 008 rows: 8 counted, 1 000 known already'
     """
-    words: dict[Status, str] = {"counted": "counted", "known": "known already", "refused": "refused"}
-    words["left out"] = "left out"
-    parts = [f"{number(numbers[status])} {word}" for status, word in words.items() if numbers.get(status)]
+    parts = [
+        f"{number(numbers[status])} {'known already' if status == 'known' else status}"
+        for status in STATUSES
+        if numbers.get(status)
+    ]
     trial = " (nothing was stored)" if is_trial else ""
     return f"{several(sum(numbers.values()), 'row')}: {', '.join(parts) or 'nothing to do'}{trial}"
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """An answer for each row that was reported, in their order.
+    """An answer for each reported row, in their order.
 
-    >>> print(Receipt((Answer("loan-1", "counted", line=7), Answer("loan-2", "refused", "reward = 2 cannot be"))))
+    Attributes
+    ----------
+    answers : tuple of PortfolioAnswer
+        The answers; iterating over the receipt gives them, too.
+    is_trial : bool
+        Whether nothing was stored: the receipt is what would happen.
+
+    Examples
+    --------
+    >>> counted = PortfolioAnswer("loan-1", "counted", line=7)
+    >>> refused = PortfolioAnswer("loan-2", "refused", "reward = 2 cannot be")
+    >>> print(Receipt((counted, refused)))
     2 rows: 1 counted, 1 refused
     row  id      status   why
     ---  ------  -------  --------------------
     2    loan-2  refused  reward = 2 cannot be
+
     """
 
-    answers: tuple[Answer, ...]
-    is_trial: bool = False  # nothing was stored: this is what would happen
+    answers: tuple[PortfolioAnswer, ...]
+    is_trial: bool = False
 
     def __len__(self) -> int:
         return len(self.answers)
 
-    def __iter__(self) -> Iterator[Answer]:
+    def __iter__(self) -> Iterator[PortfolioAnswer]:
         return iter(self.answers)
 
-    def __getitem__(self, place: int) -> Answer:
+    def __getitem__(self, place: int) -> PortfolioAnswer:
         return self.answers[place]
 
-    def of(self, status: Status) -> tuple[Answer, ...]:
-        """The answers with one status."""
+    def of(self, status: AnswerStatus) -> tuple[PortfolioAnswer, ...]:
+        """Return the answers with one status.
+
+        Parameters
+        ----------
+        status : str
+            "counted", "known", "refused" or "left out".
+
+        Returns
+        -------
+        tuple of PortfolioAnswer
+            In the order of the rows.
+
+        """
         return tuple(answer for answer in self.answers if answer.status == status)
 
     @property
-    def counted(self) -> tuple[Answer, ...]:
-        """The rows that were counted now."""
+    def counted(self) -> tuple[PortfolioAnswer, ...]:
+        """The answers to rows that were counted now."""
         return self.of("counted")
 
     @property
-    def known(self) -> tuple[Answer, ...]:
-        """The rows that had been counted before."""
+    def known(self) -> tuple[PortfolioAnswer, ...]:
+        """The answers to rows that had been counted before."""
         return self.of("known")
 
     @property
-    def refused(self) -> tuple[Answer, ...]:
-        """The rows that were refused."""
+    def refused(self) -> tuple[PortfolioAnswer, ...]:
+        """The answers to rows that were refused."""
         return self.of("refused")
 
     def summary(self) -> str:
-        """How many rows there were, and what became of them."""
+        """Return the number of rows of each status, in words."""
         return summary_of(Counter(answer.status for answer in self.answers), is_trial=self.is_trial)
 
     def to_dict(self) -> dict[str, Any]:
-        """The receipt as JSON-ready values."""
-        rows = [{"id": each.id, "status": each.status, "why": each.why, "line": each.line} for each in self.answers]
-        return {"stored": not self.is_trial, "rows": rows}
+        """Return the receipt as JSON-ready values."""
+        return {"stored": not self.is_trial, "rows": [each.to_dict() for each in self.answers]}
 
-    def table(self, *, everything: bool) -> str:
-        """The summary, and a table of the rows that were refused, or of all."""
+    def __str__(self) -> str:
         shown = [
             (str(place), each.id, each.status, each.why)
             for place, each in enumerate(self.answers, 1)
-            if everything or each.status == "refused"
+            if each.status == "refused"
         ]
         if not shown:
             return self.summary()
-        limit = len(shown) if everything else ROWS_SHOWN
-        rest = f"\n... and {number(len(shown) - limit)} more" if len(shown) > limit else ""
-        listed = text_table(("row", "id", "status", "why"), shown[:limit], words=(0, 1, 2, 3))
+        hidden = len(shown) - ROWS_SHOWN
+        rest = f"\n... and {number(hidden)} more" if hidden > 0 else ""
+        listed = text_table(("row", "id", "status", "why"), shown[:ROWS_SHOWN], words=(0, 1, 2, 3))
         return f"{self.summary()}\n{listed}{rest}"
-
-    def __str__(self) -> str:
-        return self.table(everything=False)

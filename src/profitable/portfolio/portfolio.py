@@ -1,7 +1,8 @@
-"""Portfolio: an agent in a database.  What is acknowledged is stored, and counts exactly once."""
+"""Portfolio: an agent in a database, with a journal of all that happened."""
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Self
@@ -9,29 +10,26 @@ from typing import Self
 import sqlalchemy as sa
 
 from profitable.agent.agent import Agent
-from profitable.agent.one_at_a_time import alone
+from profitable.agent.locking import alone
 from profitable.agent.state_file import record_of, text_of
 from profitable.common import check
 from profitable.errors import ConflictError, InputError, ParameterError
-from profitable.kernels.agent_table import Row
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
-from profitable.portfolio.explain import explanation
+from profitable.portfolio.amendments import CorrectionRequest, SettingChange, correction
 from profitable.portfolio.heads import HeadsFile
-from profitable.portfolio.history import Asked, apply, decide, reinstate
-from profitable.portfolio.intake import Intake, unstorable
-from profitable.portfolio.journal import CHANGE, CORRECT, CREATE, DECIDE, Line, forms_in, intact, named, one
-from profitable.portfolio.log import Log, conditions, newest, story
+from profitable.portfolio.history import DecisionRequest, apply, decide, reinstate
+from profitable.portfolio.journal import Line, forms_in, intact, journal, named, newest, one
+from profitable.portfolio.journal_text import JournalExtract, conditions, explanation, story
 from profitable.portfolio.new_store import make_store
-from profitable.portfolio.outcome import Answer, Client, Outcome, Receipt, check_names, text
-from profitable.portfolio.policy_text import category_record, policy_record
-from profitable.portfolio.recorded import RecordedDecision, as_text
-from profitable.portfolio.reinstated import Told
+from profitable.portfolio.outcome import Client, Outcome, PortfolioAnswer, Receipt
+from profitable.portfolio.portfolio_settings import category_record, policy_record
+from profitable.portfolio.row_intake import Intake, unstorable
 from profitable.portfolio.session import Session, Writing, actor_of, now
-from profitable.portfolio.setting import Setting
+from profitable.portfolio.spelling import check_names, checked_text
 from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
-from profitable.portfolio.tables import journal
+from profitable.portfolio.stored_decision import DecisionFile, RecordedDecision, as_text
 from profitable.portfolio.verify import Progress, Verification, Verifier
 from profitable.version import VERSION
 
@@ -43,17 +41,45 @@ class Undone(Exception):
 
 
 class Portfolio(Session):
-    """Categories, a policy, and a journal of decisions and outcomes, in a file or in PostgreSQL.
+    """Categories, a policy, and a journal of decisions and outcomes in a database.
 
+    What is acknowledged is stored, and counts exactly once.  Several processes may use
+    a portfolio at the same time.
+
+    Parameters
+    ----------
+    where : str or path
+        A file, or an address such as postgresql+psycopg://user@host/database.
+    actor : str, optional
+        Who acts, for the journal; the name of the user unless given.
+    wait : float, optional
+        Seconds to wait for the write lock.
+
+    Attributes
+    ----------
+    name : str
+        A name for people to read; may be empty.
+    actor : str
+        Who acts, for the journal.
+    origin : str
+        The hash of the first line, which copies share.
+
+    Examples
+    --------
     >>> import profitable as pb, tempfile
     >>> from pathlib import Path
     >>> where = Path(tempfile.mkdtemp()) / "lending.db"
-    >>> categories = [pb.Category(name, pb.Bernoulli(), threshold=0.5) for name in ("students", "shops")]
+    >>> names = ("students", "shops")
+    >>> coin = pb.Bernoulli()
+    >>> categories = [pb.Category(name, coin, threshold=0.5) for name in names]
     >>> book = pb.Portfolio.create(where, categories, policy="kl-ucb", seed=7)
-    >>> decision = book.decide(key="2026-11-16")  # stored before it is returned; the same key gives the same decision
-    >>> decision.accepted
+
+    A decision is stored before it is returned, and the same key returns it again.
+
+    >>> book.decide(key="2026-11-16").accepted
     ('students', 'shops')
-    >>> outcomes = [pb.Outcome(f"loan-{i}", "students", reward=0, decision=1) for i in range(8)]
+    >>> ids = [f"loan-{i}" for i in range(8)]
+    >>> outcomes = [pb.Outcome(id, "students", reward=0, decision=1) for id in ids]
     >>> print(book.observe(outcomes))
     8 rows: 8 counted
     >>> print(book.observe(outcomes))  # the same job once more
@@ -62,6 +88,7 @@ class Portfolio(Session):
     (('shops',), ('students', 'shops'))
     >>> book.verify().is_clean
     True
+
     """
 
     @classmethod
@@ -78,33 +105,486 @@ class Portfolio(Session):
         actor: str | None = None,
         wait: float = WAIT,
     ) -> Self:
-        """Make a new portfolio of some categories and a policy, or of an `agent` with all that it knows.
+        """Create a portfolio of categories and a policy, or of an agent.
 
-        A *shadow* decides and stores like any other, but is marked: nobody acts on its decisions.
+        Parameters
+        ----------
+        where : str or path
+            A new file, or the address of an empty database.
+        categories : iterable of Category, optional
+            The categories; required unless `agent` is given.
+        policy : Policy or str, optional
+            The policy; required unless `agent` is given.
+        seed : int, optional
+            The seed of a policy that draws; random unless given.
+        agent : Agent, optional
+            An agent, which the portfolio copies with all that it knows.
+        name : str, optional
+            A name for people to read.
+        shadow : bool, optional
+            Whether nobody acts on its decisions.  A shadow decides and stores like any
+            other portfolio.
+        actor : str, optional
+            Who acts, for the journal; the name of the user unless given.
+        wait : float, optional
+            Seconds to wait for the write lock.
+
+        Returns
+        -------
+        Portfolio
+            The new portfolio, open.
+
+        Raises
+        ------
+        InputError
+            If there is a portfolio already, or an argument is wrong.
+
         """
         if (agent is None) == (categories is None):
-            problem = "is given beside an agent" if agent is not None else "is missing"
-            raise ParameterError("categories", categories, problem, "give categories and a policy, or agent=")
+            raise ParameterError(
+                "categories",
+                categories,
+                "cannot be combined with an agent" if agent is not None else "is missing",
+                "give categories and a policy, or agent=",
+            )
         if agent is None:
             if policy is None:
                 raise ParameterError("policy", None, "is missing", 'give one, such as policy="ts"')
             agent = Agent(categories or (), policy=policy, seed=seed)
         elif policy is not None or seed is not None:
-            given = "policy" if policy is not None else "seed"
-            raise ParameterError(given, policy or seed, "is given beside an agent, which has its own", "leave it out")
+            raise ParameterError(
+                "policy" if policy is not None else "seed",
+                policy or seed,
+                "cannot be combined with an agent, which has its own",
+                "leave it out",
+            )
         check_names(agent.names)
         actor = actor_of(actor)
-        content = {"name": "" if name is None else text("name", name), "shadow": bool(shadow)}
-        content["agent"] = text_of(record_of(agent))
-        first = Line(1, now(), actor, VERSION, CREATE, round=agent.round, body=as_text(content))
+        content = {
+            "name": "" if name is None else checked_text("name", name),
+            "shadow": bool(shadow),
+            "agent": text_of(record_of(agent)),
+        }
+        first = Line(1, now(), actor, VERSION, "create", round=agent.round, body=as_text(content))
         make_store(where, first, wait)
         return cls(where, actor=actor, wait=wait)
 
-    # ------------------------------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------------- deciding
+
+    @alone
+    def decide(
+        self,
+        *,
+        key: str,
+        available: Iterable[str] | None = None,
+        budget: float | None = None,
+        places: int | None = None,
+        demand: Mapping[str, int] | None = None,
+        explore: float | None = None,
+    ) -> RecordedDecision:
+        """Decide the next round and store it, or return the decision of a known key.
+
+        Parameters
+        ----------
+        key : str
+            Your name for this decision, such as the day.
+        available, budget, places, demand, explore : optional
+            As in `Agent.decide`.
+
+        Returns
+        -------
+        RecordedDecision
+            The decision, stored.
+
+        Raises
+        ------
+        ConflictError
+            If the key belongs to a decision with other options.
+
+        """
+        key = checked_text("key", key)
+        asked = DecisionRequest.read(available, budget, places, demand, explore)
+        with self._writing() as writing:
+            found = named(writing.connection, "decide", key)
+            if found is None:
+                body = decide(writing.agent, asked)
+                found = writing.add(writing.new("decide", id=key, body=body))
+                writing.passed = True
+            else:
+                self._check_asked(intact(writing.connection, found), asked)
+            return self._recorded(found, writing.agent)
+
+    def _check_asked(self, line: Line, asked: DecisionRequest) -> None:
+        before, wanted = DecisionRequest.of(line.content).to_dict(), asked.to_dict()
+        for name in DecisionRequest._fields:
+            if before.get(name) != wanted.get(name):
+                raise ConflictError(
+                    "key",
+                    line.id,
+                    f"belongs to round {line.round}, decided with {name} = {before.get(name)!r}",
+                    f"ask for the same, or give another key, not {name}",
+                )
+
+    @alone
+    def reinstate(self, decision: str | bytes) -> RecordedDecision:
+        """Put back a decision that was acted on, after an earlier backup was restored.
+
+        It must be the next round, and the settings must be as they were.  A decision
+        that is stored already is returned again.
+
+        Parameters
+        ----------
+        decision : str or bytes
+            Its JSON, as `RecordedDecision.to_json` or `profitable decide --json` wrote
+            it.
+
+        Returns
+        -------
+        RecordedDecision
+            The decision, stored again.
+
+        Raises
+        ------
+        InputError
+            If the JSON was altered, or belongs to another portfolio or round.
+        ConflictError
+            If another decision is stored under its key.
+
+        """
+        file = DecisionFile.read(decision)
+        file.check_origin(self.origin)
+        with self._writing() as writing, file.read_as_decision():
+            found = named(writing.connection, "decide", file.key)
+            if found is None:
+                found = writing.new(
+                    "decide", id=file.key, round=file.head["round"], body=file.body()
+                )
+                file.check_fits(writing.agent, self._recorded(found, writing.agent))
+                reinstate(writing.agent, found)
+                writing.add(found)
+                writing.passed = True
+            else:
+                file.check_same(intact(writing.connection, found))
+            return self._recorded(found, writing.agent)
+
+    # ------------------------------------------------------------------------- learning
+
+    @alone
+    def open(
+        self, clients: Iterable[Client], *, all_or_nothing: bool = False, dry_run: bool = False
+    ) -> Receipt:
+        """Report accepted clients whose outcomes arrive later.
+
+        They count meanwhile as `Agent.expect` defines.  An id that is open already,
+        with the same content, is acknowledged again.
+
+        Parameters
+        ----------
+        clients : iterable of Client
+            The clients.
+        all_or_nothing, dry_run : bool, optional
+            As in `observe`.
+
+        Returns
+        -------
+        Receipt
+            An answer for each client.
+
+        """
+        return self._take(list(clients), Client, all_or_nothing, dry_run)
+
+    @alone
+    def observe(
+        self, outcomes: Iterable[Outcome], *, all_or_nothing: bool = False, dry_run: bool = False
+    ) -> Receipt:
+        """Report outcomes, whenever they are known; each id counts exactly once.
+
+        Parameters
+        ----------
+        outcomes : iterable of Outcome
+            The outcomes.
+        all_or_nothing : bool, optional
+            Whether nothing counts if one outcome is wrong.  By default, wrong ones are
+            refused and the others count.
+        dry_run : bool, optional
+            Whether to store nothing, and only return what would happen.
+
+        Returns
+        -------
+        Receipt
+            An answer for each outcome.
+
+        """
+        return self._take(list(outcomes), Outcome, all_or_nothing, dry_run)
+
+    def _take(
+        self,
+        rows: Sequence[Outcome | Client],
+        kind: type[Outcome | Client],
+        all_or_nothing: bool,
+        dry_run: bool,
+    ) -> Receipt:
+        for row in rows:
+            if not isinstance(row, kind):
+                raise ParameterError(
+                    "rows",
+                    row,
+                    f"must be of type {kind.__name__}",
+                    f"give profitable.{kind.__name__}(...)",
+                )
+        answers: list[PortfolioAnswer] = []
+        size = len(rows) if all_or_nothing or dry_run else BATCH
+        for start in range(0, len(rows), max(1, size)):
+            answers += self._take_some(rows[start : start + size], all_or_nothing, dry_run)
+        return Receipt(tuple(answers), is_trial=dry_run)
+
+    def _take_some(
+        self, rows: Sequence[Outcome | Client], all_or_nothing: bool, dry_run: bool
+    ) -> list[PortfolioAnswer]:
+        answers: list[PortfolioAnswer] = []
+        unfit = unstorable(rows, self._store.codec)
+        sent = [row for place, row in enumerate(rows) if place not in unfit]
+        try:
+            with self._writing(sent) as writing:
+                answers = Intake(
+                    writing, was_shadow=self._was_shadow, accepted=self._accepted
+                ).take(sent)
+                for place, answer in sorted(unfit.items()):
+                    answers.insert(place, answer)
+                failed = all_or_nothing and any(each.status == "refused" for each in answers)
+                if failed:
+                    answers = [each.left_out() for each in answers]
+                if dry_run or failed:
+                    raise Undone
+        except Undone:  # so their lines are not stored
+            answers = [replace(each, line=None) for each in answers]
+        return answers
+
+    @alone
+    def correct(
+        self,
+        id: str,
+        *,
+        reward: float | None = None,
+        amount: float | None = None,
+        cost: float | None = None,
+        take_back: bool = False,
+        reason: str | None = None,
+        key: str | None = None,
+    ) -> PortfolioAnswer:
+        """Replace an outcome that was reported wrongly, or take it back.
+
+        The journal keeps the old values.  A correction that changes nothing is
+        acknowledged and not stored.
+
+        Parameters
+        ----------
+        id : str
+            The id of the outcome.
+        reward, amount, cost : float, optional
+            The right values; what is not given stays as it was.
+        take_back : bool, optional
+            Whether there is no such outcome.
+        reason : str, optional
+            Why, for those who read the journal.
+        key : str, optional
+            Your name for this command: with the same key and content, it is done once.
+
+        Returns
+        -------
+        PortfolioAnswer
+            The line of the correction, or why none was needed.
+
+        Raises
+        ------
+        CorrectionError
+            If the id has no outcome, or it was taken back.
+        ConflictError
+            If the key has other content; or, without a key, if the same actor made the
+            same correction before and it was corrected since: it may be a retry.
+
+        """
+        wanted = CorrectionRequest.read(
+            id, {"reward": reward, "amount": amount, "cost": cost}, take_back, reason, key
+        )
+        with self._writing() as writing:
+            fields = correction(writing.connection, writing.agent, wanted, self.actor)
+            if isinstance(fields, PortfolioAnswer):
+                return fields
+            line = writing.new("correct", **fields)
+            writing.touched |= apply(writing.agent, line)
+            return PortfolioAnswer(id, "counted", line=writing.add(line).line)
+
+    # ------------------------------------------------------------------------- changing
+
+    @alone
+    def set_threshold(
+        self, name: str, threshold: float, *, key: str | None = None
+    ) -> PortfolioAnswer:
+        """Change a threshold; past outcomes keep counting, against the new one.
+
+        Parameters
+        ----------
+        name : str
+            The category.
+        threshold : float
+            The new threshold.
+        key : str, optional
+            Your name for this command: with the same key, it is done once.  Without a
+            key, ConflictError if the same actor made the same change in this round and
+            it was changed since: it may be a retry.
+
+        Returns
+        -------
+        PortfolioAnswer
+            The line of the change, or why none was needed.
+
+        """
+        with self._writing() as writing:
+            category = writing.agent.category(name)
+            after = category.with_threshold(threshold).threshold
+            wanted = SettingChange("threshold", category.threshold, after, name)
+            return self._change(writing, wanted, key)
+
+    @alone
+    def pause(self, name: str, *, key: str | None = None) -> PortfolioAnswer:
+        """Stop accepting a category until it is resumed; outcomes still count.
+
+        Parameters
+        ----------
+        name : str
+            The category.
+        key : str, optional
+            Your name for this command: with the same key, it is done once.  Without a
+            key, ConflictError if the same actor made the same change in this round and
+            it was changed since: it may be a retry.
+
+        Returns
+        -------
+        PortfolioAnswer
+            The line of the change, or why none was needed.
+
+        """
+        return self._set_paused(name, True, key)
+
+    @alone
+    def resume(self, name: str, *, key: str | None = None) -> PortfolioAnswer:
+        """Let a paused category be accepted again.
+
+        Parameters
+        ----------
+        name : str
+            The category.
+        key : str, optional
+            Your name for this command: with the same key, it is done once.  Without a
+            key, ConflictError if the same actor made the same change in this round and
+            it was changed since: it may be a retry.
+
+        Returns
+        -------
+        PortfolioAnswer
+            The line of the change, or why none was needed.
+
+        """
+        return self._set_paused(name, False, key)
+
+    def _set_paused(self, name: str, paused: bool, key: str | None) -> PortfolioAnswer:
+        with self._writing() as writing:
+            wanted = SettingChange("paused", writing.agent[name].paused, paused, name)
+            return self._change(writing, wanted, key)
+
+    @alone
+    def set_policy(self, policy: Policy | str, *, key: str | None = None) -> PortfolioAnswer:
+        """Change the policy from the next round on; past outcomes keep counting.
+
+        Parameters
+        ----------
+        policy : Policy or str
+            The new policy.
+        key : str, optional
+            Your name for this command: with the same key, it is done once.  Without a
+            key, ConflictError if the same actor made the same change in this round and
+            it was changed since: it may be a retry.
+
+        Returns
+        -------
+        PortfolioAnswer
+            The line of the change, or why none was needed.
+
+        """
+        with self._writing() as writing:
+            before, after = policy_record(writing.agent.policy), policy_record(Policy.of(policy))
+            return self._change(writing, SettingChange("policy", before, after), key)
+
+    @alone
+    def add_category(self, *categories: Category) -> None:
+        """Add categories.
+
+        They are accepted until outcomes, or an informative prior, are evidence against
+        them.  One that was added before with the same terms is left as it is.
+
+        Parameters
+        ----------
+        *categories : Category
+            The new categories.
+
+        """
+        with self._writing() as writing:
+            for category in categories:
+                if not isinstance(category, Category):
+                    raise ParameterError(
+                        "category", category, "must be a Category", "give profitable.Category(...)"
+                    )
+                check_names([category.name], known=writing.agent.names)
+                new = SettingChange("category", None, category_record(category), category.name)
+                # One that was added before with the same terms is left as it is.
+                if category.name not in writing.agent or new.line(writing.connection) is None:
+                    self._change(writing, new, None)
+
+    @alone
+    def set_shadow(self, shadow: bool, *, key: str | None = None) -> PortfolioAnswer:
+        """Mark or unmark this portfolio as a shadow, whose decisions nobody acts on.
+
+        Parameters
+        ----------
+        shadow : bool
+            Whether it is a shadow.
+        key : str, optional
+            Your name for this command: with the same key, it is done once.  Without a
+            key, ConflictError if the same actor made the same change in this round and
+            it was changed since: it may be a retry.
+
+        Returns
+        -------
+        PortfolioAnswer
+            The line of the change, or why none was needed.
+
+        """
+        with self._writing() as writing:
+            answer = self._change(
+                writing, SettingChange("shadow", self._shadow[-1][1], bool(shadow)), key
+            )
+            changed = [(line.line, bool(shadow)) for line in writing.lines]
+        self._shadow += changed
+        return answer
+
+    def _change(self, writing: Writing, wanted: SettingChange, key: str | None) -> PortfolioAnswer:
+        key = None if key is None else checked_text("key", key)
+        answer = wanted.answer(
+            writing.connection, key=key, actor=self.actor, round=writing.agent.round
+        )
+        if answer is not None:
+            return answer
+        line = writing.new("change", id=key, category=wanted.category, body=wanted.body)
+        apply(writing.agent, line)
+        writing.changed = True
+        return PortfolioAnswer(wanted.title, "counted", line=writing.add(line).line)
+
+    # -------------------------------------------------------------------------- reading
 
     @property
     def policy(self) -> Policy:
-        """The policy that decides."""
+        """The policy that decides, as a copy of the current settings."""
         return self.agent.policy
 
     @property
@@ -119,25 +599,62 @@ class Portfolio(Session):
 
     @property
     def agent(self) -> Agent:
-        """A copy of the agent as it is now, to look at or to try things with; the portfolio does not change."""
+        """A copy of the agent; changes to it do not reach the portfolio."""
         with self._reading() as (_, agent):
             return copy.copy(agent)
 
     @alone
     def status(self) -> Status:
-        """Where the portfolio stands: clients, means, profit, evidence and patience of each category."""
+        """Summarise clients, mean, profit, evidence and patience of each category.
+
+        Returns
+        -------
+        Status
+            One row for each category; it prints as a table.
+
+        """
         with self._reading() as (_, agent):
-            about = (self.where, self.name, self._shadow[-1][1], str(agent.policy), agent.round, self._head)
-            return Status(*about, status_columns(agent))
+            return Status(
+                self.where,
+                self.name,
+                self._shadow[-1][1],
+                str(agent.policy),
+                agent.round,
+                self._head,
+                status_columns(agent),
+            )
 
     @alone
     def explain(self, category: str, *, round: int | None = None, key: str | None = None) -> str:
-        """What is known about a category now or, with a round or its key, why it was accepted or refused then."""
+        """Explain what is known about a category, or the verdict of a round.
+
+        Parameters
+        ----------
+        category : str
+            The name of a category.
+        round : int, optional
+            The round to explain; the present state unless `round` or `key` is given.
+        key : str, optional
+            The key of the round to explain.
+
+        Returns
+        -------
+        str
+            A text of several lines.
+
+        Raises
+        ------
+        InputError
+            If the category or the round is unknown.
+
+        """
         with self._reading() as (connection, agent):
             if round is None and key is None:
                 return agent.explain(category)
             agent.category(category)  # which must be there
-            return explanation(connection, self._recorded(self._decided(connection, round, key), agent), category)
+            return explanation(
+                connection, self._recorded(self._decided(connection, round, key), agent), category
+            )
 
     @alone
     def log(
@@ -149,17 +666,41 @@ class Portfolio(Session):
         kind: str | None = None,
         id: str | None = None,
         limit: int | None = None,
-    ) -> Log:
-        """The lines of the journal, or the newest of them; of a time, a category, a kind, a client or a key."""
+    ) -> JournalExtract:
+        """Return lines of the journal, the oldest first.
+
+        Parameters
+        ----------
+        since, until : str or date, optional
+            The first and the last day or moment (UTC).
+        category : str, optional
+            Only lines about this category.
+        kind : str, optional
+            Only lines of this kind: create, decide, open, outcome, correct, change,
+            upgrade or restore.
+        id : str, optional
+            All lines about this client, or about this key; excludes other filters.
+        limit : int, optional
+            The number of newest lines; all of them unless given.
+
+        Returns
+        -------
+        JournalExtract
+            A sequence of lines that prints as a table.
+
+        """
         with self._reading() as (connection, agent):
             if category is not None:
                 agent.category(category)  # which must be there
             chosen = conditions(since=since, until=until, category=category, kind=kind)
             if id is None:
-                return Log(newest(connection, chosen, limit))
+                most = None if limit is None else check.whole("limit", limit)
+                return JournalExtract([*newest(connection, *chosen, limit=most)][::-1])
             if chosen:
-                raise ParameterError("id", id, "is given beside other filters", "leave them out")
-            return Log(story(connection, id))
+                raise ParameterError(
+                    "id", id, "cannot be combined with other filters", "leave them out"
+                )
+            return JournalExtract(story(connection, id))
 
     @alone
     def verify(
@@ -171,252 +712,84 @@ class Portfolio(Session):
         public_key: str | Path | None = None,
         progress: Progress | None = None,
     ) -> Verification:
-        """Recompute everything from the journal, and look for lines that were changed, removed or put in between.
+        """Recompute everything from the journal, and find changed or missing lines.
 
-        `head` is the hash of a line that was kept elsewhere: it also shows whether lines were cut off at the end, or
-        all of them rewritten since.  `heads` is a file of them: all are compared and, if nothing is found, the head
-        of now is added.  `sign` is a private key (Ed25519, PEM) to sign it with.  With `public_key`, signatures are
-        checked, and nothing is added.  `progress` is called with the number of lines done.
+        Parameters
+        ----------
+        head : str, optional
+            The hash of a line that was kept elsewhere; it also reveals lines that were
+            cut off at the end, or a journal that was rewritten.
+        heads : path, optional
+            A file of such heads.  All are compared and, if nothing is found, the
+            present head is added.
+        sign : path, optional
+            A private key (Ed25519, PEM) that signs the added head.
+        public_key : path, optional
+            A public key that checks the signatures; no head is added then.
+        progress : callable, optional
+            Called with the number of lines done.
+
+        Returns
+        -------
+        Verification
+            Findings, which are changes that should not be there, and notes.
+
         """
         kept = None if heads is None else HeadsFile(heads, sign=sign, public_key=public_key)
         found = Verifier(self._store, head, progress).run()
         return found if kept is None else kept.keep(found, self._store)
 
-    # ------------------------------------------------------------------------------------------ deciding
-
-    @alone
-    def decide(
-        self,
-        *,
-        key: str,
-        available: Iterable[str] | None = None,
-        budget: float | None = None,
-        places: int | None = None,
-        demand: Mapping[str, int] | None = None,
-        explore: float | None = None,
-    ) -> RecordedDecision:
-        """Decide the next round, and store it; the same key gives the decision that was made for it before.
-
-        The key is yours: the day, for a job that runs daily.  The other options are those of `Agent.decide`.
-        """
-        key = text("key", key)
-        asked = Asked.read(available, budget, places, demand, explore)
-        with self._writing() as writing:
-            found = named(writing.connection, DECIDE, key)
-            if found is None:
-                body = decide(writing.agent, asked)
-                found = writing.add(writing.new(DECIDE, id=key, body=body))
-                writing.passed = True
-            else:
-                self._check_asked(intact(writing.connection, found), asked)
-            return self._recorded(found, writing.agent)
-
-    def _check_asked(self, line: Line, asked: Asked) -> None:
-        before = {name: value for name, value in line.content["asked"].items() if name != "limit"}
-        wanted = asked.to_dict()
-        for name in Asked._fields:
-            if before.get(name) != wanted.get(name):
-                problem = f"belongs to round {line.round}, which was decided with {name} = {before.get(name)!r}"
-                raise ConflictError("key", line.id, problem, f"ask for the same, or give another key, not {name}")
-
     def _recorded(self, line: Line, agent: Agent) -> RecordedDecision:
-        is_shadow = self._was_shadow(line.line)
-        return RecordedDecision(line, agent._ledger.categories, is_shadow=is_shadow, origin=self.origin)
-
-    @alone
-    def reinstate(self, decision: str | bytes) -> RecordedDecision:
-        """Put back a decision that was acted on and is missing here, because an earlier backup was restored.
-
-        `decision` is its JSON, as `RecordedDecision.to_json` and `profitable decide --json` have written it.  It must
-        be the next round, and the settings must be as they were.  One that is here already is acknowledged again.
-        """
-        told = Told.read(decision)
-        told.check_origin(self.origin)
-        with self._writing() as writing, told.read_as_decision():
-            found = named(writing.connection, DECIDE, told.key)
-            if found is None:
-                found = writing.new(DECIDE, id=told.key, round=told.head["round"], body=told.body())
-                told.check_fits(writing.agent, self._recorded(found, writing.agent))
-                reinstate(writing.agent, found)
-                writing.add(found)
-                writing.passed = True
-            else:
-                told.check_same(intact(writing.connection, found))
-            return self._recorded(found, writing.agent)
+        return RecordedDecision(
+            line,
+            agent.ledger.categories,
+            is_shadow=self._was_shadow(line.line),
+            origin=self.origin,
+        )
 
     @alone
     def decision(self, round: int | None = None, *, key: str | None = None) -> RecordedDecision:
-        """A decision that was made before: that of a round or of a key, the latest one unless given."""
+        """Return a stored decision.
+
+        Parameters
+        ----------
+        round : int, optional
+            The number of the round; the latest unless `round` or `key` is given.
+        key : str, optional
+            The key with which it was decided.
+
+        Returns
+        -------
+        RecordedDecision
+            The decision as it read on the day.
+
+        Raises
+        ------
+        InputError
+            If there is no such decision.
+
+        """
         with self._reading() as (connection, agent):
             return self._recorded(self._decided(connection, round, key), agent)
 
     def _decided(self, connection: sa.Connection, round: int | None, key: str | None) -> Line:
-        """The line of a decision."""
-        chosen = [journal.c.kind == DECIDE]
+        """Return the line of a decision."""
+        chosen = [journal.c.kind == "decide"]
         if round is not None:
-            chosen.append(journal.c.round == min(max(round, -1), check.MOST))  # which every database can compare
+            # Which every database can compare.
+            chosen.append(journal.c.round == min(max(round, -1), check.MOST))
         if key is not None:
             chosen.append(journal.c.id.in_(forms_in(connection, key)))
         if (found := one(connection, *chosen)) is None:
-            latest = one(connection, journal.c.kind == DECIDE)
-            remedy = f"the latest is round {latest.round}, key {latest.id!r}" if latest else "decide a round first"
+            latest = one(connection, journal.c.kind == "decide")
+            remedy = "decide a round first"
+            if latest is not None:
+                remedy = f"the latest is round {latest.round}, key {latest.id!r}"
             field, value = ("round", round) if key is None else ("key", key)
             raise InputError(field, value, "was not decided here", remedy)
         return intact(connection, found)
 
-    # ------------------------------------------------------------------------------------------ learning
-
-    @alone
-    def open(self, clients: Iterable[Client], *, all_or_nothing: bool = False, dry_run: bool = False) -> Receipt:
-        """Say who was accepted, so that outcomes which come late count as `Agent.expect` says.
-
-        An id that is open already, with the same content, is acknowledged again.  The options are those of `observe`.
-        """
-        return self._take(list(clients), Client, all_or_nothing, dry_run)
-
-    @alone
-    def observe(self, outcomes: Iterable[Outcome], *, all_or_nothing: bool = False, dry_run: bool = False) -> Receipt:
-        """Report outcomes, whenever they are known; each id counts exactly once.
-
-        The receipt has an answer for each of them.  What is wrong is refused, and the others count; with
-        `all_or_nothing`, nothing counts if one of them is wrong.  With `dry_run`, nothing is stored in any case, and
-        the receipt says what would happen.
-        """
-        return self._take(list(outcomes), Outcome, all_or_nothing, dry_run)
-
-    def _take(
-        self, rows: Sequence[Outcome | Client], kind: type[Outcome | Client], all_or_nothing: bool, dry_run: bool
-    ) -> Receipt:
-        for row in rows:
-            if not isinstance(row, kind):
-                remedy = f"give profitable.{kind.__name__}(...)"
-                raise ParameterError("rows", row, f"is no {kind.__name__.lower()}", remedy)
-        answers: list[Answer] = []
-        size = len(rows) if all_or_nothing or dry_run else BATCH
-        for start in range(0, len(rows), max(1, size)):
-            answers += self._take_some(rows[start : start + size], all_or_nothing, dry_run)
-        return Receipt(tuple(answers), is_trial=dry_run)
-
-    def _take_some(self, rows: Sequence[Outcome | Client], all_or_nothing: bool, dry_run: bool) -> list[Answer]:
-        answers: list[Answer] = []
-        refused = False
-        unfit = unstorable(rows, self._store.codec)
-        sent = [row for place, row in enumerate(rows) if place not in unfit]
-        try:
-            with self._writing(sent) as writing:
-                answers = Intake(writing, was_shadow=self._was_shadow, accepted=self._accepted).take(sent)
-                for place, answer in sorted(unfit.items()):
-                    answers.insert(place, answer)
-                refused = any(answer.status == "refused" for answer in answers)
-                if dry_run or (all_or_nothing and refused):
-                    raise Undone
-        except Undone:
-            if all_or_nothing and refused:
-                why = "another row was refused"
-                answers = [Answer(each.id, "left out", why) if each.status == "counted" else each for each in answers]
-            answers = [Answer(each.id, each.status, each.why) for each in answers]  # lines that were not stored
-        return answers
-
-    @alone
-    def correct(
-        self,
-        id: str,
-        *,
-        reward: float | None = None,
-        amount: float | None = None,
-        cost: float | None = None,
-        take_back: bool = False,
-        reason: str | None = None,
-        key: str | None = None,
-    ) -> Answer:
-        """Replace an outcome that was reported wrongly, or take it back; what was said before stays in the journal.
-
-        What is not given stays as it was.  The same key and content are acknowledged again, whatever was corrected
-        since.  Without a key, a correction that changes nothing is acknowledged and not stored, and one that the same
-        actor made before and that was corrected since is refused: it may be the old one, sent again.
-        """
-        from profitable.portfolio.correction import Wanted, correction
-
-        wanted = Wanted.read(id, {"reward": reward, "amount": amount, "cost": cost}, take_back, reason, key)
-        with self._writing() as writing:
-            fields = correction(writing.connection, writing.agent, wanted, self.actor)
-            if isinstance(fields, Answer):
-                return fields
-            line = writing.new(CORRECT, **fields)
-            writing.touched |= apply(writing.agent, line)
-            return Answer(id, "counted", line=writing.add(line).line)
-
-    # ------------------------------------------------------------------------------------------ changing
-
-    # The same key, for the same change, is acknowledged again, whatever was changed since.  Without a key, what is so
-    # already is acknowledged and not stored, and what the same actor set in the same round before is refused if it was
-    # changed since: it may be the old one, sent again.
-
-    @alone
-    def set_threshold(self, name: str, threshold: float, *, key: str | None = None) -> Answer:
-        """Change a threshold because costs changed; past outcomes keep counting, against the new threshold."""
-        with self._writing() as writing:
-            category = writing.agent.category(name)
-            changed = category.with_threshold(threshold)
-            return self._change(writing, Setting("threshold", category.threshold, changed.threshold, name), key)
-
-    @alone
-    def pause(self, name: str, *, key: str | None = None) -> Answer:
-        """Do not accept a category until it is resumed; outcomes still count."""
-        return self._set_paused(name, True, key)
-
-    @alone
-    def resume(self, name: str, *, key: str | None = None) -> Answer:
-        """Let a paused category be accepted again."""
-        return self._set_paused(name, False, key)
-
-    def _set_paused(self, name: str, paused: bool, key: str | None) -> Answer:
-        with self._writing() as writing:
-            ledger = writing.agent._ledger
-            is_paused = bool(ledger.table[Row.PAUSED, ledger.categories.position(name)])
-            return self._change(writing, Setting("paused", is_paused, paused, name), key)
-
-    @alone
-    def set_policy(self, policy: Policy | str, *, key: str | None = None) -> Answer:
-        """Let another policy decide from the next round on; past outcomes and rounds keep counting."""
-        with self._writing() as writing:
-            before, after = policy_record(writing.agent.policy), policy_record(Policy.of(policy))
-            return self._change(writing, Setting("policy", before, after), key)
-
-    @alone
-    def add_category(self, *categories: Category) -> None:
-        """Add categories: they are accepted until an outcome (or an informative prior) speaks against them.
-
-        One that was added before with the same terms is left as it is.
-        """
-        with self._writing() as writing:
-            for category in categories:
-                if not isinstance(category, Category):
-                    raise ParameterError("category", category, "is not a category", "give profitable.Category(...)")
-                check_names([category.name], known=writing.agent.names)
-                new = Setting("category", None, category_record(category), category.name)
-                if not (category.name in writing.agent and new.was_added(writing.connection)):
-                    self._change(writing, new, None)
-
-    @alone
-    def set_shadow(self, shadow: bool, *, key: str | None = None) -> Answer:
-        """Say whether this portfolio is a shadow, whose decisions nobody acts on."""
-        with self._writing() as writing:
-            answer = self._change(writing, Setting("shadow", self._shadow[-1][1], bool(shadow)), key)
-            changed = [(line.line, bool(shadow)) for line in writing.lines]
-        self._shadow += changed
-        return answer
-
-    def _change(self, writing: Writing, wanted: Setting, key: str | None) -> Answer:
-        key = None if key is None else text("key", key)
-        answer = wanted.answer(writing.connection, key=key, actor=self.actor, round=writing.agent.round)
-        if answer is not None:
-            return answer
-        line = writing.new(CHANGE, id=key, category=wanted.category, body=wanted.body)
-        apply(writing.agent, line)
-        writing.changed = True
-        return Answer(wanted.title, "counted", line=writing.add(line).line)
-
     def __repr__(self) -> str:
         shadow = ", a shadow" if self.is_shadow else ""
-        return f"<Portfolio {self.where}: {self.policy}, {len(self.names)} categories, {self.round} rounds{shadow}>"
+        size = f"{len(self.names)} categories, {self.round} rounds"
+        return f"<Portfolio {self.where}: {self.policy}, {size}{shadow}>"

@@ -1,4 +1,4 @@
-"""PostgreSQL: how it is connected to, and what its errors mean."""
+"""PostgreSQL: connections and the meaning of errors."""
 
 import codecs
 import socket
@@ -10,13 +10,20 @@ from sqlalchemy.exc import ArgumentError
 
 from profitable.common.extras import extra
 from profitable.errors import NotStoredError, ParameterError, PortfolioError, ProfitableError
-from profitable.portfolio.place import name_of, without_secrets
-from profitable.portfolio.store_errors import SEND_AGAIN, busy, is_there, no_portfolio
-from profitable.portfolio.tables import journal
+from profitable.portfolio.journal import journal
+from profitable.portfolio.location import (
+    SEND_AGAIN,
+    already_exists,
+    busy,
+    name_of,
+    not_a_portfolio,
+    without_secrets,
+)
 
 ADDRESS = "correct the address or ask"
-# What a server, the library of PostgreSQL or that of Python says of an address with which nobody will ever connect.
-# Whoever is turned away before a connection is there gets no code, only a sentence.
+# What a server, the library of PostgreSQL or that of Python says of an address with
+# which nobody will ever connect. Whoever is turned away before a connection is there
+# gets no code, only a sentence.
 WRONG_ADDRESS = (
     "authentication failed",
     "does not exist",
@@ -31,23 +38,28 @@ WRONG_ADDRESS = (
     "requires a value",
     f"[Errno {socket.EAI_NONAME}]",  # no such host
 )
-TOO_MANY = "too many connections"  # for a role or a database, which is said after the password was right
+# For a role or a database, which is said after the password was right.
+TOO_MANY = "too many connections"
 
 
 def engine(url: sa.URL, wait: float) -> sa.Engine:
-    """What connects to a server."""
+    """Return an engine that connects to a server."""
     with extra("postgres", "PostgreSQL is reached with it"):
         import psycopg  # noqa: F401  # type: ignore[unused-ignore]
     try:
-        made = sa.create_engine(url, isolation_level="AUTOCOMMIT", connect_args={"client_encoding": "UTF8"})
+        made = sa.create_engine(
+            url, isolation_level="AUTOCOMMIT", connect_args={"client_encoding": "UTF8"}
+        )
     except ArgumentError as error:
         raise meaning(error, url, name_of(url), wait) from None
 
     def prepare(connection: Any, record: Any) -> None:
         record.info["codec"] = codec_of(connection)
-        # All digits of doubles are wanted, and at least 1 ms to wait, because 0 would be for ever.
-        lock = f"lock_timeout = {max(1, int(1000 * wait))}"
-        for setting in ("synchronous_commit = on", "extra_float_digits = 3", lock):
+        for setting in (
+            "synchronous_commit = on",
+            "extra_float_digits = 3",  # all digits of doubles
+            f"lock_timeout = {max(1, int(1000 * wait))}",  # ms; 0 would be for ever
+        ):
             connection.cursor().execute(f"SET {setting}")
         connection.commit()
 
@@ -56,38 +68,52 @@ def engine(url: sa.URL, wait: float) -> sa.Engine:
 
 
 def meaning(error: Any, url: sa.URL, name: str, wait: float) -> ProfitableError:
-    """What an error of the driver means."""
+    """Return an error of the driver as one of ours."""
     reason = without_secrets(" ".join(str(error).split()).rstrip(".") or type(error).__name__, url)
-    sqlstate = getattr(error, "sqlstate", None)
-    if sqlstate == "55P03":
-        return busy(name, wait)
-    if sqlstate == "42P01":
-        return no_portfolio(name)
-    if sqlstate == "23505" and error.diag.table_name == journal.name:  # ids are looked up before they are stored
-        return NotStoredError("portfolio", name, "was written to by somebody without the lock", SEND_AGAIN)
-    if sqlstate in ("42P07", "23505"):  # two made it at once
-        return is_there(name)
-    if sqlstate == "3F000":
-        return PortfolioError("portfolio", name, "has no such schema", "make it first: CREATE SCHEMA ...")
-    if sqlstate == "22P05":
-        problem = f"cannot store a letter of what was given ({reason})"
-        return ParameterError("portfolio", name, problem, "leave it out, or use a database whose encoding is UTF8")
-    if sqlstate == "42501" or (sqlstate is None and is_wrong_address(error)):
-        return PortfolioError("portfolio", name, f"cannot be used ({reason})", ADDRESS)
-    return NotStoredError("portfolio", name, f"cannot be reached ({reason})", SEND_AGAIN)
+    unusable = PortfolioError("portfolio", name, f"cannot be used ({reason})", ADDRESS)
+    match getattr(error, "sqlstate", None):
+        case "55P03":
+            return busy(name, wait)
+        case "42P01":
+            return not_a_portfolio(name)
+        # Ids are looked up before they are stored.
+        case "23505" if error.diag.table_name == journal.name:
+            return NotStoredError(
+                "portfolio", name, "was written to by somebody without the lock", SEND_AGAIN
+            )
+        case "42P07" | "23505":  # two made it at once
+            return already_exists(name)
+        case "3F000":
+            return PortfolioError(
+                "portfolio", name, "has no such schema", "make it first: CREATE SCHEMA ..."
+            )
+        case "22P05":
+            return ParameterError(
+                "portfolio",
+                name,
+                f"cannot store a letter of what was given ({reason})",
+                "leave it out, or use a database whose encoding is UTF8",
+            )
+        case "42501":
+            return unusable
+        case None if is_wrong_address(error):
+            return unusable
+        case _:
+            return NotStoredError("portfolio", name, f"cannot be reached ({reason})", SEND_AGAIN)
 
 
 def is_wrong_address(error: Any) -> bool:
-    """Whether nobody will ever connect with an address: a wrong password, say, and not a server that is down."""
+    """Whether an address itself is wrong, rather than the server down."""
     said, connection = str(error), getattr(error, "pgconn", None)
-    # In whatever language the server speaks: it has asked for a password, and there was none, or it was wrong.
+    # In whatever language the server speaks: it has asked for a password, and there was
+    # none, or it was wrong.
     if connection is not None and (connection.needs_password or connection.used_password):
         return TOO_MANY not in said
     return any(each in said for each in WRONG_ADDRESS)
 
 
 def codec_of(connection: Any) -> str | None:
-    """The encoding of a database as Python names it; None if every text can be stored there."""
+    """Return the encoding of a database; None if it stores every text."""
     name = connection.info.parameter_status("server_encoding") or "UTF8"
     if name in ("UTF8", "SQL_ASCII"):  # which stores what it is given
         return None

@@ -1,43 +1,54 @@
-r"""Rows of a CSV file: outcomes or clients, read one by one, so that each wrong row is refused by itself.
+r"""Rows of a CSV file: outcomes or clients, each of which is read or refused by itself.
 
 >>> import io
->>> text = "loan;category;reward\nloan-1;students;1\nloan-2;students;yes\n"
->>> sheet = Sheet(io.BytesIO(text.encode()), OUTCOME_ROWS, Form(columns={"id": "loan"}), "outcomes.csv")
+>>> text = b"loan;category;reward\nloan-1;students;1\nloan-2;students;yes\n"
+>>> form = Form(columns={"id": "loan"})
+>>> sheet = Sheet(io.BytesIO(text), OUTCOME_ROWS, form, "outcomes.csv")
 >>> [(row.number, row.made or row.why) for row in sheet][1]
 (3, "reward = 'yes' is not a number")
+
+Refused rows go to a file, unchanged, with the reason in a last column.  They are fixed
+there, and the file is sent again.  No file is ever overwritten: what is refused of
+`outcomes.csv` goes to `outcomes.refused.csv` or, if that has other rows, to
+`outcomes.refused-2.csv`, and so on.
 """
 
-import codecs
 import csv
-import io
+import filecmp
+import os
+import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from profitable.common.spreadsheet import unguarded
-from profitable.errors import InputError, ParameterError
-from profitable.portfolio.cells_in import CellError, check_date_format, day, number, shares, whole
+from profitable.errors import InputError, NotSavedError, ParameterError
+from profitable.intake.delimited import DelimitedFile, plain_name
+from profitable.intake.fields import FieldError, check_date_format, day, number, shares, whole
 from profitable.portfolio.outcome import Client, Outcome
-from profitable.portfolio.records_in import MOST_LINES, Lines, records
 
 DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}
 REASON = "reason"  # the column that we add to refused rows, and leave out when they come again
 NAMES_SHOWN = 12
-ZIPPED = "PK\x03\x04"  # as a spreadsheet begins
+NUMBERED = re.compile(r"^(.*)\.refused(-[0-9]+)?$")
 
 
 class Field(NamedTuple):
-    """What a column can mean: its name, how its cells are read, and whether every row needs it."""
+    """A meaning of a column: its name, its type, and whether every row needs it."""
 
     name: str
     kind: str
     needed: bool = False
 
 
-class Kind(NamedTuple):
-    """What the rows of a file are: the fields they can have, and what is made of them."""
+class RowKind(NamedTuple):
+    """A kind of rows: their fields, and the class that is made of them."""
 
     what: str
     fields: tuple[Field, ...]
@@ -45,7 +56,7 @@ class Kind(NamedTuple):
 
 
 WHO = (Field("id", "text", True), Field("category", "text", True))
-OUTCOME_ROWS = Kind(
+OUTCOME_ROWS = RowKind(
     "outcomes",
     (
         *WHO,
@@ -58,7 +69,7 @@ OUTCOME_ROWS = Kind(
     ),
     Outcome,
 )
-CLIENT_ROWS = Kind(
+CLIENT_ROWS = RowKind(
     "clients",
     (
         *WHO,
@@ -70,18 +81,17 @@ CLIENT_ROWS = Kind(
     ),
     Client,
 )
-DEMAND = Kind("demand", (Field("category", "text", True), Field("clients", "whole", True)), dict)
+DEMAND_ROWS = RowKind(
+    "demand", (Field("category", "text", True), Field("clients", "whole", True)), dict
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How a file is written.
+    """The format of a file: names of columns, delimiter, decimal sign, dates, encoding.
 
-    - `columns`: the header names of fields that are called otherwise, such as {"reward": "paid_back"}.
-    - `delimiter`: between the cells; found from the header unless given.
-    - `decimal`: "." or ","; a point unless given.
-    - `date_format`: how dates are written, such as %d.%m.%Y; ISO unless given.
-    - `ignore_others`: whether columns that have no meaning here are left out, instead of an error.
+    `columns` has the header names of fields that differ, such as {"reward":
+    "paid_back"}.  With `ignore_others`, unknown columns are left out.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -95,20 +105,27 @@ class Form:
         if self.delimiter in ("tab", "\\t"):
             object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n '):
-            remedy = 'give one letter, such as ";" or tab'
-            raise ParameterError("delimiter", self.delimiter, "cannot stand between cells", remedy)
+            raise ParameterError(
+                "delimiter",
+                self.delimiter,
+                "must be one character",
+                'give one letter, such as ";" or tab',
+            )
         if self.decimal not in (None, ".", ","):
-            raise ParameterError("decimal", self.decimal, "is no decimal sign", 'give "." or ","')
+            raise ParameterError(
+                "decimal", self.decimal, "must be a decimal sign", 'give "." or ","'
+            )
         if self.date_format is not None:
             check_date_format(self.date_format)
         try:
             "id".encode(self.encoding)
         except (LookupError, ValueError):  # a null in its name is a ValueError
-            remedy = "give one as utf-8, utf-16 or cp1252"
-            raise ParameterError("encoding", self.encoding, "is unknown", remedy) from None
+            raise ParameterError(
+                "encoding", self.encoding, "is unknown", "give one as utf-8, utf-16 or cp1252"
+            ) from None
 
     def readers(self, delimiter: str) -> dict[str, Callable[[str], Any]]:
-        """How the cells of each kind are read, in a file with that delimiter."""
+        """Return the reader of each type of field, in a file with that delimiter."""
         semicolons = delimiter == ";"
         return {
             "text": unguarded,
@@ -119,8 +136,8 @@ class Form:
         }
 
 
-class Row(NamedTuple):
-    """A row: the number of its first line, its text as it stands there, and what was made of it, or why nothing was."""
+class CsvRow(NamedTuple):
+    """A row: its first line, its text, and what was made of it, or why nothing was."""
 
     number: int
     text: str
@@ -130,27 +147,31 @@ class Row(NamedTuple):
     cells: list[str] | None
 
 
-class Sheet:
-    """A CSV file whose header is understood; iterating reads the rows, each of them once.
+class Sheet(DelimitedFile):
+    """A CSV file whose header is matched; iterating reads each row once.
 
-    `places` says which column means what, and `others` are the columns that are left out.
+    `places` has the column of each field, and `others` are the columns left out.
     """
 
-    def __init__(self, file: BinaryIO, kind: Kind, form: Form, source: str) -> None:
-        self.kind, self.form, self.source = kind, form, source
-        self._binary = file
-        self._text = io.TextIOWrapper(file, form.encoding, errors="surrogateescape", newline="")
-        self._lines = Lines(self._text, source)
-        self.encoding = form.encoding
+    def __init__(self, file: BinaryIO, kind: RowKind, form: Form, source: str) -> None:
+        wanted = (plain_name(form.columns.get(each.name, each.name)) for each in kind.fields)
+        super().__init__(
+            file,
+            source,
+            encoding=form.encoding,
+            delimiters=form.delimiter or DELIMITER_NAMES,
+            wanted=frozenset(wanted),
+        )
+        self.kind, self.form = kind, form
+        self.names: list[str] = [name.strip() for name in self.names]
         try:
-            self.header = self._first_line()
-            self.delimiter, self.names = self._cut()
             self.places, self.others = self._match()
         except BaseException:
             self.detach()
             raise
-        self.newline = self.header[len(self.header.rstrip("\r\n")) :] or "\n"
-        self.reason_is_last = _same(self.names[-1]) == REASON and len(self.names) - 1 not in self.places.values()
+        self.reason_is_last = (
+            plain_name(self.names[-1]) == REASON and len(self.names) - 1 not in self.places.values()
+        )
         readers = form.readers(self.delimiter)
         self._cells = [
             (each.name, self.places[each.name], readers[each.kind], each.needed)
@@ -158,75 +179,41 @@ class Sheet:
             if each.name in self.places
         ]
 
-    def detach(self) -> None:
-        """Let go of the file without closing it."""
-        self._text.detach()
-
-    @property
-    def position(self) -> int:
-        """How many bytes are read."""
-        return self._binary.tell()
-
-    # ------------------------------------------------------------------------------------------ the header
-
-    def _first_line(self) -> str:
-        """The header as it stands in the file; InputError for what is no text."""
-        line = next(self._lines, "")
-        while line and not line.strip("\r\n \t\ufeff"):
-            self._lines.forget()
-            line = next(self._lines, "") if self._lines.number < MOST_LINES else ""  # of a pipe, it may never end
-        self._lines.forget()
-        if line.startswith("\ufeff"):
-            line = line.removeprefix("\ufeff")
-            if codecs.lookup(self.encoding).name == "utf-8":
-                self.encoding = "utf-8-sig"
-        if line.startswith(ZIPPED):
-            raise InputError("file", self.source, "is a spreadsheet or an archive, not text", "save it as CSV")
-        if line.startswith(("\udcff\udcfe", "\udcfe\udcff")) or "\0" in line:
-            remedy = "give a CSV file, or --encoding utf-16 if it is one"
-            raise InputError("file", self.source, f"is no text in {self.encoding}", remedy)
-        if problem := _undecoded(line, self.encoding):
-            raise InputError("file", self.source, problem, "give its --encoding, such as cp1252")
-        if not line:
-            needed = ", ".join(each.name for each in self.kind.fields if each.needed)
-            raise InputError("file", self.source, "is empty", f"give a header with {needed}, and a row for each client")
-        return line
-
-    def _cut(self) -> tuple[str, list[str]]:
-        """The delimiter, and the names in the header: that which finds most of the fields, or else most columns."""
-        wanted = {_same(self.form.columns.get(each.name, each.name)) for each in self.kind.fields}
-        found: list[tuple[int, int, str, list[str]]] = []
-        problem = ""
-        for delimiter in [self.form.delimiter] if self.form.delimiter else DELIMITER_NAMES:
-            try:
-                names = [name.strip() for name in next(csv.reader([self.header], delimiter=delimiter, strict=True))]
-            except csv.Error as error:  # which only says that this is not the delimiter, if another one fits
-                problem = problem or f"has a header that cannot be read ({error})"
-            else:
-                found.append((len(wanted & set(map(_same, names))), len(names), delimiter, names))
-        if problem and not any(fields for fields, *_ in found):
-            raise InputError("file", self.source, problem, "mend its quotes")
-        *_, delimiter, names = max(found, key=lambda each: each[:2])
-        return delimiter, names
+    # ----------------------------------------------------------------------- the header
 
     def _match(self) -> tuple[dict[str, int], list[str]]:
-        """Which column each field is, and the names of columns that are none."""
+        """Return the column of each field, and the columns without a meaning."""
+        if not self.names:
+            needed = ", ".join(each.name for each in self.kind.fields if each.needed)
+            raise InputError(
+                "file",
+                self.source,
+                "is empty",
+                f"give a header with {needed}, and a row for each client",
+            )
         fields = {each.name: each for each in self.kind.fields}
         for name, header in self.form.columns.items():
             if name not in fields:
-                close = get_close_matches(name, fields, 1)
-                remedy = f"did you mean {close[0]}={header}" if close else f"choose from {', '.join(fields)}"
-                raise ParameterError("column", f"{name}={header}", "is not for a known field", remedy)
+                remedy = f"choose from {', '.join(fields)}"
+                if close := get_close_matches(name, fields, 1):
+                    remedy = f"did you mean {close[0]}={header}"
+                raise ParameterError(
+                    "column", f"{name}={header}", "is not for a known field", remedy
+                )
+        names = [plain_name(each) for each in self.names]
         places: dict[str, int] = {}
         for name in fields:
             wanted = self.form.columns.get(name, name)
-            found = [place for place, each in enumerate(self.names) if _same(each) == _same(wanted)]
-            if len(found) > 1:
-                raise InputError(f"{self.source}: column", wanted, "is there twice", "rename one of them")
-            if found:
-                places[name] = found[0]
-        named = [each for place, each in enumerate(self.names) if place not in places.values() and each]
-        others = [each for each in named if _same(each) != REASON]
+            if names.count(plain_name(wanted)) > 1:
+                where = f"{self.source}: column"
+                raise InputError(where, wanted, "occurs twice", "rename one of them")
+            if plain_name(wanted) in names:
+                places[name] = names.index(plain_name(wanted))
+        others = [
+            each
+            for place, each in enumerate(self.names)
+            if place not in places.values() and names[place] not in ("", REASON)
+        ]
         for name, each in fields.items():
             if name not in places and (each.needed or name in self.form.columns):
                 raise self._missing(self.form.columns.get(name, name), name, others)
@@ -235,49 +222,50 @@ class Sheet:
         return places, others
 
     def _missing(self, wanted: str, field: str, others: list[str]) -> InputError:
-        close = get_close_matches(wanted, others, 1)
-        if close:
-            remedy = f"did you mean {_short(close[0])}? Then give --column {field}={_short(close[0])}"
+        if close := get_close_matches(wanted, others, 1):
+            name = _short(close[0])
+            remedy = f"did you mean {name}? Then give --column {field}={name}"
         else:
-            found = ", ".join(map(_short, self.names[:NAMES_SHOWN])) + (
-                ", ..." if len(self.names) > NAMES_SHOWN else ""
-            )
-            remedy = f"say which column it is with --column {field}=NAME; there are {found}"
+            found = ", ".join(map(_short, self.names[:NAMES_SHOWN]))
+            more = ", ..." if len(self.names) > NAMES_SHOWN else ""
+            remedy = f"say which column it is with --column {field}=NAME; there are {found}{more}"
         return InputError(f"{self.source}: column", wanted, "is missing", remedy)
 
     def _unknown(self, name: str, free: list[str]) -> InputError:
-        close = get_close_matches(_same(name), free, 1)
-        meant = f"did you mean {close[0]}? Then give --column {close[0]}={_short(name)}" if close else "leave it out"
-        return InputError(f"{self.source}: column", name, "is not known", f"{meant}, or give --ignore-others")
+        remedy = "leave it out"
+        if close := get_close_matches(plain_name(name), free, 1):
+            remedy = f"did you mean {close[0]}? Then give --column {close[0]}={_short(name)}"
+        where = f"{self.source}: column"
+        return InputError(where, name, "is not known", f"{remedy}, or give --ignore-others")
 
-    def understood(self) -> list[tuple[str, str]]:
-        """Each column of the file, and what it means."""
+    def meanings(self) -> list[tuple[str, str]]:
+        """Each column of the file with its meaning."""
         meaning: dict[int, str] = {}
         for name, place in self.places.items():
             meaning[place] = f"{meaning[place]} and {name}" if place in meaning else name
         return [(name, meaning.get(place, "left out")) for place, name in enumerate(self.names)]
 
-    # ------------------------------------------------------------------------------------------ the rows
+    # ------------------------------------------------------------------------- the rows
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[CsvRow]:
         first = self.places.get("id", len(self.names))
-        for each in records(self._lines, self.delimiter):
-            cells = each.cells
+        for each in self.records():
+            cells = each.fields
             if cells is None:
-                yield Row(each.number, each.text, "", None, each.problem, None)
+                yield CsvRow(each.number, each.text, "", None, each.problem, None)
             elif "".join(cells).strip():
                 id = unguarded(cells[first].strip()) if first < len(cells) else ""
-                yield Row(each.number, each.text, id, *self._read(each.text, cells), cells)
+                yield CsvRow(each.number, each.text, id, *self._read(each.text, cells), cells)
 
     def _read(self, text: str, cells: list[str]) -> tuple[Any, str]:
-        """What a row says, or why it cannot be read."""
-        if not text.isascii() and (problem := _undecoded(text, self.encoding)):
-            return None, f"{problem}; mend it, or give --encoding, such as cp1252"
+        """Return the object of a row, or why it cannot be read."""
+        if not text.isascii() and (problem := self.undecoded(text)):
+            return None, f"{problem}; correct it, or give --encoding, such as cp1252"
         if len(cells) != len(self.names):
             inside = self.delimiter == "," and len(cells) > len(self.names)
-            remedy = "; a comma inside a cell needs quotes" if inside else ""
+            remedy = "; a comma inside a field needs quotes" if inside else ""
             mine, theirs = (size - self.reason_is_last for size in (len(cells), len(self.names)))
-            return None, f"the row has {mine} cells, and the header has {theirs}{remedy}"
+            return None, f"the row has {mine} fields, and the header has {theirs}{remedy}"
         values: dict[str, Any] = {}
         name = cell = ""
         try:
@@ -287,22 +275,137 @@ class Sheet:
                 elif needed:
                     return None, f"{name} is empty"
             return self.kind.make(**values), ""
-        except CellError as error:
+        except FieldError as error:
             return None, f"{name} = {_short(cell)} {error}"
         except InputError as error:
             return None, str(error).rstrip(".")
 
 
-def _same(name: str) -> str:
-    """A header name without what makes no difference: spaces around it, and capital letters."""
-    return name.strip().casefold()
-
-
-def _undecoded(text: str, encoding: str) -> str:
-    """What is wrong with a text that has bytes which its encoding does not know."""
-    odd = next((letter for letter in text if "\udc80" <= letter <= "\udcff"), None)
-    return "" if odd is None else f"has the byte 0x{ord(odd) - 0xDC00:02x}, which {encoding} does not know"
-
-
 def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+class RefusedFile:
+    """A file that exists only if a row was refused, and only when it is complete.
+
+    `path` is where the rows come from, None for standard input.  `wanted` is a name
+    that the caller chose: what has it is replaced.
+    """
+
+    def __init__(self, sheet: Sheet, path: Path | None, wanted: Path | None) -> None:
+        self._sheet, self._path, self._wanted = sheet, path, wanted
+        self._file: TextIO | None = None
+        self._error: OSError | None = None
+
+    def add(self, row: CsvRow, why: str) -> None:
+        """Write a row that was refused; errors are raised by `finish`.
+
+        The other rows must go on.
+        """
+        if self._error is not None:
+            return
+        try:
+            if self._file is None:
+                self._file = self._opened()
+                self._file.write(self._header())
+            reason = f'"{why.replace(chr(34), chr(34) * 2)}"'
+            self._file.write(self._line(_without_reason(row, self._sheet), reason))
+        except OSError as error:
+            self._error = error
+            self.close()
+
+    def finish(self) -> Path | None:
+        """Name the file and return its path; None if no row was refused."""
+        if self._file is not None and self._error is None:
+            try:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+                return self._named(Path(self._file.name))
+            except OSError as error:
+                self._error = error
+                self.close()
+        if self._error is None:
+            return None
+        raise NotSavedError(
+            "refused",
+            str(self._wanted or next(self._names())),
+            f"cannot be written ({self._error.strerror or self._error}),"
+            " so the refused rows are in no file",
+            "send the same file again with --refused and another name",
+        )
+
+    def _opened(self) -> TextIO:
+        """Return a new file, whose name is temporary."""
+        place = self._wanted or next(self._names())
+        temporary = place.with_name(f".{place.name[:30]}.{secrets.token_hex(8)}.part")
+        return temporary.open(
+            "x", encoding=self._sheet.encoding, errors="surrogateescape", newline=""
+        )
+
+    def _header(self) -> str:
+        header = self._sheet.header.rstrip("\r\n")
+        is_ready = self._sheet.reason_is_last
+        return header + self._sheet.newline if is_ready else self._line(header, REASON)
+
+    def _line(self, text: str, reason: str) -> str:
+        try:
+            reason.encode(self._sheet.encoding)
+        except UnicodeEncodeError:
+            reason = reason.encode("ascii", "backslashreplace").decode()
+        return f"{text}{self._sheet.delimiter}{reason}{self._sheet.newline}"
+
+    def close(self) -> None:
+        """Remove the file if it has no name yet."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+            Path(self._file.name).unlink(missing_ok=True)
+
+    def _named(self, temporary: Path) -> Path:
+        """Give a complete file the best name that is free; return it."""
+        if self._wanted is not None:
+            os.replace(temporary, self._wanted)
+            return self._wanted
+        for name in self._names():
+            if name.is_file() and filecmp.cmp(temporary, name, shallow=False):
+                temporary.unlink()  # the same rows were refused before, for the same reasons
+                return name
+            if not os.path.lexists(name):
+                with suppress(FileExistsError):  # another job was faster
+                    os.link(temporary, name)
+                    temporary.unlink()
+                    return name
+        raise AssertionError
+
+    def _names(self) -> Iterator[Path]:
+        """Yield the names that the file can have, the best first."""
+        stem, suffix, folder = "refused", ".csv", Path()
+        if self._path is not None:
+            found = NUMBERED.match(self._path.stem)
+            stem = f"{found[1] if found else self._path.stem}.refused"
+            suffix, folder = self._path.suffix or suffix, self._path.parent
+        yield folder / f"{stem}{suffix}"
+        for place in count(2):
+            yield folder / f"{stem}-{place}{suffix}"
+
+
+def _without_reason(row: CsvRow, sheet: Sheet) -> str:
+    """Return the text of a row, without the reason of an earlier refusal."""
+    text = row.text.rstrip("\r\n")
+    if not sheet.reason_is_last:
+        return text
+    mark = re.escape(sheet.delimiter)
+    if row.cells is None or len(row.cells) != len(sheet.names):
+        return re.sub(rf'{mark}"(?:[^"]|"")*"$', "", text)
+    end = len(text)
+    while (end := text.rfind(sheet.delimiter, 0, end)) >= 0:
+        try:
+            if (
+                next(csv.reader([text[:end]], delimiter=sheet.delimiter, strict=True))
+                == row.cells[:-1]
+            ):
+                return text[:end]
+        except csv.Error:
+            pass
+    return text

@@ -1,15 +1,15 @@
-"""Session: an open portfolio.  Its database, the agent that follows from its journal, and transactions.
+"""Session: an open portfolio with its database, its agent and transactions.
 
-Others may write at the same time.  So whoever reads or writes first looks at the end of the journal, and takes over
-what was written since: the columns of some categories, or the whole agent.
+Others may write at the same time.  So whoever reads or writes first looks at the end of
+the journal, and takes over what was written since: the columns of some categories, or
+the whole agent.
 """
 
 import getpass
 from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -18,35 +18,37 @@ from profitable.agent.agent import Agent
 from profitable.errors import PortfolioError
 from profitable.portfolio import state
 from profitable.portfolio.journal import (
-    CHANGE,
-    CREATE,
     NEWEST_LINE,
     OF_ID,
     Head,
     Line,
+    LineKind,
     append,
     chained,
+    changes,
     clients_of,
     head,
     head_of,
     intact,
+    journal,
     one,
     origin,
 )
-from profitable.portfolio.outcome import Client, Outcome, text
+from profitable.portfolio.outcome import Client, Outcome
+from profitable.portfolio.spelling import checked_text
 from profitable.portfolio.store import WAIT, Question, Store
-from profitable.portfolio.tables import journal
 from profitable.version import VERSION
 
 
 class Writing:
-    """One transaction that writes: the lines to append, and what they did to the agent."""
+    """One writing transaction: lines to append, and their effect on the agent."""
 
     def __init__(self, connection: sa.Connection, agent: Agent, end: Head, actor: str) -> None:
         self.connection = connection
         self.agent = agent
         self.lines: list[Line] = []
-        self.stored: dict[tuple[str, str], Line] | None = None  # the lines of the clients at hand, if looked up
+        # The lines of the clients at hand, if looked up.
+        self.stored: dict[tuple[str, str], Line] | None = None
         self.touched: set[int] = set()  # categories whose columns changed
         self.passed = self.changed = False  # whether a round passed, or a setting changed
         self._end, self._actor, self._time = end, actor, now()
@@ -56,8 +58,8 @@ class Writing:
         """The number of the last line, those to append included."""
         return self._end.line + len(self.lines)
 
-    def new(self, kind: str, **fields: Any) -> Line:
-        """A line to append; its round is that of the agent unless given."""
+    def new(self, kind: LineKind, **fields: Any) -> Line:
+        """Return a line to append; its round is that of the agent unless given."""
         fields.setdefault("round", self.agent.round)
         return Line(self.line + 1, self._time, self._actor, VERSION, kind, **fields)
 
@@ -69,7 +71,8 @@ class Writing:
     def store(self) -> Head:
         """Write lines and state; returns the new end of the journal.
 
-        At least one part of the state is written, so that its newest is always that of the last line.
+        At least one part of the state is written, so that its newest is always that of
+        the last line.
         """
         if not self.lines:
             return self._end
@@ -88,15 +91,18 @@ class Session:
     def __init__(self, where: str | Path, *, actor: str | None = None, wait: float = WAIT) -> None:
         """Open a portfolio.
 
-        `where` is a file, or an address as postgresql+psycopg://user@host/database.  `actor` is written beside all that
-        is done, the user's name unless given.  `wait` is for how many seconds one waits while others write.
+        `where` is a file, or an address as postgresql+psycopg://user@host/database.
+        `actor` is recorded in every line; the user's name unless given.
+        `wait` is for how many seconds one waits while others write.
         """
         self.actor = actor_of(actor)
         self._agent: Agent | None = None
         self._head = Head(0, "")
-        self._accepted: dict[int, frozenset[str]] = {}  # the categories that earlier rounds accepted, some of them
+        # The categories that earlier rounds accepted, some of them.
+        self._accepted: dict[int, frozenset[str]] = {}
         self._shadow: list[tuple[int, bool]] = []  # since which lines it is a shadow, or is none
         self._store = Store(where, wait=wait)
+        self._lock = self._store._lock
         try:
             with self._store.read() as connection:
                 self.name, self._shadow = _who(connection, self._store)
@@ -105,10 +111,6 @@ class Session:
             self._store.close()
             raise
 
-    @property
-    def _lock(self) -> AbstractContextManager[Any]:
-        return self._store._lock
-
     def close(self) -> None:
         """Let go of the database."""
         self._store.close()
@@ -116,30 +118,25 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @contextmanager
     def _reading(self) -> Generator[tuple[sa.Connection, Agent]]:
-        """The portfolio as it is at one moment."""
+        """Yield the portfolio as it is at one moment."""
         with self._lock, self._store.read() as connection:
-            agent = self._up_to_date(connection, head(connection))
-            numbers = agent._ledger.table.copy()
-            try:
-                yield connection, agent
-            finally:
-                agent._ledger.table[:] = numbers  # looking at an agent renews evidence, and no line says so
+            yield connection, self._up_to_date(connection, head(connection))
 
     @contextmanager
     def _writing(self, rows: Sequence[Outcome | Client] = ()) -> Generator[Writing]:
-        """Change the portfolio: what the block adds is stored when it is left, or nothing if it raises an error.
+        """Change the portfolio in one transaction, which an error rolls back.
 
-        `rows` are what a caller reports.  If it is one, its client is looked up at once.
+        `rows` are what a caller reports.  If it is one, its client is looked up at
+        once.
         """
         questions: list[Question] = [(NEWEST_LINE, ())]
-        if len(rows) == 1 and rows[0].id.isascii():  # others may stand in the journal in several forms
+        # Others may stand in the journal in several forms.
+        if len(rows) == 1 and rows[0].id.isascii():
             questions.append((OF_ID, (rows[0].id,)))
         with self._lock:
             try:
@@ -157,7 +154,8 @@ class Session:
                 raise
 
     def _up_to_date(self, connection: sa.Connection, end: Head) -> Agent:
-        if end != self._head and not self._goes_on(connection):  # as if somebody had restored an earlier backup
+        # For example, because an earlier backup was restored.
+        if end != self._head and not self._goes_on(connection):
             self._agent, self._shadow = None, _who(connection, self._store)[1]
             self._accepted.clear()
         if self._agent is None:
@@ -191,23 +189,23 @@ class Session:
 
     @property
     def head(self) -> Head:
-        """The number and the hash of the journal's last line: what an auditor keeps elsewhere."""
+        """The number and the hash of the journal's last line, for an auditor."""
         with self._reading():
             return self._head
 
 
 def now() -> str:
-    """The time in UTC, as the journal has it."""
+    """Return the time in UTC, as the journal has it."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def actor_of(given: str | None) -> str:
     """Who acts, for the journal: the user unless given."""
-    return user() if given is None else text("actor", given)
+    return user() if given is None else checked_text("actor", given)
 
 
 def user() -> str:
-    """The name of the user who runs this."""
+    """Return the name of the user who runs this."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # as in a container without names
@@ -215,16 +213,19 @@ def user() -> str:
 
 
 def _who(connection: sa.Connection, store: Store) -> tuple[str, list[tuple[int, bool]]]:
-    """The name of a portfolio, and since which lines it is a shadow or is none."""
+    """Return the name of a portfolio, and its shadow periods by line."""
     first = one(connection, journal.c.line == 1)
-    if first is None or first.kind != CREATE:
-        raise PortfolioError("portfolio", store.name, "has no first line", "restore it from a backup")
+    if first is None or first.kind != "create":
+        raise PortfolioError(
+            "portfolio", store.name, "has no first line", "restore it from a backup"
+        )
     content = intact(connection, first).content
     return content["name"], [(1, bool(content["shadow"])), *_shadow_changes(connection, after=1)]
 
 
 def _shadow_changes(connection: sa.Connection, *, after: int) -> list[tuple[int, bool]]:
-    """The lines behind one that make a portfolio a shadow, or no shadow any more."""
-    changes = sa.select(journal).where(journal.c.kind == CHANGE, journal.c.line > after).order_by(journal.c.line)
-    found = [(line.line, line.content) for line in (Line(*row) for row in connection.execute(changes))]
-    return [(line, bool(content["to"])) for line, content in found if content["setting"] == "shadow"]
+    """Return the later lines that begin or end a shadow period."""
+    return [
+        (line.line, bool(content["to"]))
+        for line, content in changes(connection, "shadow", after=after)
+    ]

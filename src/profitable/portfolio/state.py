@@ -1,7 +1,9 @@
-"""The agent that follows from a journal, kept in parts (`agent/parts.py`), each with a checksum.
+"""State: the agent that follows from a journal, in parts with checksums.
 
-An outcome changes the column of one category; a decision or a setting writes the whole.  A process that has an agent in
-memory reads only what others have written since.
+An outcome changes the column of one category; a decision or a setting writes the whole.
+A process that has an agent in memory reads only what others have written since.  So a
+portfolio with ten million outcomes opens at once.  `verify` recomputes it from the
+journal.
 """
 
 import hashlib
@@ -12,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from profitable.agent.agent import Agent
-from profitable.agent.parts import (
+from profitable.agent.state_parts import (
     CLOCK_PART,
     COLUMN_PART,
     EXTRAS_PART,
@@ -24,13 +26,23 @@ from profitable.agent.parts import (
     put_column,
 )
 from profitable.errors import BrokenPortfolioError, BrokenStateError
-from profitable.portfolio.prepared import Prepared
-from profitable.portfolio.tables import state
+from profitable.portfolio.journal import Number, Prepared, metadata
 
+state = sa.Table(
+    "profitable_state",
+    metadata,
+    sa.Column("part", sa.Text, primary_key=True),
+    # Of a category; 0 for what belongs to all.
+    sa.Column("place", Number, primary_key=True, autoincrement=False),
+    sa.Column("line", Number, nullable=False),  # of the journal, after which it looks like this
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("checksum", sa.Text, nullable=False),
+    sqlite_with_rowid=False,  # so that an outcome changes one page of it, not two
+)
 REBUILD = "run `profitable verify`, and restore it from a backup"
 
 
-class Part(NamedTuple):
+class StatePart(NamedTuple):
     """A row of the table."""
 
     part: str
@@ -46,50 +58,59 @@ class Part(NamedTuple):
 
 
 def checksum_of(part: str, place: int, line: int, body: bytes) -> str:
-    """The checksum of a part; also of which part it is."""
+    """Return the checksum of a part; also of which part it is."""
     return hashlib.sha256(f"{part} {place} {line} ".encode() + body).hexdigest()
 
 
-def rows(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[Part]:
-    """The parts that meet the conditions, whether they are whole or not."""
-    # The body as the driver has it: where something else was put, SQLAlchemy would try to make bytes of it.
+def rows(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[StatePart]:
+    """Yield the parts that meet the conditions, whether they are whole or not."""
+    # The body as the driver has it: where something else was put, SQLAlchemy would try
+    # to make bytes of it.
     raw: Any = sa.type_coerce(state.c.body, sa.types.NullType())
-    chosen = sa.select(state.c.part, state.c.place, state.c.line, raw, state.c.checksum).where(*conditions)
+    chosen = sa.select(state.c.part, state.c.place, state.c.line, raw, state.c.checksum).where(
+        *conditions
+    )
     for part, place, line, body, checksum in connection.execute(chosen):
-        yield Part(part, place, line, bytes(body) if type(body) in (bytes, memoryview) else b"", checksum)
+        yield StatePart(
+            part, place, line, bytes(body) if type(body) in (bytes, memoryview) else b"", checksum
+        )
 
 
-def parts(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[Part]:
-    """The parts that meet the conditions; BrokenPortfolioError if one of them is damaged."""
+def parts(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[StatePart]:
+    """Return the parts that meet the conditions; BrokenPortfolioError if damaged."""
     found = list(rows(connection, *conditions))
     for each in found:
         if not each.is_whole:
             where = each.part if each.part in WHOLE_PARTS else f"{each.part} {each.place}"
-            raise BrokenPortfolioError("state", where, "was altered: its checksum does not fit", REBUILD)
+            raise BrokenPortfolioError(
+                "state", where, "was altered: its checksum does not fit", REBUILD
+            )
     return found
 
 
-def check_end(found: Iterable[Part], end: int) -> None:
-    """BrokenPortfolioError unless the newest of some parts is that of the journal's last line.
+def check_end(found: Iterable[StatePart], end: int) -> None:
+    """Raise BrokenPortfolioError unless the state is that of the last line.
 
-    Every transaction writes a part for its last line.  So a journal that was cut off is shorter than its state, and one
-    to which something else has added lines is longer.
+    Every transaction writes a part for its last line.  So a journal that was cut off is
+    shorter than its state, and one to which something else has added lines is longer.
     """
     if problem := other_end(found, end):
         raise BrokenPortfolioError("journal", end, problem, REBUILD)
 
 
-def other_end(found: Iterable[Part], end: int) -> str:
-    """What is wrong if a state is not that of the journal's last line; empty if it is."""
+def other_end(found: Iterable[StatePart], end: int) -> str:
+    """Return the problem of a state that is not of the last line, or ""."""
     newest = max((each.line for each in found), default=0)
     if newest == end:
         return ""
     how = "lines were cut off" if newest > end else "lines were put in by other means"
-    return f"is its last line, but the state is that of line {newest}: {how}, or the state was altered"
+    return (
+        f"is its last line, but the state is that of line {newest}: {how}, or the state was altered"
+    )
 
 
 def load(connection: sa.Connection, end: int) -> Agent:
-    """The agent as it is after the last line of the journal, whose number is `end`."""
+    """Return the agent after the last line of the journal, number `end`."""
     found = parts(connection)
     whole = {each.part: each for each in found if each.part in WHOLE_PARTS}
     missing = [part for part in WHOLE_PARTS if part not in whole]
@@ -97,15 +118,19 @@ def load(connection: sa.Connection, end: int) -> Agent:
         raise BrokenPortfolioError("state", missing[0], "is missing", REBUILD)
     check_end(found, end)
     since = whole[TABLE_PART].line
-    columns = {each.place: each.body for each in found if each.part == COLUMN_PART and each.line > since}
+    columns = {
+        each.place: each.body for each in found if each.part == COLUMN_PART and each.line > since
+    }
     try:
         return assembled({part: each.body for part, each in whole.items()}, columns)
     except (BrokenStateError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise BrokenPortfolioError("state", "parts", f"do not fit together ({error})", REBUILD) from None
+        raise BrokenPortfolioError(
+            "state", "parts", f"do not fit together ({error})", REBUILD
+        ) from None
 
 
 def refreshed(connection: sa.Connection, agent: Agent, line: int, end: int) -> Agent:
-    """An agent that was right after `line`, brought up to date with the last line of the journal, `end`."""
+    """Bring an agent that was right after `line` up to date with line `end`."""
     changed = parts(connection, state.c.line > line)
     if any(each.part != COLUMN_PART for each in changed) or other_end(changed, end):
         return load(connection, end)
@@ -115,13 +140,15 @@ def refreshed(connection: sa.Connection, agent: Agent, line: int, end: int) -> A
 
 
 def upsert(dialect: str) -> sa.Insert:
-    """The statement that writes parts, whether they are there already or not."""
+    """Return the statement that writes parts, whether they are there already or not."""
     insert = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(state)
     new = {name: insert.excluded[name] for name in ("line", "body", "checksum")}
     return insert.on_conflict_do_update(index_elements=["part", "place"], set_=new)
 
 
-UPSERT = Prepared({dialect: upsert(dialect) for dialect in ("sqlite", "postgresql")}, Part._fields)
+UPSERT = Prepared(
+    {dialect: upsert(dialect) for dialect in ("sqlite", "postgresql")}, StatePart._fields
+)
 
 
 def save(connection: sa.Connection, agent: Agent, line: int, touched: Iterable[int]) -> None:
@@ -132,12 +159,16 @@ def save(connection: sa.Connection, agent: Agent, line: int, touched: Iterable[i
 def save_all(connection: sa.Connection, agent: Agent, line: int, *, settings: bool) -> None:
     """Keep everything: a round has passed, or a setting has changed."""
     written = (
-        (SETTINGS_PART, CLOCK_PART, TABLE_PART, EXTRAS_PART) if settings else (CLOCK_PART, TABLE_PART, EXTRAS_PART)
+        (SETTINGS_PART, CLOCK_PART, TABLE_PART, EXTRAS_PART)
+        if settings
+        else (CLOCK_PART, TABLE_PART, EXTRAS_PART)
     )
     _write(connection, agent, line, ((part, 0) for part in written))
 
 
-def _write(connection: sa.Connection, agent: Agent, line: int, chosen: Iterable[tuple[str, int]]) -> None:
+def _write(
+    connection: sa.Connection, agent: Agent, line: int, chosen: Iterable[tuple[str, int]]
+) -> None:
     new: list[tuple[object, ...]] = []
     for part, place in chosen:
         body = part_of(agent, part, place)

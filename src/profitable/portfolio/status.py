@@ -1,5 +1,9 @@
-"""Status: where a portfolio stands, a row for each category.  It is read from the state, however long the journal."""
+"""Status: where a portfolio stands, a row for each category.
 
+It is read from the state, however long the journal.
+"""
+
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +39,8 @@ class Status:
     - `held`: outcomes that are known, and count when their cohort has matured.
     - `counted`: as how many observations the known outcomes count now; their `mean`.
     - `profit`: what they brought, less what they cost.
-    - `evidence` against the category, and the `patience` of the next round; None where patience is drawn at random.
+    - `evidence` against the category, and the `patience` of the next round; None where
+      patience is drawn at random.
     - `chance`: the probability with which the next round accepts it.
     """
 
@@ -51,16 +56,27 @@ class Status:
         return len(self.columns["category"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON-ready values, with one object for each category; infinite numbers are None."""
-        rows = [dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
-        for row in rows:
-            row |= {key: None for key, value in row.items() if isinstance(value, float) and value - value != 0.0}
-        about = {"portfolio": self.where, "name": self.name, "shadow": self.is_shadow, "policy": self.policy}
-        end = {"line": self.head.line, "hash": self.head.hash}
-        return {**about, "round": self.round, "profit": self.profit, "head": end, "categories": rows}
+        """Return JSON-ready values, one object per category; infinite ones are None."""
+        rows = [
+            {
+                key: None if isinstance(value, float) and not math.isfinite(value) else value
+                for key, value in zip(self.columns, row, strict=True)
+            }
+            for row in zip(*self.columns.values(), strict=True)
+        ]
+        return {
+            "portfolio": self.where,
+            "name": self.name,
+            "shadow": self.is_shadow,
+            "policy": self.policy,
+            "round": self.round,
+            "profit": self.profit,
+            "head": self.head._asdict(),
+            "categories": rows,
+        }
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """The same as a dataframe; see `Agent.to_frame` for `backend`."""
+        """Return the same as a dataframe; see `Agent.to_frame` for `backend`."""
         return frame_of(self.columns, backend)
 
     @property
@@ -80,7 +96,10 @@ class Status:
         rows: list[list[str]] = []
         for i in range(min(len(self), ROWS_SHOWN)):
             each = {key: column[i] for key, column in self.columns.items()}
-            numbers = [money(each[key]) if key == "profit" else number(each[key]) for key in STATUS_HEADERS[1:]]
+            numbers = [
+                money(each[key]) if key == "profit" else number(each[key])
+                for key in STATUS_HEADERS[1:]
+            ]
             chance = "paused" if each["paused"] else f"{100.0 * each['chance']:.3g} %"
             rows.append([each["category"], *numbers, chance])
         return rows
@@ -88,19 +107,21 @@ class Status:
     def __str__(self) -> str:
         hidden = len(self) - ROWS_SHOWN
         rest = f"\n... and {number(hidden)} more" if hidden > 0 else ""
-        return f"{self._caption()}\n{text_table((*STATUS_HEADERS, 'next round'), self._rows())}{rest}"
+        return (
+            f"{self._caption()}\n{text_table((*STATUS_HEADERS, 'next round'), self._rows())}{rest}"
+        )
 
     def _repr_html_(self) -> str:
         return html_table(self._caption(), (*STATUS_HEADERS, "next round"), self._rows())
 
 
 def status_columns(agent: Agent) -> dict[str, list[Any]]:
-    """The columns of a status."""
-    ledger, everyone = agent._ledger, np.arange(len(agent))
-    known, preview = columns_of(ledger, everyone), agent._preview()
-    held = (
-        [ledger.cohorts.tally(k, ledger.round).kept for k in range(len(agent))] if ledger.cohorts else [0] * len(agent)
-    )
+    """Return the columns of a status."""
+    ledger, everyone = agent.ledger, np.arange(len(agent))
+    known, preview = columns_of(ledger, everyone), agent.preview()
+    held = [0] * len(agent)
+    if ledger.cohorts:
+        held = [ledger.cohorts.tally(k, ledger.round).kept for k in range(len(agent))]
     drawn = agent.policy.draws and agent.round > 0
     return {
         "category": known["name"],

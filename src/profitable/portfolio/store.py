@@ -1,17 +1,15 @@
-"""Store: the database of a portfolio.  What differs between SQLite and PostgreSQL is here and in `postgres.py`.
+"""Store: the database of a portfolio, in SQLite or PostgreSQL.
 
-A *write* holds the one lock of the portfolio from its beginning to its commit, so writers come one after the other.
-A *read* sees one moment, and waits for nobody.
+A *write* holds the one lock of the portfolio from its beginning to its commit, so
+writers come one after the other. A *read* sees one moment, and waits for nobody.
 
-| place                                    | what it is                              |
-| ---------------------------------------- | --------------------------------------- |
-| `lending.db`                             | a file of SQLite, in WAL mode           |
-| `postgresql+psycopg://user@host/lending` | a database of PostgreSQL (psycopg 3)    |
-| `postgresql+psycopg://.../lending?options=-csearch_path%3Dcars` | the same, in the schema `cars` |
+- `lending.db`: a file of SQLite, in WAL mode.
+- `postgresql+psycopg://user@host/lending`: a database of PostgreSQL (psycopg 3).
+- `...host/lending?options=-csearch_path%3Dcars`: the same, in the schema `cars`.
 """
 
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,8 @@ from weakref import finalize
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from profitable.agent.one_at_a_time import alone, lock_of
-from profitable.agent.parts import CLOCK_PART
+from profitable.agent.locking import alone, lock_of
+from profitable.agent.state_parts import CLOCK_PART
 from profitable.common import check
 from profitable.errors import (
     BrokenPortfolioError,
@@ -32,16 +30,45 @@ from profitable.errors import (
     PortfolioError,
 )
 from profitable.portfolio import postgres
-from profitable.portfolio.database_file import DatabaseFile, Frozen, sqlite_engine, sqlite_options
-from profitable.portfolio.held import Held, check_unspoilt, in_use, replaced
-from profitable.portfolio.place import name_of, place_of
-from profitable.portfolio.prepared import Prepared
-from profitable.portfolio.store_errors import NO_TABLES, SEND_AGAIN, busy, damaged, no_portfolio
-from profitable.portfolio.tables import VERSION_TABLE, state
-from profitable.portfolio.write_queue import WaitedTooLong, sqlite_version
+from profitable.portfolio.database_file import (
+    DatabaseFile,
+    HeldConnection,
+    WaitedTooLong,
+    check_unspoilt,
+    content_mark,
+    in_use,
+    replaced,
+    sqlite_engine,
+    sqlite_meaning,
+    sqlite_options,
+    sqlite_version,
+)
+from profitable.portfolio.journal import Prepared, head
+from profitable.portfolio.location import (
+    NotAPortfolioError,
+    busy,
+    damaged,
+    name_of,
+    not_a_portfolio,
+    place_of,
+)
+from profitable.portfolio.state import state
 
+VERSION_TABLE = "profitable_schema"  # Alembic's, with the number of the schema's version
+# Each file in `versions` is one step, and each portfolio says which was its last.
+MIGRATIONS = Path(__file__).parent / "migrations"
 SCHEMA = "1"  # the version of the tables, as the last of the migrations makes them
 WAIT = 60.0  # seconds to wait for another writer, unless the caller says otherwise
+BEGIN_READ = {
+    "sqlite": "BEGIN",
+    "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+}
+# In PostgreSQL whatever the server's default is, so that each question sees what is
+# stored when its turn comes.
+BEGIN_WRITE = {
+    "sqlite": "BEGIN IMMEDIATE",
+    "postgresql": "BEGIN ISOLATION LEVEL READ COMMITTED",
+}
 LONGEST_WAIT = 1e6  # seconds; both databases count them in milliseconds, as integers of 32 bits
 
 
@@ -54,10 +81,15 @@ class Store:
     def __init__(self, where: object, *, wait: float = WAIT) -> None:
         """Connect; no table is read yet."""
         self.place = place_of(where)
+        self.name = name_of(self.place)  # without a password, for messages
+        self.is_file = isinstance(self.place, Path)  # of SQLite
         self._sent = ExitStack()
-        self.wait = wait = min(check.not_negative("wait", wait, "give a number of seconds, 0 or more"), LONGEST_WAIT)
+        self.wait = wait = min(
+            check.not_negative("wait", wait, "give a number of seconds, 0 or more"), LONGEST_WAIT
+        )
         self._lock = lock_of(self)
-        self._frozen: Frozen | None = None
+        # The mark of a file that is read without a lock, where we may not write.
+        self._frozen: object = None
         self._is_closed = False
         self._connect()
 
@@ -65,17 +97,18 @@ class Store:
         if isinstance(self.place, Path):
             options = sqlite_options(self.place)
             check_unspoilt(self.name, self.place)
-            self._frozen = Frozen(self.place) if "immutable" in options else None
+            self._frozen = content_mark(self.place) if "immutable" in options else None
             self._engine = sqlite_engine(self.place, self.wait, options)
         else:
             self._engine = postgres.engine(self.place, self.wait)
         try:
-            self._connection = self._engine.connect()
-            self.codec: str | None = self._connection.info.get("codec")  # its encoding; None if it stores every text
+            self.connection = self._engine.connect()
+            # Its encoding; None if it stores every text.
+            self.codec: str | None = self.connection.info.get("codec")
         except BaseException as error:
             self._engine.dispose()
             raise self._ours(error) from None
-        self._held = Held(self._engine, self._connection, self._lock)
+        self._held = HeldConnection(self._engine, self.connection, self._lock)
         self._end = finalize(self, self._held.let_go)  # also if nobody closes it
         if isinstance(self.place, Path) and self._frozen is None:
             try:
@@ -86,25 +119,10 @@ class Store:
                 raise self._ours(error) from None
 
     @property
-    def name(self) -> str:
-        """The place without a password, for messages."""
-        return name_of(self.place)
-
-    @property
-    def connection(self) -> sa.Connection:
-        """The connection, for use inside of transactions."""
-        return self._connection
-
-    @property
     def engine(self) -> str:
         """The engine and its version."""
         version: tuple[int, ...] = getattr(self._engine.dialect, "server_version_info", ())
         return sqlite_version() if self.is_file else f"PostgreSQL {'.'.join(map(str, version))}"
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file of SQLite."""
-        return isinstance(self.place, Path)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -113,22 +131,21 @@ class Store:
 
     @contextmanager
     def read(self) -> Generator[sa.Connection]:
-        """A transaction that sees one moment."""
+        """Yield a transaction that sees one moment."""
         with self._moment() as version:
             self._check_version(version)
-            yield self._connection
+            yield self.connection
 
     @contextmanager
     @alone
     def _moment(self) -> Generator[str | None]:
-        """A transaction that reads tables of whatever version; returns which that is."""
-        begin = "BEGIN" if self.is_file else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        """Yield a transaction that reads tables of any version, which it yields."""
         self._check_open()
-        if self._frozen is not None and self._frozen.has_changed():
+        if self._has_changed():
             self._end()
             self._connect()  # which reads the file as it is now
         try:
-            yield _only(*self._begin(begin, (VERSION_ROW, ())))
+            yield _only(*self._begin(BEGIN_READ[self._engine.dialect.name], (VERSION_ROW, ())))
             self._commit()
         except BaseException as error:
             found = self._undone(error)
@@ -136,11 +153,21 @@ class Store:
             raise found from None
         self._check_frozen()
 
+    def _has_changed(self) -> bool:
+        """Whether a file that is read without a lock is not as it was opened."""
+        if self._frozen is None or not isinstance(self.place, Path):
+            return False
+        return self._frozen != content_mark(self.place)
+
     def _check_frozen(self) -> None:
-        """BusyPortfolioError if somebody wrote to a file that we, who may not write, could not lock."""
-        if self._frozen is not None and self._frozen.has_changed():
-            remedy = "do it again, or read a copy that `profitable copy` made"
-            raise BusyPortfolioError("portfolio", self.name, "was written to while it was read", remedy)
+        """Raise BusyPortfolioError if a file that cannot be locked has changed."""
+        if self._has_changed():
+            raise BusyPortfolioError(
+                "portfolio",
+                self.name,
+                "was written to while it was read",
+                "do it again, or read a copy that `profitable copy` made",
+            )
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -153,18 +180,23 @@ class Store:
 
     @contextmanager
     def write(self, *questions: Question) -> Generator[list[list[Any]]]:
-        """A transaction that is alone: others who want to write wait.  It is stored when the block is left.
+        """Hold the write lock in a transaction that commits at the end of the block.
 
-        Returns the rows that answer each question, asked as soon as nobody else can write.
+        Yields the rows that answer each question, asked under the lock.
         """
-        # In PostgreSQL whatever the server's default is, so that each question sees what is stored when its turn comes.
-        begin = "BEGIN IMMEDIATE" if self.is_file else "BEGIN ISOLATION LEVEL READ COMMITTED"
         with self._turn():
             try:
-                lock, version, *answers = self._begin(begin, (LOCK_ROW, (CLOCK_PART,)), (VERSION_ROW, ()), *questions)
+                lock, version, *answers = self._begin(
+                    BEGIN_WRITE[self._engine.dialect.name],
+                    (LOCK_ROW, (CLOCK_PART,)),
+                    (VERSION_ROW, ()),
+                    *questions,
+                )
                 self._check_version(_only(version))
                 if not lock:  # so nobody is alone
-                    raise BrokenPortfolioError("state", CLOCK_PART, "is missing", "restore the portfolio from a backup")
+                    raise BrokenPortfolioError(
+                        "state", CLOCK_PART, "is missing", "restore the portfolio from a backup"
+                    )
                 yield answers
                 self._commit()
             except BaseException as error:
@@ -172,7 +204,7 @@ class Store:
 
     @contextmanager
     def _turn(self) -> Generator[None]:
-        """Wait until nobody else writes to the file; in PostgreSQL it is a row that one waits for."""
+        """Hold the turn to write to the file; in PostgreSQL a row is locked instead."""
         with self._lock:
             self._check_open()
             if (file := self._held.file) is None:
@@ -194,7 +226,7 @@ class Store:
                 file.queue.leave()
 
     def _wait_for_others(self, seconds: float) -> None:
-        """How long SQLite waits for programs that do not queue."""
+        """Set how long SQLite waits for programs that do not queue."""
         self._run(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
     def _check_replaced(self, file: DatabaseFile) -> None:
@@ -204,26 +236,30 @@ class Store:
             raise replaced(self.name)
 
     def _begin(self, begin: str, *questions: Question) -> list[list[Any]]:
-        """Begin a transaction; returns the rows that answer each question.  It is one way to a server and back."""
+        """Begin a transaction, and answer questions in the same round trip."""
         if self.is_file:
             self._run(begin)
-            return [statement.rows(self._connection, parameters) for statement, parameters in questions]
+            return [
+                statement.rows(self.connection, parameters) for statement, parameters in questions
+            ]
         with self._driver.pipeline():
             self._run(begin)
-            cursors = [statement.start(self._connection, parameters) for statement, parameters in questions]
+            cursors = [
+                statement.start(self.connection, parameters) for statement, parameters in questions
+            ]
             return [list(cursor.fetchall()) for cursor in cursors]
 
     def send_together(self) -> None:
-        """Send what is still to be written with the end of the transaction, which saves ways to a server and back."""
+        """Send the remaining writes with the commit, which saves round trips."""
         if not self.is_file:
             self._sent.enter_context(self._driver.pipeline())
 
-    # The driver is told itself when a transaction begins and ends; SQLAlchemy is left out of it.
+    # Transactions begin and end through the driver, without SQLAlchemy.
 
     @property
     def _driver(self) -> Any:
         """The connection of the driver."""
-        return self._connection.connection.dbapi_connection
+        return self.connection.connection.dbapi_connection
 
     def _run(self, text: str) -> None:
         if not self._held.is_ours:
@@ -234,175 +270,169 @@ class Store:
         self._run("COMMIT")
         if not self.is_file:
             self._sent.close()  # which waits until the server has answered
-        if self._connection.in_transaction():  # as SQLAlchemy sees it
-            self._connection.rollback()
+        if self.connection.in_transaction():  # as SQLAlchemy sees it
+            self.connection.rollback()
 
     def _undone(self, error: BaseException) -> BaseException:
-        """Leave a transaction that failed; returns the error, as ours if it is one of the database."""
+        """Roll back a failed transaction; returns the error, as ours if it can be."""
         error = _interruption(error)
         if not self._held.is_ours:  # but the parent's, and its transaction
             self._sent.pop_all()
             return error
-        is_known = isinstance(error, Exception) and not isinstance(error, (self._failures, SQLAlchemyError))
+        is_known = isinstance(error, Exception) and not isinstance(
+            error, (self._failures, SQLAlchemyError)
+        )
         if self.is_file or is_known:
             with suppress(Exception):
                 self._run("ROLLBACK")
         else:
-            # Nobody knows where the server stands, or what it has prepared: the next transaction connects again.
+            # Nobody knows where the server stands, or what it has prepared: the next
+            # transaction connects again.
             self._sent.pop_all()
             with suppress(SQLAlchemyError):
-                self._connection.invalidate()
+                self.connection.invalidate()
         with suppress(SQLAlchemyError):
-            self._connection.rollback()
+            self.connection.rollback()
         return self._ours(error)
 
     def _ours(self, error: BaseException) -> BaseException:
-        """An error of the database as one of ours, in one sentence; any other stays what it is."""
-        if isinstance(error, DBAPIError):
-            return self._error(error.orig or error)
-        if isinstance(error, (self._failures, SQLAlchemyError)):
-            return self._error(error)
-        if isinstance(error, UnicodeDecodeError):  # in a text of the database, or in what SQLite wanted to say of it
-            return damaged(self.name, "a text in it is none")
-        return error
+        """Return an error of the database as one of ours; others unchanged."""
+        # In a text of the database, or in what SQLite wanted to say of it.
+        if isinstance(error, UnicodeDecodeError):
+            return damaged(self.name, "it has text that is not UTF-8")
+        if not isinstance(error, (self._failures, SQLAlchemyError)):
+            return error
+        cause = error.orig or error if isinstance(error, DBAPIError) else error
+        if isinstance(self.place, sa.URL):
+            return postgres.meaning(cause, self.place, self.name, self.wait)
+        if isinstance(cause, sqlite3.ProgrammingError):
+            return cause
+        reason = " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
+        return sqlite_meaning(self.name, getattr(cause, "sqlite_errorcode", 0) & 0xFF, reason)
 
     @property
     def _failures(self) -> type[Exception]:
         """The errors of the driver."""
         return self._engine.dialect.loaded_dbapi.Error
 
-    def _error(self, error: Any) -> BaseException:
-        """What an error of the driver means; a mistake of ours stays what it is."""
-        if isinstance(self.place, sa.URL):
-            return postgres.meaning(error, self.place, self.name, self.wait)
-        if isinstance(error, sqlite3.ProgrammingError):
-            return error
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        return _sqlite_error(self.name, getattr(error, "sqlite_errorcode", 0) & 0xFF, reason)
-
     def check_schema(self) -> None:
-        """PortfolioError unless the tables are those of this version, as each transaction asks."""
+        """PortfolioError unless the tables are those of this version."""
         with self.read():
             pass
 
+    def length(self) -> int:
+        """Return the number of lines in the journal."""
+        with self.read() as connection:
+            return head(connection).line
+
     def _check_version(self, found: str | None) -> None:
         if found is None:
-            raise no_portfolio(self.name)
+            raise not_a_portfolio(self.name)
         if found == SCHEMA:
             return
         if not found.isdigit() or int(found) > int(SCHEMA):
-            problem = f"has schema version {found}, and this version of profitable reads {SCHEMA}"
-            raise NewerPortfolioError("portfolio", self.name, problem, "upgrade profitable")
-        problem = f"has schema version {found}, and this version of profitable needs {SCHEMA}"
-        raise OlderPortfolioError("portfolio", self.name, problem, f"run: profitable portfolio upgrade {self.name}")
+            raise NewerPortfolioError(
+                "portfolio",
+                self.name,
+                f"has schema version {found}, and this version of profitable reads {SCHEMA}",
+                "upgrade profitable",
+            )
+        raise OlderPortfolioError(
+            "portfolio",
+            self.name,
+            f"has schema version {found}, and this version of profitable needs {SCHEMA}",
+            f"run: profitable portfolio upgrade {self.name}",
+        )
 
     def schema(self) -> str | None:
-        """The version of the tables; None if there are none."""
+        """Return the version of the tables; None if there are none."""
         try:
             with self._moment() as version:
                 return version
-        except PortfolioError as error:
-            if type(error) is BrokenPortfolioError and error.remedy == NO_TABLES:
-                return None
-            raise
+        except NotAPortfolioError:
+            return None
 
-    def exists(self) -> bool:
-        """Whether there is a portfolio already."""
-        return self.schema() is not None
+    @contextmanager
+    def upgrade(self) -> Generator[str | None]:
+        """Create or upgrade the tables in a transaction that commits after the block.
 
-    def upgrade(self, then: Callable[[sa.Connection, str | None], object]) -> None:
-        """Make the tables, or change them into those of this version, and do what comes `then`, in one transaction.
-
-        `then` is told which version they had, None if there were none.  Writers wait meanwhile.
+        Yields the schema version from before, None if there was none.
         """
-        with self._turn():
-            self._upgrade(then)
-
-    def _upgrade(self, then: Callable[[sa.Connection, str | None], object]) -> None:
+        from alembic import command
+        from alembic.config import Config
         from alembic.util.exc import CommandError
 
-        from profitable.portfolio.migrations import upgrade
+        steps = Config()
+        steps.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+        steps.attributes["connection"] = self.connection
+        with self._turn():
+            try:
+                self._run(BEGIN_WRITE[self._engine.dialect.name])
+                self.connection.begin()  # so that Alembic leaves the end of the transaction to us
+                before: str | None = None
+                if sa.inspect(self.connection).has_table(VERSION_TABLE):
+                    if not self.is_file:
+                        self._run(LOCK_TABLE)
+                    before = version_of(self.connection)
+                command.upgrade(steps, "head")
+                yield before
+                self._commit()
+            except CommandError as error:
+                self._undone(error)
+                raise BrokenPortfolioError(
+                    "portfolio",
+                    self.name,
+                    "has a schema version that no version of profitable has made",
+                    "restore it from a backup",
+                ) from None
+            except BaseException as error:
+                raise self._undone(error) from None
 
-        try:
-            self._run("BEGIN IMMEDIATE" if self.is_file else "BEGIN ISOLATION LEVEL READ COMMITTED")
-            self._connection.begin()  # so that Alembic leaves the end of the transaction to us
-            before: str | None = None
-            if sa.inspect(self._connection).has_table(VERSION_TABLE):
-                if not self.is_file:
-                    self._run(LOCK_TABLE)
-                before = version_of(self._connection)
-            upgrade(self._connection, "head")
-            then(self._connection, before)
-            self._commit()
-        except CommandError as error:
-            self._undone(error)
-            problem = "has a schema version that no version of profitable has made"
-            raise BrokenPortfolioError("portfolio", self.name, problem, "restore it from a backup") from None
-        except BaseException as error:
-            raise self._undone(error) from None
-
-    def keep_a_log(self) -> None:
-        """Put a file that is complete into WAL mode, in which readers do not wait for writers."""
+    def enable_wal(self) -> None:
+        """Put a complete file into WAL mode, where readers do not wait."""
         try:
             ((mode,),) = self._driver.execute("PRAGMA journal_mode = WAL").fetchall()
         except BaseException as error:
             raise self._ours(error) from None
         if mode != "wal":
-            raise NotStoredError("portfolio", self.name, "cannot be put into WAL mode", "choose another folder")
+            raise NotStoredError(
+                "portfolio", self.name, "cannot be put into WAL mode", "choose another folder"
+            )
 
     def integrity(self) -> list[str]:
-        """What the engine's own check finds; empty if all is well, or if the engine has none."""
+        """Return the findings of SQLite's own check; PostgreSQL has none."""
         if not self.is_file:
             return []
         with self.read() as connection:
-            found = [str(row[0]) for row in connection.execute(sa.text("PRAGMA integrity_check(10)"))]
+            found = [*connection.scalars(sa.text("PRAGMA integrity_check(10)"))]
         return [] if found == ["ok"] else found
 
 
-# Whoever writes locks this row, so it is never deleted: those who wait for a row that has gone would no longer wait.
-LOCK_ROW = Prepared(sa.select(state.c.line).where(state.c.part == sa.bindparam("part")).with_for_update())
-LOCK_TABLE = f"LOCK TABLE {state.name} IN EXCLUSIVE MODE"  # behind those who wait for the row; readers need not wait
-VERSION_ROW = Prepared(sa.select(sa.column("version_num", sa.Text)).select_from(sa.table(VERSION_TABLE)))
+# Whoever writes locks this row, so it is never deleted: those who wait for a row that
+# has gone would no longer wait.
+LOCK_ROW = Prepared(
+    sa.select(state.c.line).where(state.c.part == sa.bindparam("part")).with_for_update()
+)
+# Behind those who wait for the row; readers need not wait.
+LOCK_TABLE = f"LOCK TABLE {state.name} IN EXCLUSIVE MODE"
+VERSION_ROW = Prepared(
+    sa.select(sa.column("version_num", sa.Text)).select_from(sa.table(VERSION_TABLE))
+)
 
 
 def _only(rows: list[Any]) -> str | None:
-    """The version that a table of versions has."""
+    """Return the version that a table of versions has."""
     return str(rows[0][0]) if len(rows) == 1 else None
 
 
 def version_of(connection: sa.Connection) -> str | None:
-    """The version of the tables, inside of a transaction."""
+    """Return the version of the tables, inside of a transaction."""
     return _only(VERSION_ROW.rows(connection))
 
 
 def _interruption(error: BaseException) -> BaseException:
-    """The Ctrl-C that is behind an error of the driver; the error itself if there is none."""
+    """Return the Ctrl-C behind an error of the driver, or else the error itself."""
     behind: BaseException | None = error
     while behind is not None and isinstance(behind, Exception):
         behind = behind.__context__
     return error if behind is None else behind
-
-
-# ---------------------------------------------------------------------------------------------- SQLite
-
-
-def _sqlite_error(name: str, code: int, reason: str) -> PortfolioError:
-    """What an error code of SQLite means."""
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return BusyPortfolioError("portfolio", name, "is locked by another process", SEND_AGAIN)
-    if code == sqlite3.SQLITE_FULL:
-        return NotStoredError(
-            "portfolio", name, "cannot be written, because the disk is full", f"make room and {SEND_AGAIN}"
-        )
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_AUTH):
-        remedy = "make the file and its folder writable"
-        return NotStoredError("portfolio", name, f"cannot be written ({reason})", remedy)
-    if code == sqlite3.SQLITE_NOTADB:
-        return BrokenPortfolioError("portfolio", name, "is no portfolio (the file is not a database)", NO_TABLES)
-    if code == sqlite3.SQLITE_CORRUPT:
-        return damaged(name, reason)
-    if code == sqlite3.SQLITE_ERROR and "no such table" in reason:
-        return no_portfolio(name)
-    if code == sqlite3.SQLITE_ERROR:
-        return damaged(name, reason)
-    return NotStoredError("portfolio", name, f"cannot be written ({reason})", SEND_AGAIN)

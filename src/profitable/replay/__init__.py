@@ -1,4 +1,5 @@
-"""Backtests: past clients are read once, policies are replayed over them, and what they would have earned is compared.
+"""Backtests: past clients are read once, and policies are replayed over them.
 
-Used from outside: `backtest.backtest` (public as `profitable.backtest`), and `command` for the command line.
+Used from outside: `backtest.backtest` (public as `profitable.backtest`), and `command`
+for the command line.
 """

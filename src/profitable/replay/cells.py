@@ -1,88 +1,373 @@
-"""Cells: past clients added up where the data are, and replayed without a single row of them.
+"""Cells: past clients aggregated by rounds of asking and knowing, category and fold.
 
-`profitable.backtest.cells` makes them (`gather.py`).  They can be saved to a Parquet file, and a backtest takes them
-in place of rows.
+A row is a cell: how many clients it has, and the sums that a policy, a baseline and the
+report need of them.  A fold is a twentieth of the clients, assigned by their ids.
+Resampling folds takes the place of resampling clients.
+
+>>> grouped = GroupedClients.of(
+...     names=("cars",), labels=("1", "2", "3"), folds=20, round=[1, 1, 2],
+...     category=[0, 0, 0], known=[3, 1, 2], fold=[0, 7, 7],
+...     sums={"number": [2, 3, 1], "total": [1, 3, 0], "profit": [0.5, 2.0, -1.0]},
+... )
+>>> grouped.known.tolist(), grouped.counts.tolist(), len(grouped), grouped.size
+([1, 2, 3], [[5.0], [1.0], [0.0]], 6, 3)
+
+`Cells` are such clients with their past.  `profitable.backtest.cells` makes them
+(`aggregate.py`).  They can be saved to a Parquet file, and a backtest takes them in
+place of rows.
 """
 
 import json
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
+from profitable.agent.agent import Agent
+from profitable.agent.observation import Bookings, DistinctRewards
 from profitable.common.files import as_path
 from profitable.common.text_tables import number
+from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, NotSavedError
+from profitable.kernels.batch import Sums
+from profitable.kernels.coded_view import Support
+from profitable.kernels.statistic import Cut, Identity, Statistic
 from profitable.model.family import Family
-from profitable.replay.grouped import Grouped, Histogram
+from profitable.replay.backtest_options import written_family
 from profitable.replay.layout import Layout
-from profitable.replay.past import LeftOut, Past
-from profitable.replay.source import pyarrow
+from profitable.replay.past import Learned, LeftOut, Past, PastClients, SmallInts, outside
+from profitable.replay.source import pa, parquet
 
 FORMAT = 1
 KEY = b"profitable cells"
-KEYS = ("round", "known", "category", "fold")
+KEYS = ("fold", "round", "category", "known")  # cells are sorted by the last of them first
+# Fields of a past that are stored as they are.
+PAST_FIELDS = ("source", "rows", "round", "notes", "warnings")
+# Places of the numbers of a batch of outcomes (`Sums`).
+PLACES = tuple(
+    Sums._fields.index(name) for name in ("clients", "total", "squares", "lent", "lent_squares")
+)
+# How quantities of several cells are merged that are not added up.
+MERGES = {"least": np.fmin, "most": np.fmax, "broken": np.fmax}
+BY_CLIENT = ("number", "total", "squares", "number", "number")
+BY_MONEY = ("number", "money_total", "money_squares", "amount", "amount_squares")
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Rewards of cells with their counts (or money), one cell after the other, [m]."""
+
+    ends: IntArray  # where the values of each cell end, [n]
+    values: FloatArray
+    counts: FloatArray
+
+    def of(self, rows: IntArray, times: FloatArray) -> DistinctRewards:
+        """Return the distinct values of some cells [m], each counted so many times."""
+        starts = np.where(rows > 0, self.ends[rows - 1], 0)
+        sizes = self.ends[rows] - starts
+        before: IntArray = np.cumsum(sizes) - sizes
+        place: IntArray = np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
+        found = DistinctRewards.of(self.values[place], self.counts[place] * np.repeat(times, sizes))
+        kept = found.counts > 0.0
+        return DistinctRewards(found.values[kept], found.counts[kept])
+
+
+def new_cells(keys: npt.NDArray[Any]) -> BoolArray:
+    """Mark where a cell begins, [n], in sorted keys [4, n]."""
+    return np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupedClients(PastClients):
+    """Cells [n], sorted by known round, category, round of asking and fold."""
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    folds: int  # type: ignore[assignment]  # 1 if clients have no folds
+    round: SmallInts
+    category: SmallInts
+    known: SmallInts
+    fold: SmallInts
+    sums: Mapping[str, FloatArray] = field(repr=False)
+    statistic: Statistic = field(default_factory=Identity)  # what `total` and `squares` are sums of
+    histogram: Histogram | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        names: Sequence[str],
+        labels: Sequence[str],
+        folds: int,
+        sums: Mapping[str, npt.ArrayLike],
+        statistic: Statistic | None = None,
+        **given: npt.ArrayLike,
+    ) -> Self:
+        """Cells from arrays in any order; those with the same `KEYS` become one."""
+        keys = np.stack([np.asarray(given[name], np.int32) for name in KEYS])
+        order = np.lexsort(keys)
+        keys = keys[:, order]
+        starts = np.flatnonzero(new_cells(keys))
+        return cls(
+            names=tuple(names),
+            labels=tuple(labels),
+            folds=folds,
+            sums={
+                name: MERGES.get(name.partition("_")[0], np.add).reduceat(
+                    np.asarray(values, np.float64)[order], starts
+                )
+                for name, values in sums.items()
+            },
+            statistic=statistic or Identity(),
+            **dict(zip(KEYS, keys[:, starts], strict=True)),
+        )
+
+    def __len__(self) -> int:
+        return int(self.sums["number"].sum())
+
+    @property
+    def profit(self) -> FloatArray:  # type: ignore[override]
+        return self.sums["profit"]
+
+    @property
+    def amount(self) -> FloatArray | None:  # type: ignore[override]
+        return self.sums.get("amount")
+
+    @property
+    def promised(self) -> FloatArray | None:  # type: ignore[override]
+        return self.sums.get("promised")
+
+    # ------------------------------------------------------------------------- added up
+
+    def clients_by_cell(self, times: IntArray | None) -> FloatArray:
+        number = self.sums["number"]
+        return self.by_cell(number if times is None else number * times)
+
+    def sum_of(self, name: str) -> FloatArray:
+        return self.sums[name]
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        return float(self.sums[f"least_{name}"].min()), float(self.sums[f"most_{name}"].max())
+
+    def only_whole(self) -> bool:
+        return bool(np.isnan(self.sums["broken"]).all())
+
+    def by_category(self, name: str) -> FloatArray:
+        """Return the sums of a quantity by category, [K]."""
+        return np.bincount(self.category, self.sums[name], minlength=len(self.names)).astype(
+            np.float64
+        )
+
+    def moments(
+        self, statistic: Statistic | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        total, squares = ("reward", "reward_squares") if statistic is None else ("total", "squares")
+        counts = self.by_category("number")
+        some = np.maximum(counts, 1.0)
+        means = self.by_category(total) / some
+        return counts, means, np.maximum(self.by_category(squares) / some - means**2, 0.0)
+
+    def illegal(self, support: Support) -> tuple[int, float] | None:
+        for name in ("least_reward", "most_reward", "broken"):
+            values = self.sums[name]
+            bad = outside(support, values) & ~np.isnan(values)
+            if bad.any():
+                return int(self.category[bad.argmax()]), float(values[bad.argmax()])
+        return None
+
+    def draw_weights(self, generator: np.random.Generator) -> IntArray:
+        drawn = generator.multinomial(self.folds, np.full(self.folds, 1.0 / self.folds))
+        return drawn.astype(np.int64)[self.fold]
+
+    def draw_half(self, generator: np.random.Generator) -> BoolArray:
+        return (generator.permutation(self.folds) < self.folds // 2)[self.fold]
+
+    def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        number = self.by_category("number")
+        first, second, third, fourth = (
+            self.by_category(name)
+            for name in ("profit", "profit_squares", "profit_cubes", "profit_fourths")
+        )
+        mean = first / np.maximum(number, 1.0)
+        two = second - number * mean**2
+        four = fourth - 4.0 * mean * third + 6.0 * mean**2 * second - 3.0 * number * mean**4
+        return number, mean, np.maximum(two, 0.0), np.maximum(four, 0.0)
+
+    def check_policy(self, view_statistic: Statistic, needs_values: bool, policy: str) -> None:
+        """InputError if a policy needs of the rewards what was not added up."""
+        low, high = self.range_of("reward")
+        if isinstance(view_statistic, Cut):
+            if low < view_statistic.low or high > view_statistic.high:
+                cut = f"[{view_statistic.low:g}, {view_statistic.high:g}]"
+                raise InputError(
+                    "policies",
+                    policy,
+                    f"cuts rewards into {cut}, and they are {low:g} to {high:g}",
+                    "give a bound that holds, or replay the rows",
+                )
+        elif view_statistic.is_reward != self.statistic.is_reward or (
+            not view_statistic.is_reward and view_statistic != self.statistic
+        ):
+            raise InputError(
+                "policies",
+                policy,
+                "adds up another statistic of the rewards than these cells do",
+                "make the cells with family=, the same as here",
+            )
+        if needs_values and self.histogram is None and not self._is_zero_or_one():
+            raise InputError(
+                "policies",
+                policy,
+                "looks at how single rewards are spread, and these cells have sums only",
+                "make the cells with bins=200, or leave this policy out",
+            )
+
+    def _is_zero_or_one(self) -> bool:
+        low, high = self.range_of("reward")
+        return low >= 0.0 and high <= 1.0 and self.only_whole() and "amount" not in self.sums
+
+    def tell(self, agent: Agent, learned: Learned) -> None:
+        ledger = agent.ledger  # outcomes were checked where they were added up
+        part, times = learned.part, learned.times.astype(np.float64)
+        rows = np.flatnonzero(times) + part.start
+        if not rows.size:
+            return
+        times = times[rows - part.start]
+        key: npt.NDArray[Any] = self.category[rows].astype(np.int64)
+        if learned.by_round:
+            key = key * (self.rounds + 1) + self.round[rows]
+        starts = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1])
+        sums = np.zeros((starts.size, len(Sums._fields)))
+        for place, name in zip(PLACES, BY_MONEY if learned.by_money else BY_CLIENT, strict=True):
+            sums[:, place] = np.add.reduceat(self.sums[name][rows] * times, starts)
+        values = None
+        if ledger.values is not None:
+            cuts = pairwise([*starts.tolist(), rows.size])
+            values = [self._values(rows[a:b], times[a:b]) for a, b in cuts]
+        positions = self.category[rows[starts]].astype(np.int64)
+        asked = self.round[rows[starts]].tolist() if learned.by_round else None
+        ledger.book(positions, Bookings(sums, values), accepted_in=asked)
+
+    def _values(self, rows: IntArray, times: FloatArray) -> DistinctRewards:
+        """Return the distinct rewards of some cells, each counted so many times."""
+        if self.histogram is not None:
+            return self.histogram.of(rows, times)
+        ones, number = (float(self.sums[name][rows] @ times) for name in ("total", "number"))
+        values, counts = np.array([0.0, 1.0]), np.array([number - ones, ones])
+        return DistinctRewards(values[counts > 0.0], counts[counts > 0.0])
+
+
+# --------------------------------------------------------------- cells with their past
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Counts and sums of past clients by round, round known, category and fold: what a replay needs of them.
+    """Counts and sums of past clients by round, round known, category and fold.
 
-    `save` writes them to a Parquet file, `Cells.load` reads it, and `profitable.backtest(cells)` replays them.
+    `profitable.backtest.cells` makes them, and `profitable.backtest` replays them.
+
+    Parameters
+    ----------
+    past : Past
+        The columns, the rows that were left out, and notes.
+    clients : GroupedClients
+        The cells.
+    family : Family, optional
+        The family whose statistic was added up; None if it was the reward itself.
+
+    Examples
+    --------
+    >>> import profitable as pb
+    >>> calls = {"week": [1, 2, 3] * 9, "job": ["cook"] * 27, "bought": [1, 0, 1] * 9}
+    >>> columns = {"category": "job", "time": "week", "reward": "bought"}
+    >>> len(pb.backtest.cells(calls, **columns, cost=1, revenue=5))
+    3
+
     """
 
     past: Past
-    clients: Grouped
-    family: Family | None = None  # whose statistic was added up; None if it was the reward itself
+    clients: GroupedClients
+    family: Family | None = None
 
     def __len__(self) -> int:
-        """How many cells there are."""
+        """Return the number of cells."""
         return self.clients.size
 
     def __str__(self) -> str:
-        clients = self.clients
+        clients, past = self.clients, self.past
         folds = "no folds, so no intervals" if clients.folds == 1 else f"{clients.folds} folds"
-        left = [f"{number(each.rows)} rows left out: {each.reason}" for each in self.past.left_out]
-        size = f"{number(self.past.rows)} rows became {number(len(self))} cells"
-        what = f"{len(clients.names)} categories, {clients.rounds} rounds ({clients.labels[0]} to {clients.labels[-1]})"
-        return "\n".join([f"{size}: {what}, {folds}", *left, *(f"note: {text}" for text in self.past.notes)])
+        span = f"{clients.labels[0]} to {clients.labels[-1]}"
+        return "\n".join(
+            [
+                (
+                    f"{number(past.rows)} rows became {number(len(self))} cells: "
+                    f"{len(clients.names)} categories, {clients.rounds} rounds ({span}), {folds}"
+                ),
+                *(f"{number(each.rows)} rows left out: {each.reason}" for each in past.left_out),
+                *(f"note: {text}" for text in past.notes),
+            ]
+        )
 
-    # ------------------------------------------------------------------------------------------ keeping
+    # -------------------------------------------------------------------------- keeping
 
     def to_arrow(self) -> Any:
-        """The cells as an Arrow table, whose metadata say what they are."""
-        pa, clients = pyarrow(), self.clients
-        columns: dict[str, Any] = {name: getattr(clients, name) for name in KEYS} | dict(clients.sums)
+        """Return the cells as an Arrow table with metadata.
+
+        Returns
+        -------
+        pyarrow.Table
+            A row for each cell: its keys, counts and sums.
+
+        """
+        clients = self.clients
+        order = ("round", "known", "category", "fold")
+        columns = {name: getattr(clients, name) for name in order} | dict(clients.sums)
         if clients.histogram is not None:
             ends = pa.array(np.concatenate([[0], clients.histogram.ends]).astype(np.int32))
             for name in ("values", "counts"):
                 flat = pa.array(getattr(clients.histogram, name))
                 columns[f"histogram_{name}"] = pa.ListArray.from_arrays(ends, flat)
         past = self.past
-        said: dict[str, Any] = {
+        metadata: dict[str, Any] = {
             "format": FORMAT,
             "names": clients.names,
             "labels": clients.labels,
             "folds": clients.folds,
             "layout": past.layout.to_dict(),
-            "source": past.source,
-            "rows": past.rows,
-            "round": past.round,
             "left_out": [each.to_dict() for each in past.left_out],
-            "notes": past.notes,
-            "warnings": past.warnings,
+            **{name: getattr(past, name) for name in PAST_FIELDS},
             "costs": None if past.costs is None else past.costs.tolist(),
-            "family": None if self.family is None else _written(self.family),
+            "family": None if self.family is None else written_family(self.family),
         }
-        return pa.table(columns).replace_schema_metadata({KEY: json.dumps(said)})
+        return pa.table(columns).replace_schema_metadata({KEY: json.dumps(metadata)})
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write them to a Parquet file; NotSavedError if it cannot be written."""
+        """Write the cells to a Parquet file.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; it is replaced if it exists.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        NotSavedError
+            If the file cannot be written.
+
+        """
         where = as_path("path", path)
         try:
-            pyarrow("parquet").write_table(self.to_arrow(), where)
+            parquet.write_table(self.to_arrow(), where)
         except OSError as error:
             problem = f"cannot be written ({error.strerror or error})"
             failed = NotSavedError("path", str(where), problem, "choose another file, or make room")
@@ -92,59 +377,85 @@ class Cells:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Cells":
-        """Read what `save` wrote; InputError if the file holds no cells."""
+        """Read cells that `save` has written.
+
+        Parameters
+        ----------
+        path : path-like
+            The Parquet file.
+
+        Returns
+        -------
+        Cells
+            The cells.
+
+        Raises
+        ------
+        InputError
+            If the file does not hold cells, or those of another version.
+
+        """
         where = as_path("path", path)
         if not holds_cells(where):
-            raise InputError("path", str(where), "is no file of cells", "give a file that Cells.save has written")
-        table = pyarrow("parquet").read_table(where)
+            raise InputError(
+                "path",
+                str(where),
+                "must be a file of cells",
+                "give a file that Cells.save has written",
+            )
         try:
-            return _from_arrow(table)
+            return _from_arrow(parquet.read_table(where))
         except (KeyError, ValueError, TypeError) as error:
-            problem = f"cannot be read as cells ({' '.join(str(error).split())[:80]})"
-            raise InputError("path", str(where), problem, "make the cells again") from None
+            raise InputError(
+                "path",
+                str(where),
+                f"cannot be read as cells ({' '.join(str(error).split())[:80]})",
+                "make the cells again",
+            ) from None
 
 
 def holds_cells(path: Path) -> bool:
     """Whether a file was written by `Cells.save`."""
-    parquet = pyarrow("parquet")
     try:
         with path.open("rb") as file:
             if file.read(4) != b"PAR1":
                 return False
         return KEY in (parquet.read_schema(path).metadata or {})
-    except (OSError, pyarrow().ArrowException):
+    except (OSError, pa.ArrowException):
         return False
 
 
 def _from_arrow(table: Any) -> Cells:
-    said = json.loads(table.schema.metadata[KEY])
-    if said["format"] != FORMAT:
-        raise InputError("format", said["format"], "is that of another version", "make the cells again")
-    columns = {name: table.column(name) for name in table.column_names if not name.startswith("histogram_")}
-    arrays = {name: column.to_numpy() for name, column in columns.items()}
-    family = None if said["family"] is None else Family.of(said["family"])
+    metadata = json.loads(table.schema.metadata[KEY])
+    if metadata["format"] != FORMAT:
+        raise InputError(
+            "format", metadata["format"], "is that of another version", "make the cells again"
+        )
+    arrays = {
+        name: table.column(name).to_numpy()
+        for name in table.column_names
+        if not name.startswith("histogram_")
+    }
     histogram = None
     if "histogram_values" in table.column_names:
-        values, counts = (table.column(f"histogram_{name}").combine_chunks() for name in ("values", "counts"))
+        values, counts = (
+            table.column(f"histogram_{name}").combine_chunks() for name in ("values", "counts")
+        )
         ends = np.cumsum(np.asarray(values.value_lengths()))
         histogram = Histogram(ends, values.flatten().to_numpy(), counts.flatten().to_numpy())
-    keys = {name: arrays.pop(name) for name in KEYS}
-    clients = Grouped.of(
-        names=said["names"],
-        labels=said["labels"],
-        folds=said["folds"],
+    family = None if metadata["family"] is None else Family.of(metadata["family"])
+    clients = GroupedClients.of(
+        **{name: metadata[name] for name in ("names", "labels", "folds")},
+        **{name: arrays.pop(name) for name in KEYS},
         sums=arrays,
         statistic=None if family is None else family.view().statistic,
-        **keys,
     )  # they were sorted when they were written, so that the histogram fits
     clients = replace(clients, histogram=histogram)
-    left = [LeftOut(**each) for each in said["left_out"]]
-    costs = None if said["costs"] is None else np.array(said["costs"])
-    layout, source = Layout.from_fields(said["layout"]), said["source"]
-    past = Past(clients, layout, source, said["rows"], said["round"], left, said["notes"], said["warnings"], {}, costs)
+    past = Past(
+        clients,
+        Layout(**metadata["layout"]),
+        left_out=[LeftOut(**each) for each in metadata["left_out"]],
+        costs=None if metadata["costs"] is None else np.array(metadata["costs"]),
+        **{name: metadata[name] for name in PAST_FIELDS},
+    )
     return Cells(past, clients, family)
-
-
-def _written(family: Family) -> str:
-    values = ",".join(f"{key}={value!r}" for key, value in family.parameters.items())
-    return f"{family.name}:{values}" if values else family.name

@@ -1,10 +1,10 @@
-"""Describe a past: what was understood of it, before any policy is replayed.
+"""Describe a past as it was understood, before any policy is replayed.
 
 >>> from profitable.replay.layout import Layout
->>> table = {"month": ["2026-01", "2026-02", "2026-03"] * 2, "job": ["cook", "clerk"] * 3, "y": [0, 1, 1, 1, 0, 1]}
+>>> table = {"month": [1, 2, 3] * 2, "job": ["a", "b"] * 3, "y": [0, 1, 1, 1, 0, 1]}
 >>> print(describe(table, Layout(category="job", time="month", reward="y", cost=0.5)))
 Outcomes assumed immediate: ...
-the table: 6 rows; a round is one month.
+the table: 6 rows; a round is one number.
 ...
 """
 
@@ -15,42 +15,42 @@ import numpy as np
 
 from profitable.common.text_tables import ROWS_SHOWN, money, number, text_table
 from profitable.model.family import Family
-from profitable.replay import summary
+from profitable.replay import backtest_summary
+from profitable.replay.backtest_result import plain
+from profitable.replay.family_choice import FamilyChoice, choose_family
 from profitable.replay.layout import Layout
 from profitable.replay.leaks import ADVICE, Leak, check_categories, find_leaks
 from profitable.replay.past import Past
 from profitable.replay.read import read
-from profitable.replay.result import plain
-from profitable.replay.source import Told, open_source
-from profitable.replay.terms import Terms, make_terms
+from profitable.replay.source import OnShare, open_source
 
 ROUNDS_SHOWN = 8  # rounds at which the text says how much was known
 NO_PROOF = (
-    "No check finds every leak. A column that was overwritten when the outcome came, such as a loan's term that "
-    "changed in a default, looks like an honest one that predicts well. Ask of each column of the "
-    "categories when it was written."
+    "No check finds every leak. A column that was overwritten when the outcome came, such as a "
+    "loan's term that changed in a default, looks like an honest one that predicts well. Ask of "
+    "each column of the categories when it was written."
 )
 
 
 @dataclass(frozen=True)
 class Description:
-    """What was understood of a past; `print` shows it."""
+    """A past as it was understood, and columns that look like leaks."""
 
     past: Past
-    terms: Terms
+    terms: FamilyChoice
     leaks: list[Leak]
     can_read_again: bool  # else leaks were looked for among the categories only
 
     @property
     def warnings(self) -> list[str]:
-        """What makes results doubtful."""
+        """Warnings about results that are doubtful."""
         left = [each.warning for each in self.past.left_out if each.warning is not None]
         return [*self.past.warnings, *left, *check_categories(self.past), *self.terms.warnings()]
 
     @property
     def categories(self) -> list[dict[str, Any]]:
         """A row for each category, with the mean cost of a client."""
-        rows = summary.categories(self.past, self.terms)
+        rows = backtest_summary.categories(self.past, self.terms)
         costs, cost = self.past.costs, self.past.layout.cost
         for k, row in enumerate(rows):
             row["cost"] = float(costs[k]) if costs is not None else cost
@@ -61,7 +61,7 @@ class Description:
         clients = self.past.clients
         return plain(
             {
-                "first_line": summary.first_line(self.past),
+                "first_line": backtest_summary.first_line(self.past),
                 "settings": {"data": self.past.source, **self.past.layout.to_dict()},
                 "rows": self.past.rows,
                 "clients": len(clients),
@@ -69,7 +69,7 @@ class Description:
                 "rounds": list(clients.labels),
                 "family": {"name": str(self.terms.family), "reason": self.terms.reason},
                 "categories": self.categories,
-                "known": summary.known_over_time(clients),
+                "known": backtest_summary.known_over_time(clients),
                 "left_out": [each.to_dict() for each in self.past.left_out],
                 "notes": self.past.notes,
                 "warnings": self.warnings,
@@ -81,13 +81,21 @@ class Description:
         past = self.past
         of = f"{number(past.round)} rows" if isinstance(past.round, int) else f"one {past.round}"
         head = [
-            summary.first_line(past),
+            backtest_summary.first_line(past),
             f"{past.source}: {number(past.rows)} rows; a round is {of}.",
-            *summary.headline(past, self.terms),
+            *backtest_summary.headline(past, self.terms),
         ]
-        parts = ["\n".join(head), self._category_table(), self._known_table(), self._left_out(), self._leaks()]
-        said = [f"note: {text}" for text in past.notes] + [f"warning: {text}" for text in self.warnings]
-        return "\n\n".join(part for part in (*parts, "\n".join(said)) if part)
+        parts = [
+            "\n".join(head),
+            self._category_table(),
+            self._known_table(),
+            self._left_out(),
+            self._leaks(),
+        ]
+        remarks = [f"note: {text}" for text in past.notes] + [
+            f"warning: {text}" for text in self.warnings
+        ]
+        return "\n\n".join(part for part in (*parts, "\n".join(remarks)) if part)
 
     def _category_table(self) -> str:
         rows = self.categories
@@ -96,7 +104,9 @@ class Description:
         columns = {"category": "name", "clients": "clients", "mean": "mean"}
         columns |= {"by money": "mean_by_money", "lent": "amount"} if lent else {"cost": "cost"}
         columns |= {"threshold": "threshold", "profit": "profit", "± error": "profit_error"}
-        table = text_table(list(columns), [[_cell(key, row[key]) for key in columns.values()] for row in shown])
+        table = text_table(
+            list(columns), [[_shown(key, row[key]) for key in columns.values()] for row in shown]
+        )
         more = len(rows) - len(shown)
         return table + (f"\n... and {number(more)} categories with fewer clients" if more else "")
 
@@ -104,12 +114,23 @@ class Description:
         clients = self.past.clients
         if clients.is_immediate:
             return ""
-        known = plain(summary.known_over_time(clients))
-        moments: list[int] = np.unique(np.linspace(0, clients.rounds - 1, ROUNDS_SHOWN).round().astype(int)).tolist()
+        known = plain(backtest_summary.known_over_time(clients))
+        moments: list[int] = np.unique(
+            np.linspace(0, clients.rounds - 1, ROUNDS_SHOWN).round().astype(int)
+        ).tolist()
         rows: list[list[str]] = []
         for t in moments:
-            share, mean, final = (known[key][t] for key in ("share_known", "known_mean", "final_mean"))
-            rows.append([clients.labels[t], "-" if share is None else f"{share:.0%}", number(mean), number(final)])
+            share, mean, final = (
+                known[key][t] for key in ("share_known", "known_mean", "final_mean")
+            )
+            rows.append(
+                [
+                    clients.labels[t],
+                    "-" if share is None else f"{share:.0%}",
+                    number(mean),
+                    number(final),
+                ]
+            )
         table = text_table(["by the end of", "known", "known mean", "final mean"], rows)
         return f"What was known of the clients who had asked:\n\n{table}"
 
@@ -120,29 +141,41 @@ class Description:
             [each.reason, number(each.rows), number(each.mean_reward), number(each.kept_mean)]
             for each in self.past.left_out
         ]
-        return "Left out:\n\n" + text_table(["reason", "rows", "their mean", "mean of those kept"], rows)
+        return "Left out:\n\n" + text_table(
+            ["reason", "rows", "their mean", "mean of those kept"], rows
+        )
 
     def _leaks(self) -> str:
         if not self.can_read_again:
-            return f"A stream is read once: columns beside the categories were not checked for leaks. {NO_PROOF}"
+            return (
+                "A stream is read once: only the categories were checked for leaks, "
+                f"and no other column. {NO_PROOF}"
+            )
         if not self.leaks:
             return f"No column looks like a leak. {NO_PROOF}"
         return (
-            "Columns that look like leaks:\n" + "\n".join(f"- {each}" for each in self.leaks) + f"\n{ADVICE} {NO_PROOF}"
+            "Columns that look like leaks:\n"
+            + "\n".join(f"- {each}" for each in self.leaks)
+            + f"\n{ADVICE} {NO_PROOF}"
         )
 
 
-def _cell(key: str, value: Any) -> str:
+def _shown(key: str, value: Any) -> str:
     if key == "name":
         return str(value)
     return money(value) if key in ("amount", "profit", "profit_error") else number(value)
 
 
 def describe(
-    data: Any, layout: Layout, *, family: Family | str | None = None, bound: float | None = None, progress: Told = None
+    data: Any,
+    layout: Layout,
+    *,
+    family: Family | str | None = None,
+    bound: float | None = None,
+    progress: OnShare = None,
 ) -> Description:
-    """Read a past, and say what was understood."""
+    """Read a past and describe it."""
     source = open_source(data)
     past = read(source, layout, progress=progress)
-    terms = make_terms(past, family=family, bound=bound)
+    terms = choose_family(past, family=family, bound=bound)
     return Description(past, terms, find_leaks(source, layout, past.rows), source.again)

@@ -1,248 +1,35 @@
-"""Layout: which column of the past means what, as the caller says it.  The words are those of the TOML file, too."""
+"""Layout: the meaning of the columns of past clients.
+
+>>> Layout(category="job", reward="y", time="month", cost=1, revenue=10).cost
+1.0
+"""
+
+from __future__ import annotations
 
 import math
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
-from pathlib import Path
-from typing import Any, Self, TypeGuard
+from functools import partial
+from typing import Any, TypeGuard
 
 from profitable.common import check
-from profitable.common.files import read_text
+from profitable.common.declared_options import DeclaredOptions, option
 from profitable.errors import InputError, ParameterError
 
 CALENDAR = ("day", "week", "month", "quarter")
 ROUNDS = (*CALENDAR, "number")
-RUN_OPTIONS = (
-    "policies",
-    "family",
-    "bound",
-    "bound",
-    "seed",
-    "seeds",
-    "replays",
-    "budget",
-    "places",
-    "explore",
-    "commit",
-    "shuffles",
-)
 MOST_ROUNDS_LATE = 10**6
+AT_MATURITY, EVENLY = "at maturity", "evenly"
 COLUMN = "give the name of a column"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """What the columns of a file of past clients mean.
-
-    - `category`: one column, several that are crossed, or a numeric one that is cut: "age:25,40,60" into bands,
-      "age:q4" into quarters.
-    - `time`: a column with a date, a timestamp or a whole number; several columns are joined by spaces and read with
-      `date_format`.  Without it, the order of the rows is the time.
-    - `round`: "day", "week", "month" (the default for dates), "quarter", "number" (each whole number is a round, the
-      default for whole numbers), or a number of rows.
-    - `reward`: a column of numbers, or "column=value", which is 1 where the column has that value and 0 elsewhere.
-    - `revenue`: what a reward of 1 is worth in money; `cost`: what a client costs, a number or a column.
-    - `amount`: a column with what was lent.  Then `reward` is the money that came back, the mean that decides is that
-      of money back per unit lent, and it must be above 1 + `required`.  With `weight` = "client", every client counts
-      the same.
-    - `known`: a column with the time at which the outcome was known.
-    - `matures`, `emerges`, `promised`: how late outcomes count until they are known (`Agent.expect`).  `open_value`: a
-      column, or a number: what an open client counts as.  A column of either is in the unit of `reward`, and so is a
-      number; with `amount`, a number is per unit lent.  With `matures` and without `known`, every outcome is known that
-      many rounds after its client asked.
-    - `accepted`, `propensity`: whether the past accepted the client, and with what probability.
-    - `treated`: 1 for treated clients and 0 for the control group.  Then rewards are what the treatment adds.
-    - `score`: a column by which clients can be ranked without learning; larger is better.
-
-    >>> Layout(category="job", reward="y", time="month", cost=1, revenue=10).cost
-    1.0
-    """
-
-    category: str | tuple[str, ...]
-    reward: str
-    time: str | tuple[str, ...] | None = None
-    round: str | int | None = None
-    date_format: str | None = None
-    revenue: float = 1.0
-    cost: float | str | None = None
-    amount: str | None = None
-    required: float | None = None
-    weight: str = "money"
-    known: str | None = None
-    matures: int | None = None
-    emerges: str | tuple[float, ...] | None = None
-    promised: float | str | None = None
-    open_value: float | str | None = None
-    accepted: str | None = None
-    propensity: str | None = None
-    treated: str | None = None
-    score: str | None = None
-
-    def __post_init__(self) -> None:
-        self._set("category", _columns("category", self.category))
-        self._set("reward", _column("reward", self.reward))
-        self._set("time", None if self.time is None else _columns("time", self.time))
-        self._set("round", _round(self.round))
-        for name in ("amount", "known", "accepted", "propensity", "treated", "score"):
-            if getattr(self, name) is not None:
-                self._set(name, _column(name, getattr(self, name)))
-        for name in ("cost", "promised", "open_value"):
-            if getattr(self, name) is not None:
-                self._set(name, _number_or_column(name, getattr(self, name)))
-        self._set("revenue", check.positive("revenue", self.revenue))
-        if self.required is not None:
-            self._set("required", _required(self.required))
-        if self.matures is not None:
-            self._set("matures", check.whole("matures", self.matures, most=MOST_ROUNDS_LATE))
-        self._set("emerges", _emerges(self.emerges))
-        self._check_money()
-        self._check_time()
-        self._check_late()
-        self._check_past()
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
-
-    def _check_money(self) -> None:
-        if self.cost is None and self.amount is None:
-            remedy = "give cost (a number or a column) or amount (a column with what was lent)"
-            raise ParameterError("cost", None, "is missing", remedy)
-        if self.amount is not None:
-            for name in ("cost", "treated"):
-                if getattr(self, name) is not None:
-                    remedy = f"give either {name} or amount"
-                    raise ParameterError(name, getattr(self, name), "is given beside amount", remedy)
-            if self.revenue != 1.0:
-                remedy = "leave it out: with amount, the reward is money already"
-                raise ParameterError("revenue", self.revenue, "is given beside amount", remedy)
-        elif self.required is not None:
-            raise ParameterError(
-                "required", self.required, "is given without amount", "give the column with what was lent"
-            )
-        if self.weight not in ("money", "client"):
-            raise ParameterError("weight", self.weight, "is unknown", "choose from money, client")
-
-    def _check_time(self) -> None:
-        if self.time is None:
-            if not isinstance(self.round, int):
-                remedy = "give the column with the date, or a number of rows as round"
-                raise ParameterError("time", None, "is missing", remedy)
-            if self.known is not None:
-                raise ParameterError("known", self.known, "is given without time", "give the column with the date, too")
-        if self.date_format is not None:
-            if self.time is None:
-                raise ParameterError("date_format", self.date_format, "is given without time", "give time, too")
-            if not isinstance(self.date_format, str) or "%" not in self.date_format:
-                raise ParameterError(
-                    "date_format", self.date_format, "is no format of dates", 'give one like "%d.%m.%Y"'
-                )
-
-    def _check_late(self) -> None:
-        if self.open_value is not None:
-            for name in ("matures", "emerges", "promised"):
-                if getattr(self, name) is not None:
-                    remedy = "give either open_value or matures, emerges and promised"
-                    raise ParameterError(name, getattr(self, name), "is given beside open_value", remedy)
-            if self.known is None:
-                raise ParameterError("open_value", self.open_value, "is given without known", "give known, too")
-        for name in ("emerges", "promised"):
-            if getattr(self, name) is not None and self.matures is None:
-                remedy = "give the number of rounds after which all outcomes are known"
-                raise ParameterError(name, getattr(self, name), "is given without matures", remedy)
-        if self.emerges not in (None, "at maturity") and self.known is None:
-            remedy = "give the column with the date at which the outcome was known"
-            raise ParameterError("emerges", self.emerges, "is given without known", remedy)
-        if self.promised is not None and self.emerges in (None, "at maturity"):
-            remedy = 'give emerges="evenly" or a curve: at maturity, open clients do not count'
-            raise ParameterError("promised", self.promised, "has no effect at maturity", remedy)
-
-    def _check_past(self) -> None:
-        if self.propensity is not None and self.accepted is None and self.treated is None:
-            remedy = "give the column that says who was accepted, or treated"
-            raise ParameterError("propensity", self.propensity, "is given without accepted or treated", remedy)
-        if self.treated is not None:
-            for name in ("accepted", "promised", "open_value"):
-                if getattr(self, name) is not None:
-                    remedy = f"give either {name} or treated"
-                    raise ParameterError(name, getattr(self, name), "is given beside treated", remedy)
-
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The columns of `category`, with their cuts."""
-        return (self.category,) if isinstance(self.category, str) else self.category
-
-    @property
-    def times(self) -> tuple[str, ...]:
-        """The columns of `time`; none if the order of the rows is the time."""
-        return () if self.time is None else (self.time,) if isinstance(self.time, str) else self.time
-
-    @classmethod
-    def from_fields(cls, values: Mapping[str, Any], source: str = "layout") -> Self:
-        """A layout from a mapping; `source` names it in errors."""
-        for key in values:
-            known_field(key, values[key], FIELDS, source)
-        for key in ("category", "reward"):
-            if values.get(key) is None:
-                raise InputError(f"{source}: {key}", None, "is missing", COLUMN)
-        return cls(**values)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields that were given, as plain values; `Layout.from_fields` reads them."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        plain = {name: list(value) if is_list(value) else value for name, value in given.items()}
-        defaults = {each.name: each.default for each in fields(self)}
-        return {name: value for name, value in plain.items() if value != defaults[name]}
-
-
-FIELDS = tuple(each.name for each in fields(Layout))
-
-
-def load_toml(path: Path) -> tuple[str | list[str] | None, dict[str, Any], dict[str, Any]]:
-    """What a file of a backtest says: where the data are, the fields of the layout, the options of the run.
-
-    Relative names of data are relative to the file.
-    """
-    try:
-        table = tomllib.loads(read_text(path))
-    except OSError as error:
-        raise InputError(
-            "from", str(path), f"cannot be read ({error.strerror})", "give the name of a TOML file"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise InputError("from", str(path), f"is not a TOML file ({reason})", "correct it there") from None
-    for key, value in table.items():
-        known_field(key, value, ("data", *FIELDS, *RUN_OPTIONS), str(path))
-    data = table.pop("data", None)
-    if data is not None:
-        data = _data(data, path)
-    options = {key: table.pop(key) for key in RUN_OPTIONS if key in table}
-    return data, table, options
-
-
-def known_field(key: str, value: object, keys: tuple[str, ...], source: str) -> None:
-    """InputError unless `key` is one of `keys`."""
-    if key not in keys:
-        close = get_close_matches(key, keys, 1)
-        remedy = f"did you mean {close[0]}" if close else f"choose from {', '.join(keys)}"
-        raise InputError(f"{source}: {key}", value, "is not a known field", remedy)
-
-
-def _data(value: Any, path: Path) -> str | list[str]:
-    names: list[Any] = list(value) if is_list(value) else [value]
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise InputError(
-                f"{path}: data", value, "is no file", "give a name, a pattern such as loans-*.csv, or a list of them"
-            )
-    joined = [str(path.parent / name) for name in names]
-    return joined if is_list(value) else joined[0]
+def is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is a list or a tuple."""
+    return isinstance(value, list | tuple)
 
 
 def number_or_text(text: str) -> float | str:
-    """A number, if a text is one: on the command line, numbers and columns look the same.
+    """Read a number if a text is one; else return the text, a column.
 
     >>> number_or_text("1.5"), number_or_text("price")
     (1.5, 'price')
@@ -254,14 +41,11 @@ def number_or_text(text: str) -> float | str:
     return value if math.isfinite(value) else text
 
 
-def is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether a value is a list or a tuple."""
-    return isinstance(value, list | tuple)
-
-
 def _column(field: str, value: object) -> str:
+    if value is None or value == "":
+        raise InputError(field, None, "is missing", COLUMN)
     if not isinstance(value, str) or not value.strip():
-        raise ParameterError(field, value, "is no column", COLUMN)
+        raise ParameterError(field, value, "must be a column", COLUMN)
     return value
 
 
@@ -279,33 +63,220 @@ def _columns(field: str, value: object) -> str | tuple[str, ...]:
 def _number_or_column(field: str, value: object) -> float | str:
     if isinstance(value, str):
         return _column(field, value)
-    remedy = "give a finite number or the name of a column"
-    return check.finite(field, value, remedy)
+    return check.finite(field, value, "give a finite number or the name of a column")
 
 
-def _required(value: object) -> float:
-    required = check.finite("required", value)
+def _required(field: str, value: object) -> float:
+    required = check.finite(field, value)
     if not -1.0 < required <= 10.0:
-        raise ParameterError("required", value, "is no rate of return", "give 0.05 for 5 %")
+        raise ParameterError(field, value, "must be a rate of return", "give 0.05 for 5 %")
     return required
 
 
-def _round(value: object) -> str | int | None:
+def _round(field: str, value: object) -> str | int:
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
-    if value is None or value in ROUNDS:
-        return value  # type: ignore[return-value]
+    if isinstance(value, str) and value in ROUNDS:
+        return value
     if isinstance(value, str) or check.number(value) is None:
-        raise ParameterError("round", value, "is unknown", f"choose from {', '.join(ROUNDS)}, or give a number of rows")
-    return check.whole("round", value)
+        raise ParameterError(
+            field, value, "is unknown", f"choose from {', '.join(ROUNDS)}, or give a number of rows"
+        )
+    return check.whole(field, value)
 
 
-def _emerges(value: object) -> str | tuple[float, ...] | None:
-    if value is None or value in ("evenly", "at maturity"):
-        return value  # type: ignore[return-value]
+def _weight(field: str, value: object) -> object:
+    if value not in ("money", "client"):
+        raise ParameterError(field, value, "is unknown", "choose from money, client")
+    return value
+
+
+def _date_format(field: str, value: object) -> object:
+    if not isinstance(value, str) or "%" not in value:
+        raise ParameterError(field, value, "must be a date format", 'give one like "%d.%m.%Y"')
+    return value
+
+
+def _emerges(field: str, value: object) -> str | tuple[float, ...]:
+    if isinstance(value, str) and value in (EVENLY, AT_MATURITY):
+        return value
     if isinstance(value, str):
         value = [number_or_text(part) for part in value.split(",")]
     remedy = 'give "evenly", "at maturity" or a list of shares such as [0.1, 0.4, 1.0]'
     if not is_list(value):
-        raise ParameterError("emerges", value, "is unknown", remedy)
-    return tuple(check.finite("emerges", each, remedy) for each in value)
+        raise ParameterError(field, value, "is unknown", remedy)
+    return tuple(check.finite(field, each, remedy) for each in value)
+
+
+columns, money = partial(option, group="Columns"), partial(option, group="Money")
+late, past = partial(option, group="Late outcomes"), partial(option, group="Past decisions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout(DeclaredOptions):
+    """The meaning of the columns of past clients."""
+
+    category: str | Sequence[str] = columns(
+        "",
+        "Column of the category. Several columns are crossed; age:25,40,60 cuts a number into "
+        "bands, age:q4 into quarters.",
+        check=_columns,
+    )
+    reward: str = columns(
+        "",
+        "Column of the outcome, or column=value for 1 where it has that value and 0 elsewhere.",
+        check=_column,
+    )
+    time: str | Sequence[str] | None = columns(
+        None,
+        "Column with a date, a timestamp or a whole number. Several columns are joined by spaces "
+        "and read with `date_format`. Without it, the order of the rows is the time.",
+        check=_columns,
+    )
+    round: str | int | None = columns(
+        None,
+        "day, week, month, quarter, number (of the time column), or a number of rows; month for "
+        "dates and number for whole numbers unless given.",
+        check=_round,
+    )
+    date_format: str | None = columns(
+        None, "Format of dates, such as %d.%m.%Y.", check=_date_format, needs=("time",)
+    )
+    revenue: float = money(
+        1.0, "Worth of a reward of 1 in money.", check=check.positive, excludes=("amount",)
+    )
+    cost: float | str | None = money(
+        None,
+        "Cost of a client in money: a number or a column.",
+        check=_number_or_column,
+        excludes=("amount",),
+    )
+    amount: str | None = money(
+        None,
+        "Column of the amount lent. The reward is then the money that came back, and the mean of "
+        "money back per unit lent decides.",
+        check=_column,
+    )
+    required: float | None = money(
+        None,
+        "Return required per unit lent, such as 0.05. With `amount`.",
+        check=_required,
+        needs=("amount",),
+    )
+    weight: str = money(
+        "money",
+        "With `amount`, whether the mean over money or over clients decides: money or client.",
+        check=_weight,
+    )
+    known: str | None = late(
+        None, "Column of the date at which the outcome was known.", check=_column, needs=("time",)
+    )
+    matures: int | None = late(
+        None,
+        "Number of rounds after which all outcomes of a round's clients are known.",
+        check=partial(check.whole, most=MOST_ROUNDS_LATE),
+        excludes=("open_value",),
+    )
+    emerges: str | Sequence[float] | None = late(
+        None,
+        "How open clients count: at maturity, evenly, or shares by age such as 0.1,0.4,1.",
+        check=_emerges,
+        needs=("matures",),
+        excludes=("open_value",),
+    )
+    promised: float | str | None = late(
+        None,
+        "Reward of a client who does not default, in the unit of `reward`: a column or a number "
+        "(per unit lent, with `amount`).",
+        check=_number_or_column,
+        needs=("matures",),
+        excludes=("open_value", "treated"),
+    )
+    open_value: float | str | None = late(
+        None,
+        "Value of an open client, in the unit of `reward`: a column or a number (per unit lent, "
+        "with `amount`).",
+        check=_number_or_column,
+        needs=("known",),
+        excludes=("treated",),
+    )
+    accepted: str | None = past(
+        None,
+        "Column that says whom the past accepted, as 0 and 1.",
+        check=_column,
+        excludes=("treated",),
+    )
+    propensity: str | None = past(
+        None,
+        "Column of the probability of being accepted, or treated.",
+        check=_column,
+        needs=("accepted", "treated"),
+    )
+    treated: str | None = past(
+        None,
+        "Column with 1 for treated clients and 0 for the control group. The effect of the "
+        "treatment is then the reward.",
+        check=_column,
+        excludes=("amount",),
+    )
+    score: str | None = columns(
+        None,
+        "Column by which a baseline ranks clients without learning; larger is better.",
+        check=_column,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cost is None and self.amount is None:
+            raise ParameterError(
+                "cost",
+                None,
+                "is missing",
+                "give cost (a number or a column) or amount (a column with the amount lent)",
+            )
+        if self.time is None and not isinstance(self.round, int):
+            raise ParameterError(
+                "time",
+                None,
+                "is missing",
+                "give the column with the date, or a number of rows as round",
+            )
+        if self.counts_open and self.known is None:
+            raise ParameterError(
+                "emerges",
+                self.emerges,
+                "is given without known",
+                "give the column with the date at which the outcome was known",
+            )
+        if self.promised is not None and not self.counts_open:
+            raise ParameterError(
+                "promised",
+                self.promised,
+                "has no effect at maturity",
+                'give emerges="evenly" or a curve: at maturity, open clients do not count',
+            )
+
+    @property
+    def counts_open(self) -> bool:
+        """Whether open clients count, at a promised reward or a value."""
+        return self.open_value is not None or self.emerges not in (None, AT_MATURITY)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The columns of `category`, with their cuts."""
+        return (self.category,) if isinstance(self.category, str) else tuple(self.category)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns of `time`; none if the order of the rows is the time."""
+        if self.time is None:
+            return ()
+        return (self.time,) if isinstance(self.time, str) else tuple(self.time)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the given fields as plain values, from which `Layout` can be made."""
+        given = {name: getattr(self, name) for name in FIELDS if self.is_given(name)}
+        return {name: list(value) if is_list(value) else value for name, value in given.items()}
+
+
+FIELDS = tuple(each.name for each in fields(Layout))

@@ -1,40 +1,44 @@
-"""Leaks: columns that seem to know the outcome.  Nobody can decide with what is written down only later.
+"""Leaks: columns that seem to know the outcome, because they were written later.
 
-How well a column predicts is measured on rows that it did not learn from: the rows are dealt into five parts, and the
-outcome of each part is predicted by the means of the others, value by value or band by band.
+How well a column predicts is measured on rows that it did not learn from: the rows are
+split into five parts, and the outcome of each part is predicted by the means of the
+others, value by value or band by band.
 
 >>> rng = np.random.default_rng(1)
 >>> outcome, noise = rng.random(1_000), rng.random(1_000)
->>> round(predicts(_bands(outcome), outcome), 1), round(predicts(_bands(noise), outcome), 1)
-(1.0, 0.0)
+>>> [round(predicts(_bands(column), outcome), 1) for column in (outcome, noise)]
+[1.0, 0.0]
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
-from profitable.replay import dates
-from profitable.replay.clients import Clients
-from profitable.replay.columns import is_text, numbers
-from profitable.replay.dates import MISSING, Dates
+from profitable.replay import calendar_rounds as rounds
+from profitable.replay.calendar_rounds import MISSING
 from profitable.replay.layout import Layout
 from profitable.replay.past import SAMPLE, Past
-from profitable.replay.rows import Rows
+from profitable.replay.read import Reader
+from profitable.replay.single_clients import SingleClients
 from profitable.replay.source import Piece, Source, pyarrow
+from profitable.replay.typed_columns import Dates, is_text, numbers
 
 LEARNED_PARTS = 5
 BANDS = 20  # a column of numbers is cut into so many
 FEW_VALUES = 50  # up to so many different numbers are not cut
 PULL = 5.0  # imaginary clients with the mean of everybody, so that rare values say little
 ENDS = 0.005  # the share of outcomes at either end that are cut
-ALMOST_ALL = 0.6  # the share of the outcome's spread that a column explains, from which on it is the outcome
-MUCH = 0.12  # from which on a column is suspicious: what is known beforehand rarely explains so much of single clients
+# The share of the outcome's spread that a column explains, from which on it is the
+# outcome.
+ALMOST_ALL = 0.6
+# From which on a column is suspicious: what is known beforehand rarely explains so much
+# of single clients.
+MUCH = 0.12
 SOME = 0.05  # suspicious if it is also several times what the next column explains
 TIMES_MORE = 3.0
 MISSING_SAYS = 0.01  # the share of the spread that is explained by whether a column is missing
@@ -47,7 +51,9 @@ class Leak:
     """A column that seems to know the outcome, and why."""
 
     column: str
-    explains: float  # share of the spread of the outcomes that it explains, on rows it has not learned from
+    # Share of the spread of the outcomes that it explains, on rows it has not learned
+    # from.
+    explains: float
     reason: str
     is_category: bool  # whether the backtest decides by it
     is_certain: bool  # a date after the client asked, or the outcome itself
@@ -57,19 +63,13 @@ class Leak:
         return f"{self.column}{used}: {self.reason}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {
-            "column": self.column,
-            "explains": self.explains,
-            "reason": self.reason,
-            "is_category": self.is_category,
-            "is_certain": self.is_certain,
-        }
+        """Return the fields as plain values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a column of the sample says about the outcome."""
+    """Measures of what a column says about the outcome."""
 
     column: str
     explains: float
@@ -78,27 +78,48 @@ class Measured:
     after: float  # the share of rows whose date lies after the client asked
 
 
-def find_leaks(source: Source, layout: Layout, rows: int, columns: Sequence[str] | None = None) -> list[Leak]:
-    """The columns that seem to know the outcome, worst first; by default all but those of the layout's outcomes.
+def find_leaks(
+    source: Source, layout: Layout, rows: int, columns: Sequence[str] | None = None
+) -> list[Leak]:
+    """Return the columns that seem to know the outcome, worst first.
 
-    Give `columns` to check those only, for example the categories of a backtest.  A stream that is used up has none.
+    All columns are checked unless some are given, except those of the outcome.
+
+    Give `columns` to check those only, for example the categories of a backtest.  A
+    stream that is used up has none.
     """
     if not source.again:
         return []
-    reader = Rows(source, layout)
-    outcomes = {name for name in (reader.reward, layout.amount, layout.accepted, layout.propensity) if name}
-    outcomes |= {each for each in (layout.cost, layout.promised, layout.open_value) if isinstance(each, str)}
-    checked = [name for name in (columns or source.columns) if name not in outcomes and name not in layout.times]
+    reader = Reader(source, layout)
+    outcomes = {
+        name for name in (reader.reward, layout.amount, layout.accepted, layout.propensity) if name
+    }
+    outcomes |= {
+        each for each in (layout.cost, layout.promised, layout.open_value) if isinstance(each, str)
+    }
+    checked = [
+        name
+        for name in (columns or source.columns)
+        if name not in outcomes and name not in layout.times
+    ]
     measured = measure(source, reader, rows, checked)
     by_category = {cut.column for cut in reader.cuts}
-    leaks = [_judge(each, measured, by_category, layout) for each in measured if each.column != layout.known]
+    leaks = [
+        _judge(each, measured, by_category, layout)
+        for each in measured
+        if each.column != layout.known
+    ]
     found = [leak for leak in leaks if leak is not None]
     return sorted(found, key=lambda leak: (not leak.is_certain, -leak.explains, leak.column))
 
 
-def _judge(one: Measured, everyone: list[Measured], by_category: set[str], layout: Layout) -> Leak | None:
+def _judge(
+    one: Measured, everyone: list[Measured], by_category: set[str], layout: Layout
+) -> Leak | None:
     """Why a column seems to know the outcome; None if it does not."""
-    below = [each.explains for each in everyone if each.column != one.column and each.explains < MUCH]
+    below = [
+        each.explains for each in everyone if each.column != one.column and each.explains < MUCH
+    ]
     reason, is_certain = "", False
     if one.after >= AFTERWARDS:
         reason = f"it holds dates after the client asked ({one.after:.0%} of the rows)"
@@ -111,16 +132,19 @@ def _judge(one: Measured, everyone: list[Measured], by_category: set[str], layou
     elif one.explains >= MUCH:
         reason = f"it predicts the outcome suspiciously well ({one.explains:.0%} of its spread)"
     elif one.explains >= SOME and len(below) > 1 and one.explains >= TIMES_MORE * max(below):
-        reason = f"it predicts the outcome far better than any other column ({one.explains:.1%} of its spread)"
+        reason = (
+            f"it predicts the outcome far better than any other column ({one.explains:.1%} of "
+            "its spread)"
+        )
     if not reason:
         return None
     return Leak(one.column, one.explains, reason, one.column in by_category, is_certain)
 
 
 def check_categories(past: Past) -> list[str]:
-    """Warnings if the categories themselves seem to know the outcome; quick, because it looks at the clients only."""
+    """Warn if the categories themselves seem to know the outcome."""
     clients = past.clients
-    if not isinstance(clients, Clients):
+    if not isinstance(clients, SingleClients):
         return []
     step = max(len(clients) // SAMPLE, 1)
     chosen = np.arange(0, len(clients), step)
@@ -136,46 +160,53 @@ def check_categories(past: Past) -> list[str]:
         explains = predicts(codes[known], _cut_ends(rewards[known]))
         if explains >= MUCH:
             how = "almost perfectly" if explains >= ALMOST_ALL else "suspiciously well"
-            warnings.append(f"the category {name} predicts the outcome {how} ({explains:.0%} of its spread). {ADVICE}")
+            warnings.append(
+                f"the category {name} predicts the outcome {how} ({explains:.0%} of its spread). "
+                f"{ADVICE}"
+            )
     return warnings
 
 
-# ------------------------------------------------------------------------------------------------ measuring
+# ---------------------------------------------------------------------------- measuring
 
 
-def measure(source: Source, reader: Rows, rows: int, columns: Sequence[str]) -> list[Measured]:
-    """What each column says about the outcome, on a bounded sample of rows."""
-    piece = _sampled(source, list(dict.fromkeys([*reader.columns, *columns])), max(rows // SAMPLE, 1))
-    row = reader.row(piece)
-    given = ~np.isnan(row.reward)
-    if "logged" in row.more:
-        given &= row.more["logged"]
+def measure(source: Source, reader: Reader, rows: int, columns: Sequence[str]) -> list[Measured]:
+    """Measure what each column says about the outcome, on a sample of rows."""
+    piece = _sampled(
+        source, list(dict.fromkeys([*reader.columns, *columns])), max(rows // SAMPLE, 1)
+    )
+    reward = reader.rewards(piece)
+    given = ~np.isnan(reward)
     asked = reader.time.read(piece) if reader.layout.times else None
-    outcome = _cut_ends(row.reward[given])
-    amount = row.more["amount"][given] if "amount" in row.more else None
+    outcome = _cut_ends(reward[given])
+    lent = reader.layout.amount
+    amount = None if lent is None else numbers(piece, lent)[given]
     by_amount = 0.0 if amount is None else predicts(_bands(amount), outcome)
     found: list[Measured] = []
     for name in columns:
         codes, plain, times, kind = _coded(piece, name, given, reader.layout.date_format)
         explains = predicts(codes, outcome)
-        if plain is not None and amount is not None:  # money is compared per unit of money, as the outcome is
+        # Money is compared per unit of money, as the outcome is.
+        if plain is not None and amount is not None:
             explains = max(explains, predicts(_bands(plain / amount), outcome) - by_amount)
         after = 0.0
-        if times is not None and asked is not None and reader.time.kind != dates.NUMBER:
+        if times is not None and asked is not None and reader.time.kind != rounds.NUMBER:
             first, second = times[given], asked[given]
             both = (first != MISSING) & (second != MISSING)
-            late = _later(first, second, kind, reader.time.kind) & both
+            late = rounds.before(second, first, kind, reader.time.kind)
             after = float(late.mean()) if late.size else 0.0
             delay = np.where(both, (first - second).astype(np.float64), np.nan)
             explains = max(explains, predicts(_bands(delay), outcome))
         missing = codes == 0
-        says = predicts(missing.astype(np.int64), outcome) if 0 < missing.sum() < missing.size else 0.0
+        says = (
+            predicts(missing.astype(np.int64), outcome) if 0 < missing.sum() < missing.size else 0.0
+        )
         found.append(Measured(name, explains, says, int(missing.sum()), after))
     return found
 
 
 def predicts(codes: IntArray, outcome: FloatArray) -> float:
-    """The share of the spread of outcomes that codes explain, on rows that they have not learned from."""
+    """Return the share of variance that codes explain, cross-validated."""
     spread = float(((outcome - outcome.mean()) ** 2).sum()) if outcome.size else 0.0
     if not spread > 0.0:
         return 0.0
@@ -209,9 +240,12 @@ def _sampled(source: Source, columns: list[str], step: int) -> Piece:
 
 
 def _decoded(batch: Any) -> Any:
-    """A batch whose columns are not encoded: different files may encode them differently."""
+    """Decode the columns of a batch: files may encode them differently."""
     pa = pyarrow()
-    columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in batch.columns]
+    columns = [
+        each.dictionary_decode() if pa.types.is_dictionary(each.type) else each
+        for each in batch.columns
+    ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
@@ -224,7 +258,7 @@ def _cut_ends(values: FloatArray) -> FloatArray:
 
 
 class Coded(NamedTuple):
-    """A column as codes [n] of its values or bands, 0 where it is missing; its numbers, or its times of one kind."""
+    """Codes of a column [n], 0 where it is missing, with its numbers or its times."""
 
     codes: IntArray
     numbers: FloatArray | None = None
@@ -233,12 +267,12 @@ class Coded(NamedTuple):
 
 
 def _coded(piece: Piece, name: str, given: BoolArray, date_format: str | None) -> Coded:
-    """A column, read as dates if it can be, else as numbers, else as words."""
+    """Read a column as dates if possible, else as numbers, else as words."""
     for pattern in dict.fromkeys((None, date_format)):
         read = Dates((name,), pattern)
         with suppress(InputError):
             times = read.read(piece)
-            if read.kind not in (None, dates.NUMBER):
+            if read.kind not in (None, rounds.NUMBER):
                 plain = np.where(times == MISSING, np.nan, times.astype(np.float64))
                 return Coded(_bands(plain[given]), None, times, read.kind)
     with suppress(InputError):
@@ -260,7 +294,7 @@ def _words(values: Any, given: BoolArray) -> IntArray:
 
 
 def _bands(values: FloatArray) -> IntArray:
-    """Numbers as codes of their values, or of bands if there are many; 0 where they are missing."""
+    """Return codes of values, or of bands if there are many; 0 where missing."""
     known = values[~np.isnan(values)]
     different = np.unique(known)
     if different.size > FEW_VALUES:
@@ -278,8 +312,3 @@ def _common(known: FloatArray) -> FloatArray:
     """Numbers that many rows share, as 0; each is a band of its own."""
     values, count = np.unique(known, return_counts=True)
     return values[count * BANDS >= known.size]
-
-
-def _later(first: IntArray, second: IntArray, *kinds: str | None) -> npt.NDArray[np.bool_]:
-    """Where a time is later than another, as far as the coarser kind can tell."""
-    return dates.before(second, first, *kinds)

@@ -1,12 +1,13 @@
-"""Limits: a round has only so much money, or so many places, and the clients of a granted category are drawn by lot.
+"""Limits of a round: its money or places, and a random order of its clients.
 
 Example: two of three clients who ask can be accepted.
 
->>> from profitable.replay.clients import Clients
->>> clients = Clients.of(
-...     names=("a",), labels=("1",), round=[1] * 3, category=[0] * 3, known=[1] * 3, reward=[0, 1, 1], profit=[0, 1, 1]
+>>> from profitable.replay.single_clients import SingleClients
+>>> clients = SingleClients.of(
+...     names=("a",), labels=("1",), round=[1] * 3, category=[0] * 3, known=[1] * 3,
+...     reward=[0, 1, 1], profit=[0, 1, 1],
 ... )
->>> share_out = Limits(places=2).over(clients, None, seed=1)
+>>> share_out = ShareOut(Limits(places=2), clients, None, seed=1)
 >>> share_out.ask(0)
 {'places': 2, 'demand': {'a': 3}}
 >>> share_out.grant(0, np.array([2]))
@@ -20,22 +21,18 @@ from typing import Any
 import numpy as np
 
 from profitable.common.types import FloatArray, IntArray
-from profitable.replay.clients import Clients
+from profitable.replay.single_clients import SingleClients
 
 LOTS = 7  # names the random stream of the lots
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What each round has: a budget of money, or a number of places; and the share of it that is for learning."""
+    """Budget of money or number of places of a round, and the share for learning."""
 
     budget: float | None = None
     places: int | None = None
     explore: float | None = None
-
-    def over(self, clients: Clients, weights: IntArray | None, seed: int) -> "ShareOut":
-        """What is shared out in one replay."""
-        return ShareOut(self, clients, weights, seed)
 
     @property
     def size(self) -> float:
@@ -46,43 +43,57 @@ class Limits:
 class ShareOut:
     """The limit of each round, and the clients who were taken so far."""
 
-    def __init__(self, limits: Limits, clients: Clients, weights: IntArray | None, seed: int) -> None:
+    def __init__(
+        self, limits: Limits, clients: SingleClients, weights: IntArray | None, seed: int
+    ) -> None:
         self.limits, self.clients = limits, clients
-        self.times = np.ones(len(clients), dtype=np.int64) if weights is None else weights.astype(np.int64)
+        self.times = (
+            np.ones(len(clients), dtype=np.int64) if weights is None else weights.astype(np.int64)
+        )
         if clients.logged is not None:
             self.times = self.times * clients.logged
         self.taken = np.zeros(len(clients), dtype=np.int64)
-        # With a budget, categories with amounts ask for money, unit by unit; everybody else asks for clients.
+        # With a budget, categories with amounts ask for money, unit by unit; everybody
+        # else asks for clients.
         by_money = limits.budget is not None and clients.amount is not None
         self.size = clients.amount if by_money else None
         lots = draw_lots(clients, [seed, LOTS])
-        self.order = np.lexsort((lots, clients.cells()))  # clients by cell, in an order drawn by lot
+        # Clients by cell, in random order.
+        self.order = np.lexsort((lots, clients.cells()))
         counts = np.bincount(clients.cells(), minlength=clients.rounds * len(clients.names))
         self.ends = np.concatenate([[0], np.cumsum(counts)])
         demand = clients.by_cell(self.times if self.size is None else self.times * self.size)
         self.demand = np.ceil(demand).astype(np.int64)
 
     def ask(self, place: int) -> dict[str, Any]:
-        """The arguments of `Agent.decide`."""
+        """Return the arguments of `Agent.decide`."""
         limits = self.limits
         demand = dict(zip(self.clients.names, self.demand[place].tolist(), strict=True))
-        size: dict[str, Any] = {"places": limits.places} if limits.budget is None else {"budget": limits.budget}
-        return {**size, "demand": demand} | ({} if limits.explore is None else {"explore": limits.explore})
+        size: dict[str, Any] = (
+            {"places": limits.places} if limits.budget is None else {"budget": limits.budget}
+        )
+        return {**size, "demand": demand} | (
+            {} if limits.explore is None else {"explore": limits.explore}
+        )
 
     def grant(self, place: int, granted: IntArray) -> None:
         """Take clients of each category, up to what is granted."""
         for k in np.flatnonzero(granted).tolist():
             chosen = self._cell(place, k)
             self.taken[chosen] = fill(
-                float(granted[k]), self.times[chosen], None if self.size is None else self.size[chosen]
+                float(granted[k]),
+                self.times[chosen],
+                None if self.size is None else self.size[chosen],
             )
 
     def number(self, place: int) -> IntArray:
-        """How many clients of each category were taken in a round, [K]."""
-        return np.array([self.taken[self._cell(place, k)].sum() for k in range(len(self.clients.names))])
+        """Count the accepted clients of each category in a round, [K]."""
+        return np.array(
+            [self.taken[self._cell(place, k)].sum() for k in range(len(self.clients.names))]
+        )
 
     def mean(self, place: int, k: int, values: FloatArray) -> float:
-        """The mean of some numbers [n] of the clients of a category who were taken in a round."""
+        """Return the mean of values [n] of clients of a cell who were accepted."""
         chosen = self._cell(place, k)
         return float(self.taken[chosen] @ values[chosen] / self.taken[chosen].sum())
 
@@ -91,10 +102,11 @@ class ShareOut:
         return self.order[self.ends[cell] : self.ends[cell + 1]]
 
 
-def draw_lots(clients: Clients, names: list[int]) -> FloatArray:
-    """A number for each client, [n], from the random stream of some names.
+def draw_lots(clients: SingleClients, names: list[int]) -> FloatArray:
+    """Draw a number for each client, [n], from a named random stream.
 
-    They are handed out in an order that does not depend on outcomes which were not known yet.
+    They are handed out in an order that does not depend on outcomes which were not
+    known yet.
     """
     lots = np.empty(len(clients))
     lots[clients.by_what_they_asked] = np.random.default_rng(names).random(len(clients))
@@ -102,7 +114,7 @@ def draw_lots(clients: Clients, names: list[int]) -> FloatArray:
 
 
 def fill(size: float, times: IntArray, amounts: FloatArray | None) -> IntArray:
-    """How often each client is taken, first come first served, until the next one does not fit.
+    """Accept clients first come, first served, until the next one does not fit.
 
     >>> fill(5.0, np.array([1, 2, 1]), np.array([2.0, 1.5, 1.0])).tolist()
     [1, 2, 0]

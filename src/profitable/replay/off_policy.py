@@ -1,29 +1,35 @@
-"""What a policy would have earned, estimated from a log whose acceptances were drawn with known probabilities.
+"""Off-policy evaluation: the value of a policy, estimated from a randomised log.
 
-The log says for each client whether he was accepted (z = 1), with what probability p, and, if so, what he brought (x).
-The policy is replayed over the clients; it sees the outcomes of clients whom it accepts *and* whom the log accepted.
-A[r, k] is whether it accepts category k in round r.  Its value is the sum of A x over all clients, and most of those x
-are unknown.  Three estimates:
+The log says for each client whether he was accepted (z = 1), with what probability p,
+and, if so, what he brought (x). The policy is replayed over the clients; it sees the
+outcomes of clients whom it accepts *and* whom the log accepted. A[r, k] is whether it
+accepts category k in round r.  Its value is the sum of A x over all clients, and most
+of those x are unknown.  Three estimates:
 
 - *inverse propensity*, the sum of A z x / p: without bias, whatever the clients are;
-- *self-normalised*: in each category, the number of clients where A, times their mean weighted by z / p.  It is
-  slightly biased and varies less: where all clients bring the same, it is exact;
-- *doubly robust*, the sum of A [m + z / p (x - m)], where m is the mean of the clients of that category whom the log
-  accepted in *earlier* rounds (0 if there are none): without bias, and better the better m is.
+- *self-normalised*: in each category, the number of clients where A, times their mean
+  weighted by z / p.  It is slightly biased and varies less: where all clients bring the
+  same, it is exact;
+- *doubly robust*, the sum of A [m + z / p (x - m)], where m is the mean of the clients
+  of that category whom the log accepted in *earlier* rounds (0 if there are none):
+  without bias, and better the better m is.
 
-Why these are unbiased for a policy that learns.  Fix the clients and what they would bring.  All that is random is the
-log's draws.  A[r, k] and m depend on draws of earlier rounds only, so in the round of a client both are fixed numbers,
-and z / p has mean 1: the mean of A z x / p is A x.  Summed over the rounds, the estimate has the mean of the value.
-The outcomes need no law; they may drift, and come late.
+Why these are unbiased for a policy that learns.  Fix the clients and what they would
+bring.  All that is random is the log's draws.  A[r, k] and m depend on draws of earlier
+rounds only, so in the round of a client both are fixed numbers, and z / p has mean 1:
+the mean of A z x / p is A x.  Summed over the rounds, the estimate has the mean of the
+value. The outcomes need no law; they may drift, and come late.
 
-Why m is taken from the past, and not from the other half of the clients, as is usual.  A log that learns accepts later
-clients according to earlier draws, and an agent accepts a whole category by one draw.  Then the other half knows
-something of this client's own draw, and the mean of (1 - z / p) m is no longer 0.  With two clients of one draw,
-p = 1/2 and x = 1 each: if they are accepted, m = 1 and the estimate is 2; if not, m = 0 and it is 0.  The mean of the
-estimate is 1, the value is 2.
+Why m is taken from the past, and not from the other half of the clients, as is usual.
+A log that learns accepts later clients according to earlier draws, and an agent accepts
+a whole category by one draw.  Then the other half knows something of this client's own
+draw, and the mean of (1 - z / p) m is no longer 0.  With two clients of one draw, p =
+1/2 and x = 1 each: if they are accepted, m = 1 and the estimate is 2; if not, m = 0 and
+it is 0.  The mean of the estimate is 1, the value is 2.
 
-What the value is not: that of a policy that sees all it accepts.  By hand: two rounds with one client each, both bring
--1, and the log accepted each with probability 1/2.  The policy accepts until it sees a loss.
+What the value is not: that of a policy that sees all it accepts.  By hand: two rounds
+with one client each, both bring -1, and the log accepted each with probability 1/2.
+The policy accepts until it sees a loss.
 
     the log accepted    A       value    inverse propensity
     both                1, 0     -1      -1 / 0.5             = -2
@@ -32,16 +38,18 @@ What the value is not: that of a policy that sees all it accepts.  By hand: two 
     nobody              1, 1     -2                              0
     mean                        -1.5                            -1.5
 
-The policy that sees all it accepts would have stopped after the first client, with value -1.  The estimate is of the
-slower learner, who sees what the log saw.  For a policy that does not learn, the two are the same.
+The policy that sees all it accepts would have stopped after the first client, with
+value -1.  The estimate is of the slower learner, who sees what the log saw.  For a
+policy that does not learn, the two are the same.
 
->>> clients = Clients.of(
-...     names=("a",), labels=("1", "2"), round=[1, 2], category=[0, 0], known=[1, 2], reward=[0.0, 0.0],
-...     profit=[-1.0, -1.0], logged=[False, True], propensity=[0.5, 0.5],
+>>> clients = SingleClients.of(
+...     names=("a",), labels=("1", "2"), round=[1, 2], category=[0, 0], known=[1, 2],
+...     reward=[0.0, 0.0], profit=[-1.0, -1.0], logged=[False, True],
+...     propensity=[0.5, 0.5],
 ... )
->>> found = evaluate(Log.of(clients), np.ones((2, 1), bool))
->>> found.inverse_propensity, found.self_normalised, found.doubly_robust, found.effective_size
-(-2.0, -2.0, -2.0, 1.0)
+>>> found = evaluate(AcceptanceLog.of(clients), np.ones((2, 1), bool))
+>>> found.inverse_propensity, found.self_normalised, found.doubly_robust
+(-2.0, -2.0, -2.0)
 """
 
 import math
@@ -53,19 +61,29 @@ import numpy.typing as npt
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import ParameterError
-from profitable.replay.clients import Clients
+from profitable.replay.single_clients import SingleClients
 
-BY_CHANCE = 0.01  # a log in which nobody was refused is taken for whole if that has at least this probability
-FEW_CLIENTS = 30.0  # an effective number below this is small; of clients, if half of them are lost to the weights
+# A log in which nobody was refused is taken for whole if that has at least this
+# probability.
+BY_CHANCE = 0.01
+# An effective number below this is small; of clients, if half of them are lost to the
+# weights.
+FEW_CLIENTS = 30.0
 SMALL_PART = 0.1  # and so is one below this part of the clients that it stands for
-FEW_DRAWS = 30.0  # below it, twice the error of an estimate covers the truth too seldom (benchmarks/off_policy.py)
-LITTLE_NOISE = 0.05  # of the number of accepted clients: draws that matter no more than this are not worth a word
-MISFIT = 4.0  # standard deviations between the log and its propensities: a warning in one of 16 000 correct logs
+# Below it, twice the error of an estimate covers the truth too seldom
+# (benchmarks/off_policy.py).
+FEW_DRAWS = 30.0
+# Of the number of accepted clients: draws that matter no more than this are not worth a
+# word.
+LITTLE_NOISE = 0.05
+# Standard deviations between the log and its propensities: a warning in one of 16 000
+# correct logs.
+MISFIT = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
-    """Sums over the clients of each cell, all [R, K]: all that the estimates need to know about a log."""
+class LogTables:
+    """Sums over the clients of each cell, [R, K]: all that estimates need of a log."""
 
     offered: FloatArray  # how many clients asked
     weight: FloatArray  # the sum of z / p
@@ -76,19 +94,21 @@ class Tables:
 
 
 @dataclass(frozen=True, eq=False)
-class Log:
+class AcceptanceLog:
     """A log prepared for many policies and many bootstrap weights."""
 
-    clients: Clients
+    clients: SingleClients
     cells: IntArray  # of the clients, [n]
     accepted: IntArray  # the positions of the clients whom the log accepted, [a]
     share: FloatArray  # 1 / p of these, [a]; 0 where p is unknown
     supported: BoolArray  # where every client has a known propensity above 0, [R, K]
-    by_cell: bool  # whether the log drew once for all clients of a category and round, as an agent does
+    # Whether the log drew once for all clients of a category and round, as an agent
+    # does.
+    by_cell: bool
     has_refused: bool  # whether refused clients are in the log
 
     @classmethod
-    def of(cls, clients: Clients) -> Self:
+    def of(cls, clients: SingleClients) -> Self:
         """Check a log and prepare it."""
         logged, propensity = _columns(clients)
         cells = clients.cells()
@@ -108,30 +128,35 @@ class Log:
         )
 
     def draw_weights(self, generator: np.random.Generator) -> FloatArray:
-        """Poisson weights of the clients for one bootstrap replicate, [n], each with mean and variance 1.
+        """Draw Poisson weights for a bootstrap replicate, [n], with mean 1.
 
-        Clients whom the log drew together are not independent.  They share a part of their weight, Poisson(1 - p), and
-        each has its own Poisson(p).  Then an estimate varies over the replicates as much as over new clients and new
-        draws: with x^2 / p for each client drawn alone; with x^2 for each client, and (sum x)^2 (1 - p) / p for
-        each cell, if the cell was drawn.
+        Clients whom the log drew together are not independent.  They share a part of
+        their weight, Poisson(1 - p), and each has its own Poisson(p).  Then an estimate
+        varies over the replicates as much as over new clients and new draws: with x^2 /
+        p for each client drawn alone; with x^2 for each client, and (sum x)^2 (1 - p) /
+        p for each cell, if the cell was drawn.
         """
         if not self.by_cell:
             return generator.poisson(1.0, len(self.clients)).astype(np.float64)
         propensity = np.nan_to_num(_columns(self.clients)[1])
         chance = np.ones(self.clients.rounds * len(self.clients.names))
         chance[self.cells] = propensity
-        return (generator.poisson(propensity) + generator.poisson(1.0 - chance)[self.cells]).astype(np.float64)
+        return (generator.poisson(propensity) + generator.poisson(1.0 - chance)[self.cells]).astype(
+            np.float64
+        )
 
-    def tables(self, weights: npt.NDArray[Any] | None = None) -> Tables:
-        """The sums by cell; each client counts `weights` times, [n].
+    def tables(self, weights: npt.NDArray[Any] | None = None) -> LogTables:
+        """Return the sums by cell; each client counts `weights` times, [n].
 
-        >>> log = Log.of(
-        ...     Clients.of(
-        ...         names=("a",), labels=("1", "2"), round=[1, 2, 2], category=[0, 0, 0], known=[1, 2, 2],
-        ...         reward=[1.0, 3.0, 0.0], profit=[1.0, 3.0, 0.0], logged=[1, 1, 0], propensity=[1.0, 0.25, 0.25],
-        ...     )
+        >>> clients = SingleClients.of(
+        ...     names=("a",), labels=("1", "2"), round=[1, 2, 2], category=[0, 0, 0],
+        ...     known=[1, 2, 2], reward=[1.0, 3.0, 0.0], profit=[1.0, 3.0, 0.0],
+        ...     logged=[1, 1, 0], propensity=[1.0, 0.25, 0.25],
         ... )
-        >>> tables = log.tables()  # in round 2, m is 1, and the clients count as 1 + 4 (3 - 1) and 1
+
+        In round 2, m is 1, and the clients count as 1 + 4 (3 - 1) and 1:
+
+        >>> tables = AcceptanceLog.of(clients).tables()
         >>> tables.weighted[:, 0].tolist(), tables.robust[:, 0].tolist()
         ([1.0, 12.0], [1.0, 10.0])
         """
@@ -143,17 +168,21 @@ class Log:
         weight, weighted = self._sum(cells, inverse), self._sum(cells, inverse * profit)
         mean = _mean_before(self._sum(cells, times * profit), self._sum(cells, times))
         robust = weighted + mean * (offered - weight)
-        return Tables(offered, weight, self._sum(cells, inverse * self.share), weighted, robust, mean)
+        return LogTables(
+            offered, weight, self._sum(cells, inverse * self.share), weighted, robust, mean
+        )
 
     def error(self, accepted: npt.NDArray[Any], mean: FloatArray | None = None) -> float:
-        """The standard error that the log's draws alone bring to an estimate, given the clients.
+        """Return the standard error that the log's draws bring, given the clients.
 
-        That is the root of the sum of A z (1 - p) ((x - m) / p)^2 over what was drawn independently; without `mean`, m
-        is 0.  Its square has the mean of the squared difference between the estimate and the value.
+        That is the root of the sum of A z (1 - p) ((x - m) / p)^2 over what was drawn
+        independently; without `mean`, m is 0.  Its square has the mean of the squared
+        difference between the estimate and the value.
         """
         cells = self.cells[self.accepted]
         gap = self.clients.profit[self.accepted] - (0.0 if mean is None else mean.ravel()[cells])
-        noise = np.sqrt(np.maximum(self.share * (self.share - 1.0), 0.0)) * gap  # sqrt(1 - p) / p (x - m)
+        # sqrt(1 - p) / p (x - m).
+        noise = np.sqrt(np.maximum(self.share * (self.share - 1.0), 0.0)) * gap
         part = np.asarray(accepted, np.float64)
         if self.by_cell:
             return float(np.sqrt(((part * self._sum(cells, noise)) ** 2).sum()))
@@ -165,47 +194,62 @@ class Log:
         return sums.astype(np.float64).reshape(rounds, categories)
 
 
-class Support(NamedTuple):
-    """What the estimates of a policy rest on."""
+class LogSupport(NamedTuple):
+    """Effective draws, noise and weakest category of an estimate."""
 
     draws: float  # the effective number of draws; infinite if all that it accepts was certain
-    noise: float  # the standard deviation of the estimated number of accepted clients, as a part of that number
+    # The standard deviation of the estimated number of accepted clients, as a part of
+    # that number.
+    noise: float
     category: str  # where most of the error comes from
 
 
-def inverse_propensity(accepted: npt.NDArray[Any], tables: Tables) -> float:
-    """The sum of A z x / p."""
+def inverse_propensity(accepted: npt.NDArray[Any], tables: LogTables) -> float:
+    """Return the sum of A z x / p."""
     return float((accepted * tables.weighted).sum())
 
 
-def doubly_robust(accepted: npt.NDArray[Any], tables: Tables) -> float:
-    """The sum of A [m + z / p (x - m)]."""
+def doubly_robust(accepted: npt.NDArray[Any], tables: LogTables) -> float:
+    """Return the sum of A [m + z / p (x - m)]."""
     return float((accepted * tables.robust).sum())
 
 
-def self_normalised(accepted: npt.NDArray[Any], tables: Tables) -> float:
-    """In each category, the clients where A times their weighted mean; NaN if one has clients and no weight there."""
-    offered, weight = (accepted * tables.offered).sum(axis=0), (accepted * tables.weight).sum(axis=0)
+def self_normalised(accepted: npt.NDArray[Any], tables: LogTables) -> float:
+    """Return the sum over categories of clients where A times their weighted mean.
+
+    NaN if a category has clients and no weight there.
+    """
+    offered, weight = (
+        (accepted * tables.offered).sum(axis=0),
+        (accepted * tables.weight).sum(axis=0),
+    )
     some = offered > 0.0
     if (weight[some] == 0.0).any():
         return float("nan")
-    return float((offered[some] * (accepted * tables.weighted).sum(axis=0)[some] / weight[some]).sum())
+    return float(
+        (offered[some] * (accepted * tables.weighted).sum(axis=0)[some] / weight[some]).sum()
+    )
 
 
-def effective_size(accepted: npt.NDArray[Any], tables: Tables) -> float:
-    """(sum w)^2 / sum w^2 of the weights w = A z / p: as many equally weighted clients would say as much."""
+def effective_size(accepted: npt.NDArray[Any], tables: LogTables) -> float:
+    """Return (sum w)^2 / sum w^2 of the weights w = A z / p.
+
+    As many equally weighted clients would be as informative.
+    """
     squares = float((np.square(accepted, dtype=np.float64) * tables.squares).sum())
     return float((accepted * tables.weight).sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
-def support(log: Log, accepted: npt.NDArray[Any]) -> Support:
-    """How many of the log's draws carry the error of the estimates.
+def support(log: AcceptanceLog, accepted: npt.NDArray[Any]) -> LogSupport:
+    """Count the log's draws that carry the error of the estimates.
 
-    A draw about n clients brings n z / p to the estimated number of clients, with variance v = n^2 (1 - p) / p.  Its
-    error is known from the draws that were accepted: n^2 z (1 - p) / p^2, whose mean is v and whose mean square is
-    v^2 / p.  The effective number of draws is (sum v)^2 / sum(v^2 / p): of m draws with the same p, the m p that are
-    expected to be accepted.  It follows from the propensities alone.  What was really accepted would not show where
-    nobody was, and there the estimates and their errors are too small together.
+    A draw about n clients brings n z / p to the estimated number of clients, with
+    variance v = n^2 (1 - p) / p.  Its error is known from the draws that were accepted:
+    n^2 z (1 - p) / p^2, whose mean is v and whose mean square is v^2 / p.  The
+    effective number of draws is (sum v)^2 / sum(v^2 / p): of m draws with the same p,
+    the m p that are expected to be accepted.  It follows from the propensities alone.
+    What was really accepted would not show where nobody was, and there the estimates
+    and their errors are too small together.
     """
     cells, size = log.cells, np.ones(log.cells.size)
     chance = np.nan_to_num(_columns(log.clients)[1])
@@ -217,20 +261,21 @@ def support(log: Log, accepted: npt.NDArray[Any]) -> Support:
     variance = np.square(part * size) * (1.0 - chance) / chance
     squares = variance**2 / chance
     if not squares.any():
-        return Support(math.inf, 0.0, "")
+        return LogSupport(math.inf, 0.0, "")
     number = len(log.clients.names)
     category = int(np.bincount(cells % number, squares, minlength=number).argmax())
     total = float(variance.sum())
     noise = math.sqrt(total) / float((part * size).sum())
-    return Support(total**2 / float(squares.sum()), noise, log.clients.names[category])
+    return LogSupport(total**2 / float(squares.sum()), noise, log.clients.names[category])
 
 
 @dataclass(frozen=True, kw_only=True)
 class OffPolicy:
-    """Estimates of what a policy would have earned; none, and the reason, where the log cannot tell."""
+    """Estimates of what a policy would have earned, or the reason why there is none."""
 
     inverse_propensity: float | None = None
-    inverse_propensity_error: float | None = None  # what the log's draws alone bring, given the clients
+    # What the log's draws alone bring, given the clients.
+    inverse_propensity_error: float | None = None
     self_normalised: float | None = None
     doubly_robust: float | None = None
     doubly_robust_error: float | None = None
@@ -240,24 +285,30 @@ class OffPolicy:
     warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimates as plain values."""
+        """Return the estimates as plain values."""
         return {**asdict(self), "warnings": list(self.warnings)}
 
 
-def evaluate(log: Log, accepted: npt.NDArray[Any], tables: Tables | None = None) -> OffPolicy:
-    """What a policy with the decisions `accepted` would have earned, [R, K]: bool, or shares of the seeds."""
+def evaluate(
+    log: AcceptanceLog, accepted: npt.NDArray[Any], tables: LogTables | None = None
+) -> OffPolicy:
+    """Estimate the value of decisions `accepted`, [R, K]: bool, or shares of seeds."""
     tables = log.tables() if tables is None else tables
     size = effective_size(accepted, tables)
     refusal = missing_support(log, accepted, tables)
     if refusal is not None:
-        return OffPolicy(clients=float((accepted * tables.offered).sum()), effective_size=size, refusal=refusal)
+        return OffPolicy(
+            clients=float((accepted * tables.offered).sum()), effective_size=size, refusal=refusal
+        )
     found = inverse_propensity(accepted, tables), log.error(accepted)
     few = _few_draws(log, accepted)
     if not log.has_refused:
         clients = float((accepted * tables.weight).sum())
         only = (
-            "Refused clients are missing from the log: everybody in it was accepted, with propensities below 1.  So "
-            "only inverse propensity is defined; the other two must know how many clients were refused."
+            "Refused clients are missing from the log: everybody in it was accepted, with "
+            "propensities below 1.  So "
+            "only inverse propensity is defined; the other two must know how many clients were "
+            "refused."
         )
         return OffPolicy(
             inverse_propensity=found[0],
@@ -266,12 +317,14 @@ def evaluate(log: Log, accepted: npt.NDArray[Any], tables: Tables | None = None)
             effective_size=size,
             warnings=(only, *_small(size, clients), *few),
         )
-    clients, normalised = float((accepted * tables.offered).sum()), self_normalised(accepted, tables)
+    clients, normalised = (
+        float((accepted * tables.offered).sum()),
+        self_normalised(accepted, tables),
+    )
     warnings = (*_small(size, clients), *few, *_misfit(log))
     if np.isnan(normalised):
-        warnings += (
-            "In some category, the log accepted nobody where the policy accepts: self-normalised is not defined.",
-        )
+        nobody = "In some category, the log accepted nobody where the policy accepts"
+        warnings += (f"{nobody}: self-normalised is not defined.",)
     return OffPolicy(
         inverse_propensity=found[0],
         inverse_propensity_error=found[1],
@@ -284,7 +337,9 @@ def evaluate(log: Log, accepted: npt.NDArray[Any], tables: Tables | None = None)
     )
 
 
-def missing_support(log: Log, accepted: npt.NDArray[Any], tables: Tables) -> str | None:
+def missing_support(
+    log: AcceptanceLog, accepted: npt.NDArray[Any], tables: LogTables
+) -> str | None:
     """Why the log cannot say what the policy would have earned; None if it can."""
     asked = (np.asarray(accepted) > 0) & (tables.offered > 0.0)
     hidden = asked & ~log.supported
@@ -292,14 +347,17 @@ def missing_support(log: Log, accepted: npt.NDArray[Any], tables: Tables) -> str
         category = int(np.flatnonzero(hidden.any(axis=0))[0])
         rounds = np.flatnonzero(hidden[:, category])
         return (
-            f"The policy accepts category {log.clients.names[category]!r} in {_rounds(rounds.size)} in which the log's "
-            f"propensity is 0 or unknown (the first is {log.clients.labels[int(rounds[0])]}): nobody knows what these "
+            f"The policy accepts category {log.clients.names[category]!r} in "
+            f"{_rounds(rounds.size)} in which the log's "
+            f"propensity is 0 or unknown (the first is {log.clients.labels[int(rounds[0])]}): "
+            "nobody knows what these "
             "clients would have brought."
         )
     empty = np.flatnonzero(asked.any(axis=0) & (tables.weight.sum(axis=0) == 0.0))
     if empty.size:
         return (
-            f"The policy accepts category {log.clients.names[int(empty[0])]!r}, and the log accepted nobody of it: "
+            f"The policy accepts category {log.clients.names[int(empty[0])]!r}, and the log "
+            "accepted nobody of it: "
             "there is no outcome to weight."
         )
     return None
@@ -312,23 +370,35 @@ def _rounds(number: int) -> str:
 def _small(size: float, clients: float) -> tuple[str, ...]:
     if size >= min(0.5 * clients, max(FEW_CLIENTS, SMALL_PART * clients)):
         return ()
-    text = f"The weights are large: the {clients:,.0f} clients whom the policy accepts are known as well as {size:,.0f}"
+    text = (
+        f"The weights are large: the {clients:,.0f} clients whom the policy accepts are known as "
+        f"well as {size:,.0f}"
+    )
     return (f"{text} would be.",)
 
 
-def _few_draws(log: Log, accepted: npt.NDArray[Any]) -> tuple[str, ...]:
+def _few_draws(log: AcceptanceLog, accepted: npt.NDArray[Any]) -> tuple[str, ...]:
     found = support(log, accepted)
     if found.draws >= FEW_DRAWS or found.noise <= LITTLE_NOISE:
         return ()
-    draws = f"{found.draws:,.{0 if found.draws >= 9.5 else 1}f} draw{'' if round(found.draws, 1) == 1.0 else 's'}"
+    draws = (
+        f"{found.draws:,.{0 if found.draws >= 9.5 else 1}f} "
+        f"draw{'' if round(found.draws, 1) == 1.0 else 's'}"
+    )
     whole = " The log drew once for all clients of a category and round." if log.by_cell else ""
-    rest = f"The estimates rest on about {draws} of the log, most of all in category {found.category!r}.{whole}"
-    small = f"Below {FEW_DRAWS:.0f}, their errors (±) are too small, and self-normalised is biased: go by the interval."
+    rest = (
+        f"The estimates rest on about {draws} of the log, most of all in category "
+        f"{found.category!r}.{whole}"
+    )
+    small = (
+        f"Below {FEW_DRAWS:.0f}, their errors (±) are too small, and self-normalised is biased: "
+        "go by the interval."
+    )
     return (f"{rest} {small}",)
 
 
-def _misfit(log: Log) -> tuple[str, ...]:
-    """A warning where the log accepted far more or fewer clients than its propensities say."""
+def _misfit(log: AcceptanceLog) -> tuple[str, ...]:
+    """Warn if the log accepted far more or fewer clients than its propensities say."""
     propensity = np.nan_to_num(_columns(log.clients)[1])
     expected = log.clients.by_cell(propensity)
     if log.by_cell:
@@ -344,24 +414,35 @@ def _misfit(log: Log) -> tuple[str, ...]:
     return (f"The log does not fit its propensities: {text}.  {remedy}",)
 
 
-def _columns(clients: Clients) -> tuple[BoolArray, FloatArray]:
+def _columns(clients: SingleClients) -> tuple[BoolArray, FloatArray]:
     logged, propensity = clients.logged, clients.propensity
     if logged is None or propensity is None:
         missing = "accepted" if logged is None else "propensity"
-        raise ParameterError(missing, None, "is not given", "name the columns of both for off-policy evaluation")
+        raise ParameterError(
+            missing, None, "is not given", "name the columns of both for off-policy evaluation"
+        )
     wrong = np.flatnonzero((propensity < 0.0) | (propensity > 1.0) | (logged & (propensity == 0.0)))
     if wrong.size:
         first = int(wrong[0])
         value, category = float(propensity[first]), clients.names[int(clients.category[first])]
         if value == 0.0:
-            remedy = "give the chance that the client had"
-            raise ParameterError("propensity", value, "is that of an accepted client", remedy, category)
-        raise ParameterError("propensity", value, "is no probability", "give a number between 0 and 1", category)
+            raise ParameterError(
+                "propensity",
+                value,
+                "is that of an accepted client",
+                "give the chance that the client had",
+                category,
+            )
+        raise ParameterError(
+            "propensity", value, "must be a probability", "give a number between 0 and 1", category
+        )
     return logged, propensity
 
 
-def _is_drawn_by_cell(clients: Clients, cells: IntArray, logged: BoolArray, propensity: FloatArray) -> bool:
-    """Whether cells of several clients exist, and in each of them all share their propensity and their fate."""
+def _is_drawn_by_cell(
+    clients: SingleClients, cells: IntArray, logged: BoolArray, propensity: FloatArray
+) -> bool:
+    """Whether all clients of each cell share one propensity and one draw."""
     size = clients.rounds * len(clients.names)
     first = np.zeros(size, np.int64)
     first[cells[::-1]] = np.arange(cells.size)[::-1]
@@ -370,15 +451,20 @@ def _is_drawn_by_cell(clients: Clients, cells: IntArray, logged: BoolArray, prop
     return bool(same.all()) and cells.size > np.unique(cells).size
 
 
-def _by_chance(clients: Clients, propensity: FloatArray) -> float:
-    """At most with this probability a whole log has nobody who was refused: one draw for each cell."""
+def _by_chance(clients: SingleClients, propensity: FloatArray) -> float:
+    """Bound the probability that nobody is refused: one draw for each cell."""
     offered = clients.by_cell()
-    means = np.divide(clients.by_cell(np.nan_to_num(propensity)), offered, out=np.ones_like(offered), where=offered > 0)
+    means = np.divide(
+        clients.by_cell(np.nan_to_num(propensity)),
+        offered,
+        out=np.ones_like(offered),
+        where=offered > 0,
+    )
     return float(np.prod(means))
 
 
 def _mean_before(totals: FloatArray, counts: FloatArray) -> FloatArray:
-    """The mean of what came in earlier rounds, [R, K]; 0 where nothing did."""
+    """Return the mean of earlier rounds, [R, K]; 0 where there is none."""
     mean = np.zeros_like(totals)
     before = np.cumsum(counts, axis=0)[:-1]
     np.divide(np.cumsum(totals, axis=0)[:-1], before, out=mean[1:], where=before > 0.0)

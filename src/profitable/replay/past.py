@@ -1,33 +1,182 @@
-"""Past: what was read from a file of past clients, and what was left out of it."""
+"""Past: clients that were read, and the rows that were left out.
+
+Clients are rows [n], as a replay sees them.  A row is one client (`SingleClients`), or
+all clients of a cell (`GroupedClients`).  Each row has a category, the round in which
+its clients asked, and the round in which their outcomes were known.
+"""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
+from profitable.agent.agent import Agent
 from profitable.agent.observation import reward_error
 from profitable.common.text_tables import number
-from profitable.common.types import FloatArray
+from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, RewardError
-from profitable.kernels.view import Support
-from profitable.replay.clients import outside
-from profitable.replay.crowd import Crowd
+from profitable.kernels.coded_view import Support
 from profitable.replay.layout import Layout
+from profitable.replay.row_meaning import IS_KEPT, REASONS, WAS_REFUSED, WITHOUT_REWARD
 
 if TYPE_CHECKING:
     from profitable.model.family import Family
-    from profitable.replay.source import Piece, Source
+    from profitable.replay.source import Piece
 
-SAMPLE = 40_000  # rows that are looked at for leaks; 1 % of the spread is then some 20 standard errors from nothing
-FAR_OFF = 10.0  # times what must come back per unit lent: a promise so far from it is in another unit
+NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is
+MISSING_NAME = "(missing)"  # of the category of clients without one
+# Rows that are looked at for leaks; 1 % of the spread is then some 20 standard errors
+# from nothing.
+SAMPLE = 40_000
+# Times what must come back per unit lent: a promise so far from it is in another unit.
+FAR_OFF = 10.0
 FAR = 3.0  # standard errors between the means of rows left out and kept, from which on they differ
+PAST_REFUSED = (
+    "the past refused clients whose outcomes nobody knows: categories that it mostly refused "
+    "cannot be judged, and others are judged by the clients it chose; give propensity if it chose "
+    "at random"
+)
+SmallInts = npt.NDArray[np.int32]
+
+
+class Learned(NamedTuple):
+    """Rows whose outcomes a policy learns in a round; how often each counts, [m]."""
+
+    part: slice
+    times: npt.NDArray[Any]
+    by_money: bool  # whether clients weigh as much as their amounts
+    by_round: bool  # whether they are learned by the round in which they were accepted
+
+
+class PastClients(ABC):
+    """Rows [n], sorted by known round, category and round of asking."""
+
+    names: tuple[str, ...]  # of the K categories
+    labels: tuple[str, ...]  # of the R rounds, as "2026-01"
+    round: SmallInts  # in which the clients asked, 1 to R
+    category: SmallInts  # 0 to K - 1
+    # The round in which outcomes were known, at least `round`; beyond R it is known too
+    # late.
+    known: SmallInts
+    profit: FloatArray  # in money, of all clients of a row, if they are accepted
+    amount: FloatArray | None = None  # what was lent to them
+    # What they count as while they are open, in the unit of rewards.
+    promised: FloatArray | None = None
+    logged: BoolArray | None = None  # whether the past accepted the client
+    propensity: FloatArray | None = None  # with what probability it did
+    score: FloatArray | None = None
+    folds: int | None = None  # number of folds, if clients are aggregated
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Count the clients."""
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.round.size
+
+    @property
+    def rounds(self) -> int:
+        """R, how many rounds there are."""
+        return len(self.labels)
+
+    @cached_property
+    def is_immediate(self) -> bool:
+        """Whether every outcome was known in the round of its client."""
+        return bool((self.known == self.round).all())
+
+    def known_in(self, round: int) -> slice:
+        """Return the rows whose outcomes were known in a round."""
+        return slice(*self._ends[round - 1 : round + 1])
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Starts of the rows by known round, and of those known too late."""
+        return np.searchsorted(self.known, np.arange(1, self.rounds + 2, dtype=np.int32)).tolist()
+
+    def cells(self) -> IntArray:
+        """Return the cell of each row, [n]: (round - 1) * K + category."""
+        return (self.round.astype(np.int64) - 1) * len(self.names) + self.category
+
+    def by_cell(self, values: npt.ArrayLike | None = None) -> FloatArray:
+        """Sum values [n], or count rows, by round and category, [R, K]."""
+        weights = None if values is None else np.asarray(values)
+        found = np.bincount(self.cells(), weights, self.rounds * len(self.names))
+        return found.astype(np.float64).reshape(self.rounds, -1)
+
+    @cached_property
+    def profit_by_cell(self) -> FloatArray:
+        """Profit of accepting a category in a round, [R, K]."""
+        return self.by_cell(self.profit)
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Number of clients by round and category, [R, K]."""
+        return self.clients_by_cell(None)
+
+    # ---------------------------------------------------------- one by one, or added up
+
+    @abstractmethod
+    def clients_by_cell(self, times: IntArray | None) -> FloatArray:
+        """Count clients by cell, [R, K], if each row counts so many times [n]."""
+
+    @abstractmethod
+    def sum_of(self, name: str) -> FloatArray:
+        """Return a quantity of each row, [n], such as number, profit or money back."""
+
+    @abstractmethod
+    def range_of(self, name: str) -> tuple[float, float]:
+        """Return the smallest and the largest reward, or promise, of a client."""
+
+    @abstractmethod
+    def only_whole(self) -> bool:
+        """Whether all rewards are whole numbers."""
+
+    @abstractmethod
+    def moments(self, statistic: Any = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return counts, means and variances of rewards or a statistic, [K] each."""
+
+    @abstractmethod
+    def illegal(self, support: Support) -> tuple[int, float] | None:
+        """Return the category and the value of a reward that a family cannot have."""
+
+    @abstractmethod
+    def draw_weights(self, generator: np.random.Generator) -> IntArray:
+        """Draw how often each row counts in a bootstrap portfolio, [n]."""
+
+    @abstractmethod
+    def draw_half(self, generator: np.random.Generator) -> BoolArray:
+        """Draw the rows of one half of the clients, [n]."""
+
+    @abstractmethod
+    def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return `deviations` of the profit by category, [K]."""
+
+    @abstractmethod
+    def tell(self, agent: Agent, learned: Learned) -> None:
+        """Tell an agent the outcomes of some rows."""
+
+
+def outside(support: Support, rewards: FloatArray) -> BoolArray:
+    """Mark rewards that a family cannot have, [n]."""
+    bad = (rewards < support.low) | (rewards > support.high)
+    if support.open:
+        bad |= rewards == support.low
+    return bad | (rewards != np.floor(rewards)) if support.whole else bad
+
+
+# ----------------------------------------------------------------------- rows left out
 
 
 @dataclass
-class Tally:
-    """How many rows there are, and the mean of their outcomes as far as they are known."""
+class OutcomeTally:
+    """The number of rows, and the mean of their outcomes as far as they are known."""
 
     rows: int = 0
     given: int = 0
@@ -59,7 +208,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Rows that are left out for one reason, and their mean outcome against that of the rows that are kept."""
+    """Rows that are left out for one reason, compared with those that are kept."""
 
     reason: str
     rows: int
@@ -68,7 +217,7 @@ class LeftOut:
     differs: bool  # by more than 3 standard errors
 
     @classmethod
-    def of(cls, reason: str, left: Tally, kept: Tally) -> "LeftOut":
+    def of(cls, reason: str, left: OutcomeTally, kept: OutcomeTally) -> "LeftOut":
         """Compare rows left out with rows kept."""
         differs = False
         if left.mean is not None and kept.mean is not None:
@@ -78,30 +227,44 @@ class LeftOut:
 
     @property
     def warning(self) -> str | None:
-        """What it means if the outcomes differ."""
+        """The warning if the outcomes differ."""
         if not self.differs:
             return None
         return (
             f"{number(self.rows)} rows are left out ({self.reason}), and their mean outcome is "
-            f"{number(self.mean_reward)} against {number(self.kept_mean)} of those kept: the result is biased"
+            f"{number(self.mean_reward)} against {number(self.kept_mean)} of those kept: "
+            "the result is biased"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {
-            "reason": self.reason,
-            "rows": self.rows,
-            "mean_reward": self.mean_reward,
-            "kept_mean": self.kept_mean,
-            "differs": self.differs,
-        }
+        """Return the fields as plain values."""
+        return asdict(self)
+
+
+def check_kept(field: str, source: str, kind: str, tallies: Sequence[OutcomeTally]) -> None:
+    """InputError if there are no rows, or all are left out; tallies are by reason."""
+    total = sum(each.rows for each in tallies)
+    if not total:
+        raise InputError(field, source, "has no rows", f"give a {kind} with a client in each row")
+    if not tallies[IS_KEPT].rows:
+        reason = max(range(len(REASONS)), key=lambda code: tallies[code].rows)
+        raise InputError(
+            field,
+            source,
+            f"has no client to replay: {tallies[reason].rows} of {total} rows are left out "
+            f"({REASONS[reason]})",
+            "check the columns, or give other ones",
+        )
+
+
+# ---------------------------------------------------------------------------- the past
 
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What was read: the clients, what was left out, and what a reader of the result must know."""
+    """Past clients, rows that were left out, and notes for the reader of a result."""
 
-    clients: Crowd
+    clients: PastClients
     layout: Layout
     source: str  # where it comes from, as the user names it
     rows: int  # that were read; those left out are among them
@@ -109,15 +272,48 @@ class Past:
     left_out: list[LeftOut]
     notes: list[str]
     warnings: list[str]
-    uncut: dict[str, tuple[FloatArray, FloatArray]]  # numbers of the first rows before they were cut, and rewards
-    costs: FloatArray | None  # the mean cost of a client by category [K], if costs are a column
-    rows_again: "Source | None" = field(default=None, repr=False)  # None if rows were added up elsewhere
-    rewards_again: Callable[[], Iterator[tuple["Piece", FloatArray]]] | None = field(default=None, repr=False)
+    # The mean cost of a client by category [K], if costs are a column.
+    costs: FloatArray | None = None
+    # Numbers of the first rows before they were cut, and rewards.
+    uncut: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=lambda: {})
+    # The rewards of all rows, read once more; None if that is impossible.
+    rewards_again: Callable[[], Iterator[tuple["Piece", FloatArray]]] | None = field(
+        default=None, repr=False
+    )
+
+    @classmethod
+    def of(
+        cls,
+        clients: PastClients,
+        layout: Layout,
+        *,
+        tallies: Sequence[OutcomeTally],
+        outcomes: OutcomeTally,
+        notes: list[str],
+        **more: Any,
+    ) -> Self:
+        """Make a past from the tallies of all rows, by reason, and of outcomes kept."""
+        left = [
+            LeftOut.of(
+                REASONS[code], tally, outcomes if code in WITHOUT_REWARD else tallies[IS_KEPT]
+            )
+            for code, tally in enumerate(tallies)
+            if tally.rows and code != IS_KEPT
+        ]
+        return cls(
+            clients,
+            layout,
+            rows=sum(each.rows for each in tallies),
+            left_out=sorted(left, key=lambda each: each.reason),
+            notes=[*notes, *notes_on(clients)],
+            warnings=[PAST_REFUSED] if tallies[WAS_REFUSED].rows else [],
+            **more,
+        )
 
     def check_promised(self) -> None:
-        """InputError if what open clients count as is plainly in another unit than it must be, where there are amounts.
+        """InputError if the value of open clients is plainly in another unit.
 
-        A number is per unit lent.  A column is money, as the column of the reward is.
+        With amounts, a number is per unit lent; a column is money, as the reward is.
         """
         layout, field = self.layout, "promised" if self.layout.open_value is None else "open_value"
         given = getattr(layout, field)
@@ -126,28 +322,40 @@ class Past:
         low, high = self.clients.range_of("promised")
         usual, largest = 1.0 + (layout.required or 0.0), max(abs(low), abs(high))
         if isinstance(given, str) and 0.0 < largest < usual / FAR_OFF:
-            problem = f"is at most {number(largest)} per unit lent: a column must be money, as {layout.reward} is"
-            raise InputError(field, given, problem, f"multiply it by {layout.amount}, or give a number per unit lent")
+            raise InputError(
+                field,
+                given,
+                (
+                    f"is at most {number(largest)} per unit lent: "
+                    f"a column must be money, as {layout.reward} is"
+                ),
+                f"multiply it by {layout.amount}, or give a number per unit lent",
+            )
         if min(low, high) > usual * FAR_OFF:
-            problem = f"is {number(low)} per unit lent or more, and {number(usual)} must come back"
-            raise InputError(field, given, problem, "give a number per unit lent, such as 1.1, or a column of money")
+            raise InputError(
+                field,
+                given,
+                f"is {number(low)} per unit lent or more, and {number(usual)} must come back",
+                "give a number per unit lent, such as 1.1, or a column of money",
+            )
 
     def check_rewards(self, family: "Family") -> None:
-        """RewardError if a family cannot produce a reward; it names the file and the row if they can be found again."""
+        """RewardError if a family cannot have a reward, with its row if possible."""
         support = family.support
-
         clients = self.clients
         bad = clients.illegal(support)
         if bad is None:
             return
         found = reward_error(clients.names[bad[0]], bad[1], support)
-        remedy = f"{found.remedy}, or choose another family than {family}"
-        raise type(found)(*self._find(found, support), found.problem, remedy)
+        raise type(found)(
+            *self._find(found, support),
+            found.problem,
+            f"{found.remedy}, or choose another family than {family}",
+        )
 
     def _find(self, found: RewardError, support: Support) -> tuple[str, object]:
-        """The field and the value of an error about the first bad reward of the file."""
-        again = self.rows_again is not None and self.rows_again.again
-        if self.layout.treated is None and again and self.rewards_again is not None:
+        """Return the field and the value of the first bad reward of the file."""
+        if self.layout.treated is None and self.rewards_again is not None:
             for piece, rewards in self.rewards_again():
                 bad = outside(support, rewards)  # NaN, which is left out, is not bad
                 if bad.any():
@@ -156,3 +364,23 @@ class Past:
                     unit = "" if self.layout.amount is None else f" / {self.layout.amount}"
                     return place + unit, float(rewards[row])
         return found.where, found.value
+
+
+def notes_on(clients: PastClients) -> list[str]:
+    """Return notes on the clients for the reader of a result."""
+    notes: list[str] = []
+    people = clients.sum_of("number")
+    never = round(float(people[clients.known == NEVER_KNOWN].sum()))
+    if never:
+        notes.append(
+            f"{number(never)} outcomes have no known date: "
+            "they count in profits, and no policy learns from them"
+        )
+    empty = clients.rounds - np.unique(clients.round).size
+    if empty:
+        notes.append(f"{number(empty)} of {number(clients.rounds)} rounds have no client")
+    for code, name in enumerate(clients.names):
+        if MISSING_NAME in name.split(", "):
+            there = round(float(people[clients.category == code].sum()))
+            notes.append(f"{number(there)} clients are in the category {name}")
+    return notes

@@ -1,47 +1,56 @@
-"""Read the past: rows of a source become clients, round by round and category by category.
+"""Read the past: rows of a source become clients, by round and category.
 
 >>> from profitable.replay.layout import Layout
->>> table = {"month": ["2026-01", "2026-02", "2026-03"], "job": ["cook", "clerk", "cook"], "y": [0, 1, 1]}
->>> past = read(table, Layout(category="job", time="month", reward="y", cost=0.1))
+>>> months = ["2026-01", "2026-02", "2026-03"]
+>>> table = {"month": months, "job": ["cook", "clerk", "cook"]}
+>>> layout = Layout(category="job", time="month", reward="y", cost=0.1)
+>>> past = read(table | {"y": [0, 1, 1]}, layout)
 >>> past.clients.names, past.clients.labels, past.clients.profit.tolist()
 (('clerk', 'cook'), ('2026-01', '2026-02', '2026-03'), [-0.1, 0.9, 0.9])
 """
 
 from collections import defaultdict
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from profitable.common.text_tables import number
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
-from profitable.replay import dates
-from profitable.replay.bands import MISSING_NAME, Part, cross
-from profitable.replay.clients import Clients
-from profitable.replay.crowd import NEVER_KNOWN, Crowd, SmallInts
-from profitable.replay.dates import MISSING
-from profitable.replay.layout import CALENDAR, Layout
-from profitable.replay.past import SAMPLE, LeftOut, Past, Tally
-from profitable.replay.rows import Row, Rows
-from profitable.replay.source import Piece, Source, Told, open_source, pyarrow, short
-from profitable.replay.treatment import added
+from profitable.replay import calendar_rounds as rounds
+from profitable.replay.bands import CategoryCodes, CategoryColumn, cross
+from profitable.replay.calendar_rounds import MISSING
+from profitable.replay.layout import Layout
+from profitable.replay.past import NEVER_KNOWN, SAMPLE, OutcomeTally, Past, SmallInts, check_kept
+from profitable.replay.row_meaning import (
+    IS_KEPT,
+    REASONS,
+    WAS_REFUSED,
+    WITHOUT_REWARD,
+    RowMeaning,
+    columns_by_role,
+    profit_of,
+    reward_column,
+    reward_of,
+)
+from profitable.replay.single_clients import SingleClients
+from profitable.replay.source import OnShare, Piece, Source, open_source, pa, short
+from profitable.replay.typed_columns import Dates, complete, decoded, flags, numbers
 
 LEAST_ROUNDS = 3
 LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
-REFUSED = "refused by the past"
-NO_TIME, NO_AMOUNT, NO_COST, NO_OUTCOME = "no time", "no amount", "no cost", "no outcome yet"
-PAST_REFUSED = (
-    "the past refused clients whose outcomes nobody knows: categories that it mostly refused cannot be judged, and "
-    "others are judged by the clients it chose; give propensity if it chose at random"
+VALUES_SHOWN = 8  # of a column, in an error
+# The columns of `RowMeaning.applied` that are used.
+FOUND = (
+    *("pb_reason", "pb_outcome", "pb_reward", "pb_given", "pb_amount", "pb_cost"),
+    *("pb_promised", "pb_bare", "pb_never"),
 )
-LATEST = np.iinfo(np.int32).max
 
 
-def read(data: Any, layout: Layout, *, progress: Told = None) -> Past:
-    """Read past clients from files or a table; `progress` is called with the share that is done."""
+def read(data: Any, layout: Layout, *, progress: OnShare = None) -> Past:
+    """Read past clients from files or a table; `progress` gets the share done."""
     source = open_source(data)
     reader = Reader(source, layout)
     for piece in source.pieces(reader.columns, reader.words, progress):
@@ -49,299 +58,412 @@ def read(data: Any, layout: Layout, *, progress: Told = None) -> Past:
     return reader.finish()
 
 
-class Reader(Rows):
+class Reader:
     """Takes pieces of a source, and makes a past of them."""
 
     def __init__(self, source: Source, layout: Layout) -> None:
-        super().__init__(source, layout)
-        self.parts = [Part(cut) for cut in self.cuts]
+        self.source, self.layout = source, layout
+        self.cuts = [CategoryColumn.parse(text, source.columns) for text in layout.categories]
+        self.reward, self.value = reward_column(layout, source.columns)
+        self.time = Dates(layout.times, layout.date_format)
+        self.known = Dates((layout.known,) if layout.known else (), layout.date_format)
+        self.roles = dict(columns_by_role(layout, source.columns))
+        needed = needed_columns(layout, self.cuts, self.roles)
+        source.need(needed)
+        self.columns = list(needed)
+        self.words = [cut.column for cut in self.cuts if not cut.is_cut]
+        self.codes = [CategoryCodes(cut) for cut in self.cuts]
+        self.has_value = False  # whether any row has the value of the reward
         self.base: int | None = None  # the period of the first client that is read
-        self.rows = 0
-        self.kept, self.kept_outcomes = Tally(), Tally()
-        self.left: dict[str, Tally] = defaultdict(Tally)
+        self.tallies = [OutcomeTally() for _ in REASONS]
+        self.kept_outcomes = OutcomeTally()
         self.arrays: dict[str, list[npt.NDArray[Any]]] = defaultdict(list)
         self.uncut: dict[str, list[tuple[FloatArray, FloatArray]]] = defaultdict(list)
 
-    # -------------------------------------------------------------------------------------------- pieces
+    # --------------------------------------------------------------------------- pieces
+
+    def meaning(self, piece: Piece, asked: IntArray | None) -> dict[str, npt.NDArray[Any]]:
+        """Return the meaning of the rows: columns of `RowMeaning.applied` as arrays.
+
+        `pb_reward` is NaN where it is not given.
+        """
+        layout = self.layout
+        columns: dict[str, Any] = {}
+        for role, name in self.roles.items():
+            if role == "reward" and self.value is not None:
+                columns[role] = decoded(piece.column(name))
+            else:
+                columns[role] = flags(piece, name) if role == "accepted" else numbers(piece, name)
+        if layout.amount is not None:
+            amount = columns["amount"]
+            piece.refuse(layout.amount, amount <= 0.0, "is not above 0", values=amount)
+        lacks = {
+            role: values.null_count if isinstance(values, pa.Array) else np.isnan(values).any()
+            for role, values in columns.items()
+        }
+        no_time = np.zeros(piece.batch.num_rows, bool) if asked is None else asked == MISSING
+        columns["pb_no_time"], lacks["pb_no_time"] = no_time, no_time.any()
+        complete = frozenset(role for role, is_lacking in lacks.items() if not is_lacking)
+        frame = nw.from_native(pa.table(columns), eager_only=True)
+        own = {role: role for role in columns}  # columns have the names of their roles
+        found = RowMeaning(layout, own, frame.schema, self.value, complete).applied(frame)
+        arrays = {name: found[name].to_numpy() for name in FOUND if name in found.columns}
+        if not arrays["pb_given"].all():
+            arrays["pb_reward"] = np.where(arrays["pb_given"], arrays["pb_reward"], np.nan)
+        if layout.accepted is not None:
+            arrays["logged"] = columns["accepted"]
+        return arrays
+
+    def rewards(self, piece: Piece) -> FloatArray:
+        """Return the rewards of all rows of a piece, NaN if they do not count."""
+        found = self.meaning(piece, None)
+        without = np.isin(found["pb_reason"], (WAS_REFUSED, *WITHOUT_REWARD))
+        return np.where(without, np.nan, found["pb_reward"])
+
+    def rewards_again(self) -> Iterator[tuple[Piece, FloatArray]]:
+        """Yield the rewards of all rows once more, with their pieces."""
+        for piece in self.source.pieces(self.columns, self.words):
+            yield piece, self.rewards(piece)
 
     def add(self, piece: Piece) -> None:
         """Read a piece."""
-        self.rows += piece.batch.num_rows
-        row = self.row(piece)
-        times = self.time.read(piece) if self.layout.times else None
-        keep = self._keep(row, times)
-        chosen = slice(None) if keep is None else keep
-        self.check_promised(piece, row, keep)
-        if times is not None:
-            self._add_times(piece, times, row.never, chosen)
-        for part in self.parts:
-            numeric = part.read(piece, keep)
-            if numeric is not None and self.kept.rows < SAMPLE:
-                self.uncut[part.cut.column].append((numeric, row.reward[chosen].copy()))
-        logged = row.more.get("logged", True)  # of the others, no outcome is known
-        self.kept.add(np.where(logged, row.reward, np.nan)[chosen])
-        if row.reward is not row.outcome:
-            self.kept_outcomes.add(np.where(logged, row.outcome, np.nan)[chosen])
-        for name, values in ({"outcome": row.outcome} | row.more).items():
+        layout = self.layout
+        asked = self.time.read(piece) if layout.times else None
+        found = self.meaning(piece, asked)
+        reason, reward, outcome = found["pb_reason"], found["pb_reward"], found["pb_outcome"]
+        by_reason = np.bincount(reason, minlength=len(REASONS))
+        chosen = slice(None) if by_reason[IS_KEPT] == reason.size else reason == IS_KEPT
+        if "pb_bare" in found:
+            # Kept clients who were accepted must have a promised reward.
+            bare = found["pb_bare"] & found.get("logged", True) & (reason == IS_KEPT)
+            column = str(layout.promised or layout.open_value)
+            piece.refuse(column, bare, "is missing", "give a number for every client")
+        if asked is not None:
+            self._add_times(piece, asked, found.get("pb_never"), chosen)
+        for codes in self.codes:
+            numeric = codes.read(piece, chosen)
+            if numeric is not None and self.tallies[IS_KEPT].rows < SAMPLE:
+                self.uncut[codes.cut.column].append((numeric, reward[chosen].copy()))
+        for code in np.flatnonzero(by_reason).tolist():
+            self.tallies[code].add(reward[chosen if code == IS_KEPT else reason == code])
+        if layout.amount is not None or isinstance(layout.cost, str):
+            self.kept_outcomes.add(np.where(found["pb_given"], outcome, np.nan)[chosen])
+        if self.value is not None and not self.has_value:
+            closed = ~found["pb_never"] if "pb_never" in found else True
+            self.has_value = bool(((outcome == 1.0) & closed).any())
+        for name, values in self._collected(piece, found):
             self.arrays[name].append(values[chosen])
 
-    def _keep(self, row: Row, times: IntArray | None) -> BoolArray | None:
-        """The rows to keep, None for all; the others are counted with the first reason that applies."""
-        kept = np.ones(row.outcome.size, bool)
-        logged, needed = row.more.get("logged"), np.ones(1, bool)
-        if logged is not None and self.layout.propensity is not None:
-            needed = logged  # the past refused the others, so nothing is known of them
-        reasons: list[tuple[str, npt.NDArray[Any] | None]] = [
-            (REFUSED, None if logged is None or self.layout.propensity is not None else ~logged),
-            (NO_TIME, None if times is None else times == MISSING),
-            (NO_AMOUNT, np.isnan(row.more["amount"]) if "amount" in row.more else None),
-            (NO_COST, np.isnan(row.more["cost"]) if "cost" in row.more else None),
-            (NO_OUTCOME, np.isnan(row.outcome) & needed),
-        ]
-        for reason, applies in reasons:
-            if applies is not None and applies.any():
-                left = kept & applies
-                if left.any():
-                    self.left[reason].add((row.outcome if reason in (NO_AMOUNT, NO_COST) else row.reward)[left])
-                    kept &= ~left
-        if needed.size > 1:
-            np.copyto(row.outcome, 0.0, where=~needed)  # whatever the file says of them
-        return None if kept.all() else kept
+    def _collected(
+        self, piece: Piece, found: dict[str, npt.NDArray[Any]]
+    ) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Yield the columns that are kept of each client."""
+        layout = self.layout
+        for name in ("outcome", "amount", "cost", "promised"):
+            if f"pb_{name}" in found:
+                yield name, found[f"pb_{name}"]
+        if layout.accepted is not None:
+            yield "logged", found["logged"]
+        if layout.treated is not None:
+            yield "treated", flags(piece, layout.treated)
+        if layout.propensity is not None:
+            yield "propensity", self._propensity(piece, layout.propensity)
+        if layout.score is not None:
+            yield "score", complete(piece, layout.score, "give every client a score")
 
-    # -------------------------------------------------------------------------------------------- times
+    def _propensity(self, piece: Piece, column: str) -> FloatArray:
+        remedy = "give the probability with which the client was accepted or treated"
+        values = complete(piece, column, remedy)
+        wrong = (values <= 0.0) | (values > 1.0)
+        if self.layout.treated is not None:
+            wrong |= values == 1.0
+            remedy = "give the probability of treatment, between 0 and 1"
+        piece.refuse(column, wrong, "is not such a probability", remedy, values)
+        return values
+
+    # ---------------------------------------------------------------------------- times
 
     @property
     def round(self) -> str | int:
-        """What a round is."""
-        return self.layout.round or ("number" if self.time.kind == dates.NUMBER else "month")
+        """The length of a round."""
+        return self.layout.round or rounds.usual_round(self.time.kind)
 
-    def _add_times(self, piece: Piece, asked: IntArray, never: BoolArray | None, chosen: Any) -> None:
-        """Add the times of a piece: as periods since the first one, or as they are if a round is a number of rows."""
-        known = None
+    def _add_times(
+        self, piece: Piece, asked: IntArray, never: BoolArray | None, chosen: Any
+    ) -> None:
+        """Add the times of a piece, as periods unless a round is a number of rows."""
+        times = {"asked": asked}
         if self.layout.known is not None:
             known = self.known.read(piece)
-            early = dates.before(known, asked, self.time.kind, self.known.kind)[chosen]
+            early = rounds.before(known, asked, self.time.kind, self.known.kind)[chosen]
             if early.any():
-                self._refuse_early(piece, np.arange(asked.size)[chosen][early.argmax()])
-            if never is not None and never.any():
-                known = np.where(never, MISSING, known)
+                self._refuse_early(piece, int(np.arange(asked.size)[chosen][early.argmax()]))
+            times["known"] = known if never is None else np.where(never, MISSING, known)
         self._check_kinds(piece, asked)
-        if isinstance(self.round, int):
-            self.arrays["asked"].append(asked[chosen])
-            if known is not None:
-                self.arrays["known"].append(known[chosen])
-            return
-        asked = dates.periods(asked, self.round)[chosen]
-        if not asked.size:
-            return
-        if self.base is None:
-            self.base = int(asked[0])
-        self.arrays["asked"].append(self._since_base(asked))
-        if known is not None:
-            self.arrays["known"].append(self._since_base(dates.periods(known, self.round)[chosen]))
-
-    def _since_base(self, periods: IntArray) -> SmallInts:
-        """Periods since the base, as small numbers; the largest one for those that are missing."""
-        since = np.where(periods == MISSING, LATEST, np.clip(periods - (self.base or 0), -LATEST, LATEST - 1))
-        return since.astype(np.int32)
+        for name, values in times.items():
+            found = values[chosen]
+            if isinstance(self.round, str):
+                found = rounds.periods(found, self.round)
+                if self.base is None and found.size:
+                    self.base = int(found[0])
+                missing = found == MISSING
+                found = np.clip(found - (self.base or 0), -NEVER_KNOWN, NEVER_KNOWN - 1)
+                found = np.where(missing, NEVER_KNOWN, found).astype(np.int32)
+            self.arrays[name].append(found)
 
     def _check_kinds(self, piece: Piece, asked: IntArray) -> None:
         """InputError if the times do not fit together, or do not fit the rounds."""
         for each in (self.time, self.known):
-            kind, place = each.kind, f"{piece.place}, column {each.name}"
-            if kind is None:
-                continue
-            if (kind == dates.NUMBER) != (self.time.kind == dates.NUMBER):
-                problem = f"is a {kind}, but {self.time.name} holds the kind {self.time.kind}"
-                raise InputError(place, each.example, problem, "give both as dates, or both as whole numbers")
-            if kind == dates.NUMBER and self.round in CALENDAR:
-                remedy = 'give round = "number", or say how dates are written: date_format = "%Y%m%d"'
-                raise InputError(place, each.example, f"is a whole number, and a round is a {self.round}", remedy)
-            if kind != dates.NUMBER and self.round == "number":
-                raise InputError(
-                    place, each.example, f"is a {kind}, no whole number", 'give round = "month", for example'
+            if each.kind is not None and self.time.kind is not None:
+                rounds.check_kind(
+                    f"{piece.place}, column {each.name}",
+                    each.example,
+                    each.kind,
+                    self.round,
+                    (self.time.name, self.time.kind),
                 )
-            if kind == dates.MONTH and self.round in dates.WITHIN_MONTHS:
-                raise InputError(
-                    place, each.example, f"has no days, and a round is a {self.round}", 'give round = "month"'
-                )
-        if self.time.kind == dates.NUMBER and self.layout.round is None:
-            written = dates.written_as(asked)
+        if self.time.kind == rounds.NUMBER and self.layout.round is None:
+            written = rounds.written_as(asked)
             if written:
-                remedy = f'give date_format = "{written}", or round = "number" if they are none'
                 raise InputError(
-                    f"{piece.place}, column {self.time.name}", self.time.example, "looks like a date", remedy
+                    f"{piece.place}, column {self.time.name}",
+                    self.time.example,
+                    "looks like a date",
+                    f'give date_format = "{written}", or round = "number" if they are none',
                 )
 
     def _refuse_early(self, piece: Piece, index: int) -> None:
         asked, known = (
-            " ".join(str(piece.column(name)[int(index)].as_py()) for name in each.columns)
+            " ".join(str(piece.column(name)[index].as_py()) for name in each.columns)
             for each in (self.time, self.known)
         )
-        problem = f"is before {self.time.name} = {asked}, when the client asked"
-        raise piece.error(self.known.name, int(index), known, problem, "correct the dates, or leave the row out")
+        raise piece.error(
+            self.known.name,
+            index,
+            known,
+            f"is before {self.time.name} = {asked}, when the client asked",
+            "correct the dates, or leave the row out",
+        )
 
-    # -------------------------------------------------------------------------------------------- all rows
+    # ------------------------------------------------------------------------- all rows
 
     def finish(self) -> Past:
-        """The past, when all pieces are read."""
-        if not self.rows:
-            raise InputError("data", short(self.source.name), "has no rows", "give a file with a client in each row")
-        if not self.kept.rows:
-            reason = max(self.left, key=lambda each: self.left[each].rows)
-            problem = f"has no client to replay: {self.left[reason].rows} of {self.rows} rows are left out ({reason})"
-            raise InputError("data", short(self.source.name), problem, "check the columns, or give other ones")
-        if self.value is not None and not self.has_value:
-            raise self.no_such_value(self.value)
-        pyarrow().default_memory_pool().release_unused()
-        category, names, notes = cross(self.parts)
+        """Return the past, when all pieces are read."""
+        check_kept("data", short(self.source.name), "file", self.tallies)
+        self._check_value()
+        pa.default_memory_pool().release_unused()
+        category, names, notes = cross(self.codes)
         round, known, labels = self._rounds(len(names))
-        left_out = self._left_out()
-        warnings: list[str] = []
-        if REFUSED in self.left:
-            warnings.append(PAST_REFUSED)
-        columns = {name: self._take(name) for name in ("amount", "promised", "score", "logged") if name in self.arrays}
-        if "treated" not in self.arrays and "propensity" in self.arrays:
-            columns["propensity"] = self._take("propensity")
-        given: dict[str, Any] = {"names": names, "labels": labels, "round": round, "category": category, "known": known}
+        given: dict[str, Any] = {"names": names, "labels": labels}
+        given |= {"round": round, "category": category, "known": known}
         del round, known, category
-        costs = self._costs(given["category"], len(names))
-        clients = self._clients(given, columns, notes)
-        notes += note(clients)
-        return Past(
+        clients, costs = self._clients(given, notes)
+        return Past.of(
             clients,
             self.layout,
-            self.source.name,
-            self.rows,
-            self.round,
-            left_out,
-            notes,
-            warnings,
-            {name: _joined(pairs) for name, pairs in self.uncut.items()},
-            costs,
-            self.source,
-            self.rewards_again,
+            source=self.source.name,
+            round=self.round,
+            tallies=self.tallies,
+            outcomes=self.kept_outcomes,
+            notes=notes,
+            costs=costs,
+            uncut={name: _joined(pairs) for name, pairs in self.uncut.items()},
+            rewards_again=self.rewards_again if self.source.again else None,
+        )
+
+    def _check_value(self) -> None:
+        """InputError if no row has the value of the reward."""
+        if self.value is None or self.has_value:
+            return
+        remedy = "give a value of the column"
+        if self.source.again:
+            column = next(self.source.pieces([self.reward])).column(self.reward)
+            values = column.unique().drop_null().to_pylist()[:VALUES_SHOWN]
+            remedy = f"choose from {', '.join(map(str, values))}"
+        raise InputError(
+            f"{self.source.name}: reward",
+            self.value,
+            f"is nowhere in the column {self.reward}",
+            remedy,
         )
 
     def _take(self, name: str) -> npt.NDArray[Any]:
-        """A column of all pieces as one array; the pieces are given up."""
+        """Return a column of all pieces as one array; the pieces are released."""
         pieces = self.arrays.pop(name)
-        return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+        return np.concatenate(pieces) if len(pieces) > 1 else np.array(pieces[0])
 
     def _rounds(self, categories: int) -> tuple[SmallInts, SmallInts, list[str]]:
-        """The rounds in which clients asked [n] and outcomes were known [n], and the names of the rounds."""
-        round = self.round
+        """Return the rounds of asking [n] and of knowing [n], and their names."""
+        round, rows = self.round, self.tallies[IS_KEPT].rows
+        asked, known = (
+            self._take(name) if name in self.arrays else None for name in ("asked", "known")
+        )
+        source = self.source.name
         if isinstance(round, int):
-            times, known_times = (self._take(name) if name in self.arrays else None for name in ("asked", "known"))
-            asked, known = dates.rounds_of_rows(times, known_times, self.kept.rows, round)
-            names = partial(_rows_label, round, self.kept.rows)
-            total = -(-self.kept.rows // round)
+            asked, known = rounds.rounds_of_rows(asked, known, rows, round)
+            labels = names_of_rounds(
+                source,
+                -(-rows // round),
+                categories,
+                lambda place: f"rows {place * round + 1}-{min((place + 1) * round, rows)}",
+            )
         else:
-            asked = self._take("asked")
-            first, total = int(asked.min()), int(asked.max()) - int(asked.min()) + 1
-            asked -= np.int32(first - 1)
-            known = self._take("known") if "known" in self.arrays else asked
-            if known is not asked:
-                np.subtract(known, np.int32(first - 1), out=known, where=known != LATEST)
-            start = (self.base or 0) + first
-            names = partial(_period_label, start, round)
-        check_rounds(self.source.name, total, categories, names)
+            assert asked is not None
+            known, labels = count_periods(source, asked, known, round, categories, self.base or 0)
         if self.layout.known is None and self.layout.matures is not None:
             known = asked + np.int32(self.layout.matures)
-        return asked, known, [names(place) for place in range(total)]
+        return asked, known, labels
 
-    def _left_out(self) -> list[LeftOut]:
-        raw = (NO_AMOUNT, NO_COST)
-        return [
-            LeftOut.of(reason, self.left[reason], self.kept_outcomes if reason in raw else self.kept)
-            for reason in sorted(self.left)
-        ]
+    # ---------------------------------------------------------------------------- money
 
-    # -------------------------------------------------------------------------------------------- money
-
-    def _clients(self, given: dict[str, Any], columns: dict[str, Any], notes: list[str]) -> Clients:
-        """Clients with their rewards and profits."""
+    def _clients(
+        self, given: dict[str, Any], notes: list[str]
+    ) -> tuple[SingleClients, FloatArray | None]:
+        """Clients with rewards and profits; mean costs by category, if in a column."""
         layout, outcome = self.layout, self._take("outcome")
         if layout.treated is not None:
             outcome = self._effect(given, outcome, notes)
-        if "amount" in columns:
-            amount = columns["amount"]
-            reward = outcome / amount
-            outcome -= (1.0 + (layout.required or 0.0)) * amount
-            return Clients.of(**given, reward=reward, profit=outcome, **columns, in_place=True)
-        cost: Any = self._take("cost") if isinstance(layout.cost, str) else layout.cost
-        profit = layout.revenue * outcome
-        profit -= cost
-        reward = profit if isinstance(layout.cost, str) else outcome
-        return Clients.of(**given, reward=reward, profit=profit, **columns, in_place=True)
-
-    def _costs(self, category: SmallInts, categories: int) -> FloatArray | None:
-        """The mean cost of a client by category, if costs are a column."""
-        if "cost" not in self.arrays:
-            return None
-        cost = self.arrays["cost"] = [self._take("cost")]
-        return np.bincount(category, cost[0], minlength=categories) / np.bincount(category, minlength=categories)
+        more: dict[str, Any] = {name: self._take(name) for name in list(self.arrays)}
+        cost, costs = more.pop("cost", None), None
+        if cost is not None:
+            category, size = given["category"], len(given["names"])
+            costs = np.bincount(category, cost, size) / np.bincount(category, minlength=size)
+        profit = profit_of(layout, outcome, more.get("amount"), cost)
+        reward = profit
+        if not isinstance(layout.cost, str):
+            reward = reward_of(layout, outcome, more.get("amount"), cost)
+        clients = SingleClients.of(**given, reward=reward, profit=profit, **more, in_place=True)
+        return clients, costs
 
     def _effect(self, given: dict[str, Any], outcome: FloatArray, notes: list[str]) -> FloatArray:
-        """What the treatment adds."""
+        """Return the effect of the treatment on each client."""
         treated = self._take("treated")
         if "propensity" in self.arrays:
             share: Any = self._take("propensity")
         else:
             share = float(treated.mean())
             if not 0.0 < share < 1.0:
-                value = "treated" if share else "control"
-                remedy = "give a column with 1 for treated clients and 0 for the control group"
                 raise InputError(
-                    f"{self.source.name}: treated", self.layout.treated, f"has {value} clients only", remedy
+                    f"{self.source.name}: treated",
+                    self.layout.treated,
+                    f"has {'treated' if share else 'control'} clients only",
+                    "give a column with 1 for treated clients and 0 for the control group",
                 )
             notes.append(
-                f"{share:.4g} of the clients were treated; this is taken as the probability of treatment of everybody"
+                f"{share:.4g} of the clients were treated; "
+                "this is taken as the probability of treatment of everybody"
             )
-        sizes = len(given["labels"]), len(given["names"])
-        return added(outcome, treated, share, (given["round"], given["known"], given["category"]), sizes)
-
-
-def note(clients: Crowd) -> list[str]:
-    """What a reader must know about the clients."""
-    notes: list[str] = []
-    people = clients.sum_of("number")
-    never = round(float(people[clients.known == NEVER_KNOWN].sum()))
-    if never:
-        notes.append(
-            f"{number(never)} outcomes have no known date: they count in profits, and no policy learns from them"
+        return treatment_effect(
+            outcome,
+            treated,
+            share,
+            (given["round"], given["known"], given["category"]),
+            (len(given["labels"]), len(given["names"])),
         )
-    empty = clients.rounds - np.unique(clients.round).size
-    if empty:
-        notes.append(f"{number(empty)} of {number(clients.rounds)} rounds have no client")
-    for code, name in enumerate(clients.names):
-        if MISSING_NAME in name.split(", "):
-            there = round(float(people[clients.category == code].sum()))
-            notes.append(f"{number(there)} clients are in the category {name}")
-    return notes
 
 
-def check_rounds(source: str, total: int, categories: int, names: Callable[[int], str]) -> None:
-    """InputError if there are too few rounds, or too many."""
-    field, span = f"{source}: rounds", f"{names(0)} to {names(total - 1)}"
+def treatment_effect(
+    outcome: FloatArray,
+    treated: BoolArray,
+    share: FloatArray | float,
+    where: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
+    sizes: tuple[int, int],
+) -> FloatArray:
+    """Return a number for each client, [n], whose mean is the effect of treatment.
+
+    It is (y - m)(T - p) / p(1 - p).
+
+    p is the probability of treatment.  m is the mean of the control group of the
+    category, as far as it was known before the round in which the client asked; 0 if
+    nothing was.  It makes the spread smaller and leaves the mean. `where` has the
+    round, the known round and the category of each client, `sizes` the numbers of
+    rounds and categories.
+
+    Example: in each of two rounds, a client of the control group brings 1 and one who
+    is treated brings 2.  In round 2, when the mean of the control group is known, less
+    is due to chance:
+
+    >>> treated = np.array([False, True, False, True])
+    >>> asked, category = np.array([1, 1, 2, 2]), np.zeros(4, int)
+    >>> where = asked, asked, category
+    >>> found = treatment_effect(1.0 + treated, treated, 0.5, where, (2, 1))
+    >>> found.round().astype(int).tolist()
+    [-2, 4, 0, 2]
+    """
+    asked, known, category = where
+    control = ~treated & (known <= sizes[0])
+    # In the order of the outcomes, so that sums do not depend on the order of the rows.
+    order = np.flatnonzero(control)[np.argsort(outcome[control], kind="stable")]
+    cells = (known[order].astype(np.int64) - 1) * sizes[1] + category[order]
+    cumulated = [
+        np.bincount(cells, values, minlength=sizes[0] * sizes[1]).reshape(sizes).cumsum(axis=0)
+        for values in (outcome[order], None)
+    ]
+    mean = np.zeros((sizes[0] + 1, sizes[1]))
+    np.divide(cumulated[0], cumulated[1], out=mean[1:], where=cumulated[1] > 0)
+    return (outcome - mean[asked - 1, category]) * (treated - share) / (share * (1.0 - share))
+
+
+def needed_columns(
+    layout: Layout, cuts: list[CategoryColumn], roles: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the columns that are read, and the fields of the layout that name them."""
+    more = ("known", "propensity", "treated", "score")
+    return (
+        {cut.column: "category" for cut in cuts}
+        | dict.fromkeys(layout.times, "time")
+        | {name: role for role, name in roles.items()}
+        | {getattr(layout, role): role for role in more if getattr(layout, role) is not None}
+    )
+
+
+def count_periods(
+    source: str,
+    asked: npt.NDArray[np.integer],
+    known: npt.NDArray[Any] | None,
+    round: str,
+    categories: int,
+    base: int = 0,
+) -> tuple[npt.NDArray[Any], list[str]]:
+    """Count periods since `base` from the first one, in place.
+
+    Returns the rounds in which outcomes are known, and the names of all rounds.
+    """
+    first, last = int(asked.min()), int(asked.max())
+    asked -= first - 1
+    if known is not None:
+        np.subtract(known, first - 1, out=known, where=known != NEVER_KNOWN)
+    labels = names_of_rounds(
+        source,
+        last - first + 1,
+        categories,
+        lambda place: rounds.label(base + first + place, round),
+    )
+    return asked if known is None else known, labels
+
+
+def names_of_rounds(
+    source: str, total: int, categories: int, name_of: Callable[[int], str]
+) -> list[str]:
+    """Return the names of the rounds; InputError if they are too few or too many."""
+    field, span = f"{source}: rounds", f"{name_of(0)} to {name_of(total - 1)}"
     if total < LEAST_ROUNDS:
-        remedy = "give shorter rounds, such as day, or fewer rows in each"
-        raise InputError(field, span, f"are {total}, too few to learn from", remedy)
+        raise InputError(
+            field,
+            span,
+            f"are {total}, too few to learn from",
+            "give shorter rounds, such as day, or fewer rows in each",
+        )
     if total * categories > LARGEST_TABLE:
-        remedy = "give longer rounds, check the first and the last date, or choose fewer categories"
-        raise InputError(field, span, f"are {total}, too many for {categories} categories", remedy)
+        raise InputError(
+            field,
+            span,
+            f"are {total}, too many for {categories} categories",
+            "give longer rounds, check the first and the last date, or choose fewer categories",
+        )
+    return [name_of(place) for place in range(total)]
 
 
 def _joined(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
     first, second = zip(*pairs, strict=True)
     return np.concatenate(first), np.concatenate(second)
-
-
-def _period_label(start: int, round: str, place: int) -> str:
-    """The name of a round of the calendar, or of a number."""
-    return dates.label(start + place, round)
-
-
-def _rows_label(size: int, rows: int, place: int) -> str:
-    """The name of a round of rows."""
-    return f"rows {place * size + 1}-{min((place + 1) * size, rows)}"

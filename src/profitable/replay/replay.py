@@ -1,17 +1,21 @@
-"""Replay: one policy over the past clients, once.  The agent itself decides; nothing of a policy is written here again.
+"""The replay of one policy over the past clients; the agent itself decides.
 
-In each round, the agent decides, the clients of the accepted categories are accepted, and the agent learns the outcomes
-that were known in that round, of clients it has accepted by then.  An outcome of the same round is known after the
-decision.  So no decision sees what was not known.
+In each round, the agent decides, the clients of the accepted categories are accepted,
+and the agent learns the outcomes that were known in that round, of clients it has
+accepted by then.  An outcome of the same round is known after the decision.  So no
+decision sees what was not known.
 
-Example: a category whose first client is lost, in round 1, and whose outcome is known in round 2:
+Example: a category whose first client is lost, in round 1, and whose outcome is known
+in round 2:
 
 >>> from profitable import Bernoulli, Category, KLUCB
->>> clients = Clients.of(
-...     names=("cars",), labels=("January", "February", "March", "April"), round=[1, 2, 3, 4], category=[0, 0, 0, 0],
-...     known=[2, 2, 3, 4], reward=[0.0, 0.0, 0.0, 0.0], profit=[-0.9, -0.9, -0.9, -0.9],
+>>> clients = SingleClients.of(
+...     names=("cars",), labels=("January", "February", "March", "April"),
+...     round=[1, 2, 3, 4], category=[0] * 4, known=[2, 2, 3, 4],
+...     reward=[0.0] * 4, profit=[-0.9] * 4,
 ... )
->>> replay(clients, [Category("cars", Bernoulli(), threshold=0.9)], KLUCB(), seed=1).accepted[:, 0].tolist()
+>>> cars = Category("cars", Bernoulli(), threshold=0.9)
+>>> replay(clients, [cars], KLUCB(), seed=1).accepted[:, 0].tolist()
 [True, True, False, False]
 """
 
@@ -26,35 +30,44 @@ from profitable.agent.decision import Decision
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
-from profitable.replay.clients import Clients
-from profitable.replay.crowd import Crowd, Learned
-from profitable.replay.limits import Limits
+from profitable.replay.layout import AT_MATURITY, EVENLY, Layout
+from profitable.replay.limits import Limits, ShareOut
+from profitable.replay.past import Learned, PastClients
+from profitable.replay.single_clients import SingleClients
 
 
 @dataclass(frozen=True)
-class Late:
-    """How clients count until their outcome is known (`Agent.expect`).  What they promise is in `Clients`."""
+class OpenTerms:
+    """Terms of clients whose outcome is not known yet (`Agent.expect`)."""
 
     matures: int
-    emerges: str | tuple[float, ...] | None = None
+    emerges: str | Sequence[float] | None = None
+
+    @classmethod
+    def of(cls, layout: Layout) -> "OpenTerms | None":
+        """Return the terms of a layout; None if open clients do not count."""
+        if layout.open_value is not None:
+            return cls(0, EVENLY)
+        return None if layout.matures is None else cls(layout.matures, layout.emerges)
 
     @property
     def by_age(self) -> bool:
         """Whether open clients count at a promised reward."""
-        return self.emerges is not None and self.emerges != "at maturity"
+        return self.emerges not in (None, AT_MATURITY)
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a policy decided in each round, [R, K], and what it was decided from if that was asked for."""
+    """Decisions of a policy in each round, [R, K], and their evidence if traced."""
 
     accepted: BoolArray
-    taken: IntArray | None = None  # [n]: how often each client was accepted, where a round has a limit
+    # [n]: how often each client was accepted, where a round has a limit.
+    taken: IntArray | None = None
     evidence: FloatArray | None = None
     patience: FloatArray | None = None
 
-    def by_cell(self, clients: Crowd, values: FloatArray | None = None) -> FloatArray:
-        """The sum of some numbers of the accepted clients (how many there are without any) by cell, [R, K]."""
+    def by_cell(self, clients: PastClients, values: FloatArray | None = None) -> FloatArray:
+        """Sum values of the accepted clients, or count them, by cell, [R, K]."""
         if self.taken is None:
             table = clients.counts if values is None else clients.by_cell(values)
             return np.where(self.accepted, table, 0.0)
@@ -62,17 +75,17 @@ class Replay:
 
 
 def replay(
-    clients: Crowd,
+    clients: PastClients,
     categories: Sequence[Category],
     policy: Policy,
     *,
     seed: int,
-    late: Late | None = None,
+    late: OpenTerms | None = None,
     limits: Limits | None = None,
     weights: IntArray | None = None,
     trace: bool = False,
 ) -> Replay:
-    """Replay a policy.  `weights` [n] say how often each row of the clients is there; once, unless given.
+    """Replay a policy; each row of clients counts `weights` times, [n].
 
     With `trace`, evidence and patience are kept.
     """
@@ -84,27 +97,30 @@ class _Run:
 
     def __init__(
         self,
-        clients: Crowd,
+        clients: PastClients,
         categories: Sequence[Category],
         policy: Policy,
         seed: int,
-        late: Late | None,
+        late: OpenTerms | None,
         limits: Limits | None,
         weights: IntArray | None,
     ) -> None:
         self.clients, self.late, self.weights = clients, late, weights
         self.by_money = categories[0].by_money
         self.agent = Agent(categories, policy=policy.within(clients.rounds), seed=seed)
-        if clients.logged is not None:  # the outcomes of clients whom the past refused are known to nobody
+        # The outcomes of clients whom the past refused are known to nobody.
+        if clients.logged is not None:
             logged = clients.logged.astype(np.int64)
             self.weights = logged if weights is None else logged * weights
         self.accepted = np.zeros((clients.rounds, len(clients.names)), dtype=bool)
-        self.demand = clients.counts if self.weights is None else clients.clients_by_cell(self.weights)
+        self.demand = (
+            clients.counts if self.weights is None else clients.clients_by_cell(self.weights)
+        )
         self.waits = late is not None or not clients.is_immediate
         self.share_out = None
         if limits is not None:
-            assert isinstance(clients, Clients)  # what is added up cannot be drawn by lot
-            self.share_out = limits.over(clients, weights, seed)
+            assert isinstance(clients, SingleClients)  # of aggregates, none can be drawn
+            self.share_out = ShareOut(limits, clients, weights, seed)
         if late is not None and late.by_age and clients.promised is not None:
             asked = clients.promised if self.weights is None else clients.promised * self.weights
             self.promised = clients.by_cell(asked) / np.maximum(self.demand, 1.0)
@@ -136,31 +152,38 @@ class _Run:
     def _expect(self, place: int) -> None:
         """Say how many clients were accepted, and on what terms their outcomes come."""
         number = self.demand[place] if self.share_out is None else self.share_out.number(place)
-        told = {
-            self.clients.names[k]: int(number[k]) for k in np.flatnonzero(self.accepted[place] & (number > 0)).tolist()
+        accepted = {
+            self.clients.names[k]: int(number[k])
+            for k in np.flatnonzero(self.accepted[place] & (number > 0)).tolist()
         }
-        if not told:
+        if not accepted:
             return
         if self.late is None:
-            self.agent.expect(told)
+            self.agent.expect(accepted)
         elif not self.late.by_age:
-            self.agent.expect(told, matures=self.late.matures)
+            self.agent.expect(accepted, matures=self.late.matures)
         else:
             positions = {name: k for k, name in enumerate(self.clients.names)}
-            for name, clients in told.items():
+            for name, clients in accepted.items():
                 terms: dict[str, Any] = {"matures": self.late.matures, "emerges": self.late.emerges}
-                self.agent.expect(name, clients, promised=self._promised(place, positions[name]), **terms)
+                self.agent.expect(
+                    name, clients, promised=self._promised(place, positions[name]), **terms
+                )
 
     def _promised(self, place: int, k: int) -> float | None:
-        """The mean of what the accepted clients of a cell promise; None if the file does not say it."""
+        """Return the mean promise of the accepted clients of a cell, or None."""
         promised = self.clients.promised
         if promised is None:
             return None
-        mean = self.promised[place, k] if self.share_out is None else self.share_out.mean(place, k, promised)
+        mean = (
+            self.promised[place, k]
+            if self.share_out is None
+            else self.share_out.mean(place, k, promised)
+        )
         return float(min(max(mean, self.least), self.most))
 
     def _learn(self, round: int) -> None:
-        """Tell the agent what was known in a round of the clients that it has accepted."""
+        """Let the agent learn what was known in a round of clients it has accepted."""
         clients, part = self.clients, self.clients.known_in(round)
         if part.start == part.stop:
             return

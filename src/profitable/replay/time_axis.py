@@ -1,4 +1,4 @@
-"""The rounds of a backtest as an axis: few enough points to draw, few enough labels to read."""
+"""The rounds of a backtest as an axis, with few enough points and labels."""
 
 # pyright: reportUnknownMemberType=false
 
@@ -17,7 +17,9 @@ LABEL = "labels[datum.x - 1]"  # of a row's round, in charts with the parameter 
 
 
 def points(rounds: int, most: int = MOST_POINTS) -> list[int]:
-    """The rounds that a line is drawn through: all, or evenly spaced ones with the first and the last.
+    """Return the rounds that a line is drawn through: all, or evenly spaced ones.
+
+    The first and the last are always there.
 
     >>> points(4), points(1_000, 5)
     ([1, 2, 3, 4], [1, 251, 501, 750, 1000])
@@ -28,7 +30,7 @@ def points(rounds: int, most: int = MOST_POINTS) -> list[int]:
 
 
 def spans(rounds: int, most: int = MOST_SPANS) -> list[tuple[int, int]]:
-    """Rounds in spans of equal length (the last may be shorter), as (first, last).
+    """Return spans of equal length as (first, last); the last may be shorter.
 
     >>> spans(3), spans(100, 3)
     ([(1, 1), (2, 2), (3, 3)], [(1, 34), (35, 68), (69, 100)])
@@ -38,7 +40,9 @@ def spans(rounds: int, most: int = MOST_SPANS) -> list[tuple[int, int]]:
 
 
 def ticks(labels: Sequence[str]) -> dict[int, str]:
-    """The rounds that have a label on the axis: where years begin if there are three of them, else evenly spaced.
+    """Return the rounds that have a label on the axis.
+
+    Labels are where years begin if there are three of them, else evenly spaced.
 
     >>> ticks([f"{2007 + month // 12}-{month % 12 + 1:02}" for month in range(48)])
     {1: '2007', 13: '2008', 25: '2009', 37: '2010'}
@@ -54,19 +58,29 @@ def ticks(labels: Sequence[str]) -> dict[int, str]:
     if all(years) and len(begins) >= 3:
         every = -(-len(begins) // MOST_TICKS)
         return dict(list(begins.items())[::every])
-    step = next(size * 10**power for power in range(12) for size in (1, 2, 5) if len(labels) <= 6 * size * 10**power)
+    step = next(
+        size * 10**power
+        for power in range(12)
+        for size in (1, 2, 5)
+        if len(labels) <= 6 * size * 10**power
+    )
     return {place: labels[place - 1] for place in sorted({1, *range(step, len(labels) + 1, step)})}
 
 
 def time_axis(labels: Sequence[str], title: str) -> Any:
-    """The axis of rounds x, 1 to R, with labels at some of them."""
+    """Return the axis of rounds x, 1 to R, with labels at some of them."""
     texts = ticks(labels)
     names = json.dumps({str(place): text for place, text in texts.items()})
-    axis = alt.Axis(values=list(texts), labelExpr=f"{names}[toString(datum.value)]", grid=False, labelOverlap=True)
+    axis = alt.Axis(
+        values=list(texts),
+        labelExpr=f"{names}[toString(datum.value)]",
+        grid=False,
+        labelOverlap=True,
+    )
     scale = alt.Scale(domain=[1, max(2, len(labels))], nice=False)
     return alt.X("x:Q", title=title, axis=axis, scale=scale)
 
 
 def labels_of(labels: Sequence[str]) -> Any:
-    """The parameter `labels` of a chart, by which `LABEL` finds the name of a round."""
+    """Return the parameter `labels` of a chart, which `LABEL` looks up."""
     return alt.param(name="labels", value=list(labels))

@@ -1,4 +1,7 @@
-"""The theorems for a scenario, as a table: the lower bound, and the finite-time bounds at a horizon."""
+"""The theorems for a scenario, as a table.
+
+It has the lower bound, and the finite-time bounds at a horizon.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,14 +11,14 @@ from profitable.common import check
 from profitable.common.text_tables import number, text_table
 from profitable.errors import InputError
 from profitable.simulation.scenario import Scenario, Truth
-from profitable.theory import bounds
+from profitable.theory import finite_time_bounds, regret_bounds
 
 
 class BoundsReport:
     """Theorems 1, 2 and 4 and section 7 for a scenario.
 
-    Theorem 3 (Bayes-UCB-4P) is left out because it needs constants of the prior that the paper leaves open.  Its
-    leading term tends to the same asymptotic upper bound.
+    Theorem 3 (Bayes-UCB-4P) is left out because it needs constants of the prior that
+    the paper leaves open.  Its leading term tends to the same asymptotic upper bound.
 
     >>> from profitable import Bernoulli, Category, Truth
     >>> coin = Truth(Category("coin", Bernoulli(), threshold=0.6), mean=0.5, clients=4)
@@ -26,10 +29,19 @@ class BoundsReport:
 
     def __init__(self, scenario: Scenario, *, horizon: int = 10_000) -> None:
         if not isinstance(scenario, Scenario):
-            raise InputError("scenario", scenario, "is not a scenario", "give Scenario(...) or Scenario.load(path)")
+            raise InputError(
+                "scenario",
+                scenario,
+                "must be a Scenario",
+                "give Scenario(...) or Scenario.load(path)",
+            )
         if scenario.moves:
-            problem = "has means that change, and the bounds are about means that do not"
-            raise InputError("scenario", scenario.name, problem, "give one mean for each category")
+            raise InputError(
+                "scenario",
+                scenario.name,
+                "has means that change, and the bounds are about means that do not",
+                "give one mean for each category",
+            )
         self.scenario = scenario
         self.horizon = check.whole("horizon", horizon, least=3, most=10**15)
         self.rows = [self._row(truth) for truth in scenario.truths]
@@ -60,10 +72,12 @@ class BoundsReport:
         model = (category.family, truth.fixed_mean, category.threshold)
         if truth.profitable:
             row["kl_ucb_turned_away"] = _if_it_applies(
-                lambda: _finite(bounds.kl_ucb_profitable(horizon=horizon, arrivals=arrivals))
+                lambda: _finite(
+                    finite_time_bounds.kl_ucb_profitable(horizon=horizon, arrivals=arrivals)
+                )
             )
             return row
-        nats = bounds.information(*model, sigma=truth.sigma)
+        nats = regret_bounds.information(*model, sigma=truth.sigma)
         row["information"] = _finite(nats)
         if not 0.0 < nats < math.inf:
             return row
@@ -71,9 +85,15 @@ class BoundsReport:
         row["regret_per_log_t"] = truth.loss / nats
         row["upper_regret_per_log_t"] = truth.loss / nats * arrivals.average / arrivals.smallest
         row["thompson"] = _if_it_applies(
-            lambda: bounds.thompson_unprofitable(*model, horizon=horizon, arrivals=arrivals)
+            lambda: finite_time_bounds.thompson_unprofitable(
+                *model, horizon=horizon, arrivals=arrivals
+            )
         )
-        upper = _if_it_applies(lambda: bounds.kl_ucb_unprofitable(*model, horizon=horizon, arrivals=arrivals))
+        upper = _if_it_applies(
+            lambda: finite_time_bounds.kl_ucb_unprofitable(
+                *model, horizon=horizon, arrivals=arrivals
+            )
+        )
         if upper is not None:
             row["kl_ucb"] = {
                 "clients": _finite(upper.clients),
@@ -85,7 +105,7 @@ class BoundsReport:
         return row
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON-ready values."""
+        """Return the report as JSON-ready values."""
         return {
             "scenario": self.scenario.name,
             "horizon": self.horizon,
@@ -95,7 +115,7 @@ class BoundsReport:
         }
 
     def table(self) -> str:
-        """The report as text."""
+        """Return the report as text."""
         headers = (
             "category",
             "mean",
@@ -148,17 +168,20 @@ class BoundsReport:
         )
         return (
             f"{self.scenario.name}\n\n"
-            f"Per log t, in the limit ((+) profitable, (-) unprofitable): Theorem 1 below, section 7 above.\n"
+            "Per log t, in the limit ((+) profitable, (-) unprofitable): "
+            "Theorem 1 below, section 7 above.\n"
             f"{text_table(headers, rows)}\n\n"
-            f"At T = {number(self.horizon)}, expected clients: kl-UCB-4P with c = 3 accepts at most Thm 2 (i) of an\n"
-            f"unprofitable category and turns away at most Thm 2 (ii) of a profitable one (needs bounded arrivals);\n"
-            f"Thm 4 (i) is the leading term for TS-4P.\n"
+            f"At T = {number(self.horizon)}, expected clients: kl-UCB-4P with c = 3 accepts at "
+            "most Thm 2 (i) of an\n"
+            "unprofitable category and turns away at most Thm 2 (ii) of a profitable one (needs "
+            "bounded arrivals);\n"
+            "Thm 4 (i) is the leading term for TS-4P.\n"
             f"{text_table(finite_headers, finite)}"
         )
 
 
 def _if_it_applies(bound: Callable[[], Any]) -> Any:
-    """A theorem's value; None where its conditions do not hold."""
+    """Return a theorem's value; None where its conditions do not hold."""
     try:
         return bound()
     except InputError:

@@ -1,6 +1,7 @@
-"""Cluster: the only file that knows Dask.  It is imported when a cluster is used, and not before.
+"""Cluster: the only file that knows Dask, imported when a cluster is used.
 
-Example: `with connected("tcp://scheduler:8786") as executor: simulate(..., executor=executor)`.
+Example: `with connected("tcp://scheduler:8786") as executor: simulate(...,
+executor=executor)`.
 """
 
 import logging
@@ -22,20 +23,21 @@ _seen: "WeakKeyDictionary[Executor, tuple[float, int]]" = WeakKeyDictionary()
 
 
 def is_cluster(executor: Executor) -> bool:
-    """Whether an executor is that of a Dask client."""
+    """Return whether an executor is that of a Dask client."""
     return type(executor).__module__.partition(".")[0] == "distributed"
 
 
 def options(executor: Executor) -> dict[str, Any]:
-    """What its `submit` needs besides.
+    """Return the options that its `submit` needs.
 
-    Dask would take a task that was cancelled and is wanted again for the same one: each is to be one of its own.
+    Dask would take a task that was cancelled and is wanted again for the same one: each
+    is to be one of its own.
     """
     return {"pure": False} if is_cluster(executor) else {}
 
 
 def workers_of(executor: Executor) -> int | None:
-    """How many tasks a cluster plays at the same time, at present; None if the executor is no cluster."""
+    """Return how many tasks a cluster plays at a time; None if it is not a cluster."""
     if not is_cluster(executor):
         return None
     now = time.monotonic()
@@ -49,7 +51,10 @@ def workers_of(executor: Executor) -> int | None:
 
 @contextmanager
 def connected(address: str) -> Generator[Executor]:
-    """The executor of a Dask cluster; InputError if Dask is not installed, or if nobody answers."""
+    """Connect to a Dask cluster and yield its executor.
+
+    InputError if Dask is not installed, or if the scheduler does not answer.
+    """
     with extra("dask", "clusters are reached with it"):
         from distributed import Client
     _check_address(address)
@@ -58,14 +63,19 @@ def connected(address: str) -> Generator[Executor]:
             client: Any = Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
         except OSError as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            remedy = "start one with `dask scheduler` and `dask worker`, and give the address that it prints"
-            raise InputError("cluster", address, f"does not answer ({reason})", remedy) from None
+            raise InputError(
+                "cluster",
+                address,
+                f"does not answer ({reason})",
+                "start `dask scheduler` and `dask worker`, and give the address that it prints",
+            ) from None
         with client:
             try:
                 client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
             except TimeoutError:
-                remedy = f"start some: dask worker {address}"
-                raise InputError("cluster", address, "has no workers", remedy) from None
+                raise InputError(
+                    "cluster", address, "has no workers", f"start some: dask worker {address}"
+                ) from None
             yield client.get_executor()
 
 
@@ -74,12 +84,17 @@ def _check_address(address: str) -> None:
         parts = urlsplit(address)
         if parts.scheme in SCHEMES and parts.hostname and parts.port:
             return
-    raise InputError("cluster", address, "is not the address of a scheduler", "give one such as tcp://scheduler:8786")
+    raise InputError(
+        "cluster",
+        address,
+        "must be the address of a scheduler",
+        "give one such as tcp://scheduler:8786",
+    )
 
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Dask logs what happens to a connection.  We say it ourselves, once."""
+    """Silence Dask's log of connections: our errors report them once."""
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
     levels = [each.level for each in loggers]
     for each in loggers:

@@ -1,7 +1,7 @@
 """Curve: what one policy did in a scenario, over many runs."""
 
 import math
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,7 @@ import numpy as np
 from profitable.common import check
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
-from profitable.simulation.block_sums import BlockSums
-from profitable.simulation.running_stats import Moments, add_counts, new_histogram, quantile
+from profitable.simulation.running_stats import BlockSums, Moments, new_histogram, quantile
 from profitable.simulation.scenario import Scenario
 from profitable.theory.lost_for_good import LostForGood
 from profitable.theory.unlucky_start import UnluckyStarts
@@ -18,59 +17,62 @@ from profitable.theory.unlucky_start import UnluckyStarts
 FEW_RUNS = 50  # fewer say nothing about rare runs
 HEAVY = 9.0  # the kurtosis of exponential numbers; a larger one means rare large runs
 RELIABLE = 0.01  # an error that is itself known to 1 % is not worth a warning
-BELOW, ABOVE, FAR_ABOVE = 2.0, 2.0, 3.0  # standard errors around the mean that cover the truth in about 95 % of samples
+# Standard errors around the mean that cover the truth in about 95 % of samples.
+BELOW, ABOVE, FAR_ABOVE = 2.0, 2.0, 3.0
 WORTH_A_MARK = 0.25  # of a standard error: with so much added above, two errors still cover 94 %
-NOTHING_TO_SEE = 1e-9  # of the regret: so much more is no reason for a mark, however small the error
+# Of the regret: so much more is no reason for a mark, however small the error.
+NOTHING_TO_SEE = 1e-9
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PARTS = ("regret", "profitable", "unprofitable")
 NO_UNLUCKY_STARTS = UnluckyStarts()
 DAGGER, QUESTION = " †", " ?"  # marks of an error in tables
-UNKNOWN_WAITS = (
-    "theory does not know its patience or its evidence, so it is unknown whether waits too rare for these runs are "
-    "missing from its mean"
-)
-NOT_JUDGED = (
-    "it is not known whether its error can be trusted, as in all results of format 1; simulate it again to know"
-)
-UNKNOWN_LOSSES = (
-    "whether a profitable category is lost for good in runs too rare to be seen cannot be known from these runs, "
-    "because its mean changes or its variance is unknown"
-)
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Which columns of a run's row hold which quantity, for n checkpoints and K categories."""
+class RowLayout:
+    """The columns of a run's row by quantity, for n checkpoints and K categories."""
 
     points: int
     categories: int
 
-    def place(self, name: str) -> slice:
-        """The columns of a quantity.
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of columns of each quantity, in their order.
 
-        - `regret`, `profitable`, `unprofitable` [n]: the regret at each checkpoint, and its two parts.  If a mean
-          changes, the first part has the rounds in which the category is profitable, the second one the others.
-        - `regret_rise`, `profitable_rise`, `unprofitable_rise` [n]: their rise from each checkpoint to the last one.
+        - `regret`, `profitable`, `unprofitable` [n]: the regret at each checkpoint, and
+          its two parts.  If a mean changes, the first part has the rounds in which the
+          category is profitable, the second one the others.
+        - `regret_rise`, `profitable_rise`, `unprofitable_rise` [n]: their rise from
+          each checkpoint to the last one.
         - `accepted` [K n]: accepted rounds of each category at each checkpoint.
         - `clients`, `profit` [K], `total_profit` [1]: at the horizon.
-        - `right_set` [1]: whether the last round accepts exactly the profitable categories.
-        - `lost` [1]: whether a profitable category is rejected in more than half of all rounds; NaN if a category is
-          profitable in some rounds only.
+        - `right_set` [1]: whether the last round accepts exactly the profitable
+          categories.
+        - `lost` [1]: whether a profitable category is rejected in more than half of all
+          rounds; NaN if a category is profitable in some rounds only.
         """
         n, k = self.points, self.categories
-        sizes = {part + suffix: n for suffix in ("", "_rise") for part in PARTS}
-        sizes |= {"accepted": k * n, "clients": k, "profit": k, "total_profit": 1, "right_set": 1, "lost": 1}
-        start = 0
-        for key, size in sizes.items():
-            if key == name:
-                return slice(start, start + size)
-            start += size
-        raise InputError("name", name, "is not a quantity", f"choose from {', '.join(sizes)}")
+        return {part + suffix: n for suffix in ("", "_rise") for part in PARTS} | {
+            "accepted": k * n,
+            "clients": k,
+            "profit": k,
+            "total_profit": 1,
+            "right_set": 1,
+            "lost": 1,
+        }
 
     @property
     def size(self) -> int:
         """The number of columns."""
-        return self.place("lost").stop
+        return sum(self.sizes.values())
+
+    def place(self, name: str) -> slice:
+        """Return the columns of a quantity; InputError if it is not known."""
+        sizes = self.sizes
+        if name not in sizes:
+            raise InputError("name", name, "is not a quantity", f"choose from {', '.join(sizes)}")
+        start = sum(list(sizes.values())[: list(sizes).index(name)])
+        return slice(start, start + sizes[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class Estimate:
 
     - `mean`, `error`: the estimate and its standard error.
     - `above`: how far above the truth may lie; below it is two errors.
-    - `carried_by_few`: where rare large runs carry the estimate, so that two errors above are too little.
+    - `carried_by_few`: where rare large runs carry the estimate, so that two errors
+      above are too little.
     """
 
     mean: FloatArray
@@ -90,10 +93,43 @@ class Estimate:
 
 @dataclass
 class Curve:
-    """One policy: regret and what lies behind it, at the checkpoints `t` [n].
+    """Regret of one policy, and its parts, over many runs.
 
-    Arrays over categories are [K, n] or, at the horizon, [K].  All values are means over runs.  `stderr` and `error`
-    are standard errors (NaN for one run).
+    All values are means over runs, at the checkpoints [n].  Arrays over the K
+    categories are [K, n] or, at the horizon, [K].
+
+    Attributes
+    ----------
+    policy : str
+        Name of the policy, as given.
+    kernel : str
+        "events" or "rounds".
+    scenario : Scenario
+        The scenario in which it was played.
+    t : array of shape [n]
+        Checkpoints.
+    moments : Moments
+        Moments of all quantities of `RowLayout`.
+    counts : array of shape [n, bins]
+        Histogram of the regret at each checkpoint.
+    seconds : float
+        Time of all runs, divided by the number of workers.
+    key : str
+        The policy with all its parameters, which names its random streams.
+    unlucky : UnluckyStarts
+        Waits too rare for these runs, as far as theory knows them.
+    lost_for_good : LostForGood, optional
+        Losses of a policy that stops for good, by importance sampling.
+
+    Examples
+    --------
+    >>> from profitable import Bernoulli, Category, Scenario, Truth, simulate
+    >>> coin = Truth(Category("coin", Bernoulli(), threshold=0.6), mean=0.5)
+    >>> result = simulate(Scenario("coin", [coin]), ["ts"], horizon=100, runs=100)
+    >>> curve = result["ts"]
+    >>> curve.runs, int(curve.t[-1]), curve.accepted_rounds.shape == (1, curve.t.size)
+    (100, 100, True)
+
     """
 
     policy: str
@@ -106,10 +142,11 @@ class Curve:
     key: str = ""  # the policy with all its parameters; random streams are named after it
     unlucky: UnluckyStarts = NO_UNLUCKY_STARTS
     lost_for_good: LostForGood | None = None
-    layout: Layout = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.layout = Layout(self.t.size, len(self.scenario.truths))
+    @property
+    def layout(self) -> RowLayout:
+        """The columns of the moments."""
+        return RowLayout(self.t.size, len(self.scenario.truths))
 
     @classmethod
     def empty(
@@ -123,28 +160,100 @@ class Curve:
         unlucky: UnluckyStarts,
         lost_for_good: LostForGood | None = None,
     ) -> "Curve":
-        """A curve without runs."""
-        layout = Layout(t.size, len(scenario.truths))
-        moments, counts = Moments.empty(layout.size), new_histogram(t.size)
-        head = (policy, kernel, scenario, t, moments, counts)
-        return cls(*head, key=key, unlucky=unlucky, lost_for_good=lost_for_good)
+        """Return a curve without runs.
+
+        Parameters
+        ----------
+        policy : str
+            Name of the policy.
+        kernel : str
+            "events" or "rounds".
+        scenario : Scenario
+            The scenario.
+        t : array of shape [n]
+            Checkpoints.
+        key : str
+            Name of its random streams.
+        unlucky : UnluckyStarts
+            Waits too rare to be seen.
+        lost_for_good : LostForGood, optional
+            Losses too rare to be seen.
+
+        Returns
+        -------
+        Curve
+            The curve.
+
+        """
+        layout = RowLayout(t.size, len(scenario.truths))
+        return cls(
+            policy,
+            kernel,
+            scenario,
+            t,
+            Moments.empty(layout.size),
+            new_histogram(t.size),
+            key=key,
+            unlucky=unlucky,
+            lost_for_good=lost_for_good,
+        )
 
     def add(self, rows: FloatArray, seconds: float) -> None:
-        """Add a block of runs: `rows` is [runs, columns]."""
+        """Add a block of runs.
+
+        Parameters
+        ----------
+        rows : array of shape [runs, columns]
+            Quantities of each run (`RowLayout`).
+        seconds : float
+            Time that they took.
+
+        """
         self.add_sums(BlockSums.of(rows, self.layout.place("regret"), self.scenario.unit, seconds))
 
     def add_sums(self, block: BlockSums) -> None:
-        """Add a block of runs of which only the sums are known."""
+        """Add a block of runs of which only the sums are known.
+
+        Parameters
+        ----------
+        block : BlockSums
+            Sums over its runs.
+
+        """
         self.moments.add(block.moments)
-        add_counts(self.counts, block.bins, block.counts)
+        self.counts.reshape(-1)[block.bins] += block.counts
         self.seconds += block.seconds
 
     def mean(self, name: str) -> FloatArray:
-        """The mean over runs of a quantity of `Layout.place`."""
+        """Return the mean over runs of a quantity.
+
+        Parameters
+        ----------
+        name : str
+            A quantity of `RowLayout.place`, such as "regret" or "accepted".
+
+        Returns
+        -------
+        array
+            Of shape [n], [K, n], [K] or [1], depending on the quantity.
+
+        """
         return self._shaped(name, self.moments.mean)
 
     def error(self, name: str) -> FloatArray:
-        """The standard error of `mean(name)`."""
+        """Return the standard error of `mean(name)`.
+
+        Parameters
+        ----------
+        name : str
+            A quantity of `RowLayout.place`.
+
+        Returns
+        -------
+        array
+            Of the shape of `mean(name)`; NaN for one run.
+
+        """
         return self._shaped(name, self.moments.stderr())
 
     def _shaped(self, name: str, values: FloatArray) -> FloatArray:
@@ -163,7 +272,7 @@ class Curve:
 
     @property
     def stderr(self) -> FloatArray:
-        """The standard error of `regret`, [n]; see `carried_by_few` before you trust it."""
+        """The standard error of `regret`, [n]; see also `carried_by_few`."""
         return self.error("regret")
 
     @property
@@ -180,21 +289,27 @@ class Curve:
 
     @property
     def stderr_uncertainty(self) -> FloatArray:
-        """How uncertain `stderr` is itself, as a share, [n]: 0.2 means by 20 %.  NaN where it is unknown."""
+        """The relative uncertainty of `stderr` itself, [n]: 0.2 means 20 %.
+
+        NaN where it is unknown.
+        """
         return self._shaped("regret", self.moments.stderr_uncertainty())
 
     @property
     def carried_by_few(self) -> BoolArray:
-        """Where rare large runs carry part of the mean, so that two standard errors are too little, [n].
+        """Where rare large runs carry the mean, so that two errors are too little, [n].
 
-        One reason is seen in the runs: their kurtosis is above that of exponential numbers even without the largest of
-        them.  Then more such runs are missing from some samples than from others, and a sample that lacks them has both
-        a mean that is too low and an error that is too small.  A single large run is no reason: it makes the error too
-        large rather than too small.
+        One reason is seen in the runs: their kurtosis is above that of exponential
+        numbers even without the largest of them.  Then more such runs are missing from
+        some samples than from others, and a sample that lacks them has both a mean that
+        is too low and an error that is too small.  A single large run is not a reason:
+        it makes the error too large rather than too small.
 
-        The others are known from theory.  Waits may be too rare to be among the simulated runs, and may add more to the
-        mean than its standard error.  That happens with Exponential-type rewards that start close to 0.  And a policy
-        that stops for good may lose a profitable category too rarely for these runs (`estimate`).
+        The others are known from theory.  Waits may be too rare to be among the
+        simulated runs, and may add more to the mean than its standard error.  That
+        happens with Exponential-type rewards that start close to 0.  And a policy that
+        stops for good may lose a profitable category too rarely for these runs
+        (`estimate`).
         """
         if self.runs < 2:
             return np.zeros(self.t.size, dtype=np.bool_)
@@ -202,28 +317,38 @@ class Curve:
 
     @property
     def mark(self) -> str:
-        """What stands behind its last error in tables: † if `carried_by_few`, ? if `is_unsure`."""
+        """The mark of its last error in tables.
+
+        It is † if `carried_by_few`, and ? if `is_unsure`.
+        """
         return DAGGER if self.carried_by_few[-1] else QUESTION if self.is_unsure else ""
 
     @property
     def interval(self) -> tuple[FloatArray, FloatArray]:
-        """Limits that cover the true mean regret in about 95 % of samples, [n] each; NaN for one run.
+        """Limits that cover the true mean regret in about 95 % of samples, [n] each.
 
-        They are two standard errors below and above the mean.  Where `carried_by_few`, the upper one is three, and what
-        waits too rare for these runs may add.  For a policy that stops for good it is at least that of `estimate`.
+        They are two standard errors below and above the mean; NaN for one run.  Where
+        `carried_by_few`, the upper one is three, and what waits too rare for these runs
+        may add.  For a policy that stops for good it is at least that of `estimate`.
         """
         high, estimate = self.regret + self._above(self.carried_by_few), self.estimate
         return self.regret - BELOW * self.stderr, np.fmax(high, estimate.mean + estimate.above)
 
     @property
     def estimate(self) -> Estimate:
-        """The best estimate of the true mean regret: `regret`, unless theory knows a part of it better.
+        """The best estimate of the true mean regret.
 
-        A policy that stops for good loses a profitable category in few runs, and much in each of them.  Importance
-        sampling knows the mean of that (`theory/lost_for_good.py`).  Where its error is smaller than what so many runs
-        have, it replaces the regret of the profitable categories.
+        It is `regret`, unless theory knows a part of it better.  A policy that stops
+        for good loses a profitable category in few runs, and much in each of them.
+        Importance sampling knows the mean of that (`theory/lost_for_good.py`).  Where
+        its error is smaller than that of so many runs, it replaces the regret of the
+        profitable categories.
         """
-        few = self._rare_runs("regret") | (self._missing > self.stderr) if self.runs > 1 else self.carried_by_few
+        few = (
+            self._rare_runs("regret") | (self._missing > self.stderr)
+            if self.runs > 1
+            else self.carried_by_few
+        )
         plain = Estimate(self.regret, self.stderr, self._above(few), few)
         if self.lost_for_good is None or not self.lost_for_good.is_known or self.runs < 2:
             return plain
@@ -242,7 +367,7 @@ class Curve:
 
     @property
     def _unseen_losses(self) -> BoolArray:
-        """Where losses for good that these runs do not show make two errors too little."""
+        """Where losses for good that are not seen make two errors too little."""
         if self.lost_for_good is None:
             return np.zeros(self.t.size, dtype=np.bool_)
         estimate = self.estimate
@@ -251,82 +376,144 @@ class Curve:
         return (estimate.mean > self.regret) & (more > least)
 
     def _rare_runs(self, part: str) -> BoolArray:
-        """Where rare large runs are seen in the regret, or in a part of it."""
+        """Return where rare large runs are seen in the regret, or in a part of it."""
         heavy = self._shaped(part, self.moments.kurtosis_without_largest()) > HEAVY
         uncertainty = self._shaped(part, self.moments.stderr_uncertainty())
         return heavy & (uncertainty > RELIABLE) & (self.runs >= FEW_RUNS)
 
     @property
     def _missing(self) -> FloatArray:
-        """An estimate of what runs too rare to be among the simulated ones may add to the mean regret, [n]."""
+        """Mean regret that runs too rare to be simulated may add, [n]."""
         if not self.unlucky.rates:
             return np.zeros(self.t.size)
         costs = [truth.loss * truth.clients.average for truth in self.scenario.truths]
         return np.array(
             [
-                math.fsum(cost * rounds for cost, rounds in zip(costs, self.unlucky.unseen(float(t), self.runs)))
+                math.fsum(
+                    cost * rounds
+                    for cost, rounds in zip(costs, self.unlucky.unseen(float(t), self.runs))
+                )
                 for t in self.t
             ]
         )
 
     @property
     def is_unsure(self) -> bool:
-        """Whether waits or losses too rare for these runs may be missing, and theory does not know how many."""
-        return not self.unlucky.known or (self.lost_for_good is not None and not self.lost_for_good.is_known)
+        """Whether an unknown number of rare waits or losses may be missing."""
+        return not self.unlucky.known or (
+            self.lost_for_good is not None and not self.lost_for_good.is_known
+        )
 
     def quantile(self, share: float) -> FloatArray:
-        """The regret that this share of the runs does not exceed, to within half a per cent, [n]; 0.5 is the median."""
+        """Return a quantile of the regret over runs, to within half a per cent.
+
+        Parameters
+        ----------
+        share : float
+            Share of the runs that do not exceed it, from 0 to 1; 0.5 is the median.
+
+        Returns
+        -------
+        array of shape [n]
+            The quantile at each checkpoint.
+
+        """
         if not check.fits(check.number(share), 0.0, 1.0):
-            raise ParameterError("share", share, "is not a share of the runs", "give a number from 0 to 1")
+            raise ParameterError(
+                "share", share, "must be a share of the runs", "give a number from 0 to 1"
+            )
         place = self.layout.place("regret")
         low, high = self.moments.low[place], self.moments.high[place]
         unit = self.scenario.unit
         return np.clip(quantile(self.counts, low / unit, high / unit, share) * unit, low, high)
 
     def slope(self, start: float, part: str = "regret") -> tuple[float, float]:
-        """Regret per log t from the checkpoint `start` to the last one, and its standard error.
+        """Return the regret per log t from a checkpoint to the last one.
 
-        `part` may be "profitable" or "unprofitable": the regret of those categories alone.
+        Parameters
+        ----------
+        start : float
+            A checkpoint before the last one.
+        part : str
+            "regret", or "profitable" or "unprofitable" for a part of it.
+
+        Returns
+        -------
+        tuple of float
+            The slope and its standard error.
+
         """
         found = np.flatnonzero(self.t == check.number(start))
         if part not in PARTS:
-            raise InputError("part", part, "is not a part of the regret", f"choose from {', '.join(PARTS)}")
+            raise InputError(
+                "part", part, "is not a part of the regret", f"choose from {', '.join(PARTS)}"
+            )
         if found.size != 1 or start == self.t[-1]:
-            raise InputError("start", start, "is not a checkpoint before the last one", f"choose from {self.t[:-1]}")
+            raise InputError(
+                "start",
+                start,
+                "is not a checkpoint before the last one",
+                f"choose from {self.t[:-1]}",
+            )
         place = int(found[0])
         width = float(np.log(self.t[-1]) - np.log(self.t[place]))
-        return float(self.mean(f"{part}_rise")[place]) / width, float(self.error(f"{part}_rise")[place]) / width
+        return float(self.mean(f"{part}_rise")[place]) / width, float(
+            self.error(f"{part}_rise")[place]
+        ) / width
 
     def warning(self) -> str | None:
-        """What to know before trusting the error bars; None if there is nothing to say."""
-        beyond = UNKNOWN_WAITS if not self.unlucky.known else UNKNOWN_LOSSES if self.is_unsure else ""
-        if not self.carried_by_few[-1]:
-            unknown = self.runs >= FEW_RUNS and self.stderr[-1] > 0.0 and np.isnan(self.stderr_uncertainty[-1])
-            said = [text for text in (NOT_JUDGED if unknown else "", beyond) if text]
-            return f"{self.policy}: {'; '.join(said)}" if said else None
-        error, (low, high) = self.stderr[-1], (each[-1] for each in self.interval)
-        reasons: list[str] = []
-        if self._rare_runs("regret")[-1]:
-            reasons.append(
-                f"is itself uncertain by {self.stderr_uncertainty[-1]:.0%}, because rare large runs carry it"
+        """Return what to know before trusting the error bars.
+
+        Returns
+        -------
+        str or None
+            One sentence, or None if the errors can be trusted.
+
+        """
+        said: list[str] = []
+        error, uncertainty = self.stderr[-1], self.stderr_uncertainty[-1]
+        if self.carried_by_few[-1]:
+            missing, more = self._missing[-1], self.estimate.mean[-1] - self.regret[-1]
+            reasons = {
+                f"is itself uncertain by {uncertainty:.0%}, because rare large runs carry it": (
+                    self._rare_runs("regret")[-1]
+                ),
+                "does not show waits too rare for these runs, "
+                f"which may add about {missing:.2g} to the mean": missing > error,
+                "does not show profitable categories lost for good in runs too rare for these, "
+                f"which add about {more:.2g} to the mean": self._unseen_losses[-1],
+            }
+            low, high = (limit[-1] for limit in self.interval)
+            said.append(
+                f"the standard error {error:.3g} of the regret "
+                f"{' and '.join(text for text, applies in reasons.items() if applies)}; "
+                f"take {low:.4g} to {high:.4g} for the true mean, or give more runs"
             )
-        if (missing := self._missing[-1]) > error:
-            reasons.append(
-                f"does not show waits too rare for these runs, which may add about {missing:.2g} to the mean"
+        elif self.runs >= FEW_RUNS and error > 0.0 and np.isnan(uncertainty):
+            said.append(
+                "its error cannot be judged, because the fourth powers of its regret are not finite"
             )
-        if self._unseen_losses[-1]:
-            more = self.estimate.mean[-1] - self.regret[-1]
-            reasons.append(
-                "does not show profitable categories lost for good in runs too rare for these, which add about "
-                f"{more:.2g} to the mean"
+        if not self.unlucky.known:
+            said.append(
+                "theory does not know its patience or its evidence, so it is unknown whether waits "
+                "too rare for these runs are missing from its mean"
             )
-        return (
-            f"{self.policy}: the standard error {error:.3g} of the regret {' and '.join(reasons)}; take "
-            f"{low:.4g} to {high:.4g} for the true mean, or give more runs{beyond and '; '}{beyond}"
-        )
+        elif self.is_unsure:
+            said.append(
+                "whether a profitable category is lost for good in runs too rare to be seen cannot "
+                "be known from these runs, because its mean changes or its variance is unknown"
+            )
+        return f"{self.policy}: {'; '.join(said)}" if said else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The curve as JSON-ready values."""
+        """Return the curve as JSON-ready values.
+
+        Returns
+        -------
+        dict
+            Numbers at the checkpoints and at the horizon; NaN becomes None.
+
+        """
         names = self.scenario.names
         accepted = self.accepted_rounds
         profit, errors, estimate = self.mean("profit"), self.error("profit"), self.estimate
@@ -336,7 +523,9 @@ class Curve:
             "t": self.t.tolist(),
             "regret": _plain(self.regret),
             "stderr": _plain(self.stderr),
-            "accepted_rounds": {name: _plain(row) for name, row in zip(names, accepted, strict=True)},
+            "accepted_rounds": {
+                name: _plain(row) for name, row in zip(names, accepted, strict=True)
+            },
             "seconds": round(self.seconds, 3),
             "runs": self.runs,
             "regret_profitable": _plain(self.mean("profitable")),
@@ -362,5 +551,5 @@ class Curve:
 
 
 def _plain(values: FloatArray) -> list[float | None]:
-    """A list for JSON, which has no NaN: it becomes None."""
+    """Return a list for JSON, with None for NaN."""
     return [float(value) if np.isfinite(value) else None for value in values]

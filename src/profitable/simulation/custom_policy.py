@@ -6,14 +6,16 @@
         def index(self, category, seen, t):
             return seen.mean + np.sqrt(np.log(t) / (2 * seen.clients))
 
-It is simulated together with the policies of this package, round by round.  Round 1 accepts every category.  Round
-t + 1 calls the policy with t and accepts if the index is at least the threshold.  A policy with
-`evidence(category, seen)` and `patience(t)` instead of an index accepts if evidence <= patience.
+It is simulated together with the policies of this package, round by round.  Round 1
+accepts every category.  Round t + 1 calls the policy with t and accepts if the index is
+at least the threshold.  A policy with `evidence(category, seen)` and `patience(t)`
+instead of an index accepts if evidence <= patience.
 
-The options of this package's policies (`forget`, `window`, `floor`) are not for these policies: what they are to do,
-they do in their own index, evidence or patience.
+The options of this package's policies (`forget`, `window`, `floor`) are not for these
+policies: what they are to do, they do in their own index, evidence or patience.
 
-`seen` holds arrays over runs, so that plain NumPy expressions decide for many runs at once.
+`seen` holds arrays over runs, so that plain NumPy expressions decide for many runs at
+once.
 """
 
 from collections.abc import Sequence
@@ -25,14 +27,31 @@ import numpy as np
 from profitable.common.types import BoolArray, FloatArray, IntArray, RecordArray
 from profitable.errors import InputError, ParameterError
 from profitable.kernels.rounds import accept_round
-from profitable.kernels.run_record import Problem, Signal, Tables
+from profitable.kernels.run_record import Problem, RunTables, Signal
 from profitable.model.category import Category
 from profitable.policy.policies import POLICIES
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was observed of a category in each run: arrays [runs]."""
+    """Observations of a category in each run, as a custom policy sees them.
+
+    Attributes
+    ----------
+    clients : array
+        Number of clients whose rewards are known, [runs].
+    total : array
+        Sum of their rewards, [runs].
+    squares : array
+        Sum of their squared rewards, [runs].
+
+    Examples
+    --------
+    >>> seen = Seen(np.array([4.0]), np.array([2.0]), np.array([2.0]))
+    >>> seen.mean, seen.variance
+    (array([0.5]), array([0.25]))
+
+    """
 
     clients: FloatArray
     total: FloatArray
@@ -40,26 +59,41 @@ class Seen:
 
     @property
     def mean(self) -> FloatArray:
-        """The mean reward."""
+        """The mean reward, [runs]."""
         return self.total / self.clients
 
     @property
     def variance(self) -> FloatArray:
-        """The variance of the rewards (with 1/N)."""
+        """The variance of the rewards (with 1/N), [runs]."""
         return np.maximum(self.squares / self.clients - self.mean**2, 0.0)
 
 
 def check_custom(policy: Any) -> str:
-    """The name of a user's own policy; ParameterError if it cannot decide, or if the name is taken."""
+    """Return the name of a custom policy; ParameterError if it is not valid.
+
+    It must be able to decide, and its name must not be taken.
+    """
     name = getattr(policy, "name", None)
     if isinstance(policy, type) or not isinstance(name, str) or not name.strip():
-        remedy = "give a name such as 'kl-ucb', a policy, or an object with a name and an index"
-        raise ParameterError("policy", policy, "is not a policy", remedy)
+        raise ParameterError(
+            "policy",
+            policy,
+            "must be a policy",
+            "give a name such as 'kl-ucb', a policy, or an object with a name and an index",
+        )
     if name.partition(":")[0] in POLICIES:
-        raise ParameterError("name of the policy", name, "belongs to a policy of this package", "choose another")
-    if not hasattr(policy, "index") and not (hasattr(policy, "evidence") and hasattr(policy, "patience")):
-        remedy = "give it index(category, seen, t), or evidence(category, seen) and patience(t)"
-        raise ParameterError("policy", name, "has no way to decide", remedy)
+        raise ParameterError(
+            "name of the policy", name, "belongs to a policy of this package", "choose another"
+        )
+    if not hasattr(policy, "index") and not (
+        hasattr(policy, "evidence") and hasattr(policy, "patience")
+    ):
+        raise ParameterError(
+            "policy",
+            name,
+            "has no way to decide",
+            "give it index(category, seen, t), or evidence(category, seen) and patience(t)",
+        )
     return name
 
 
@@ -69,13 +103,15 @@ def run_custom(
     worlds: Sequence[np.random.Generator],
     signal: IntArray,
     problem: Problem,
-    tables: Tables,
+    tables: RunTables,
     runs: RecordArray,
 ) -> int:
-    """`run_rounds` for a policy written in Python: all runs of a block advance together, round by round.
+    """Play `run_rounds` for a policy written in Python.
 
-    `worlds` has one generator for all runs, or one for each run (common random numbers).  Returns the number of
-    finished runs: 0 if it was stopped.
+    All runs of a block advance together, round by round.
+
+    `worlds` has one generator for all runs, or one for each run (common random
+    numbers).  Returns the number of finished runs: 0 if it was stopped.
     """
     place = 0
     accepts: BoolArray = np.ones(len(runs), dtype=np.bool_)
@@ -85,11 +121,16 @@ def run_custom(
             return 0
         if t == tables.ends[phase]:
             phase += 1
-            problem = problem._replace(truth=problem.truth._replace(mean=float(tables.means[phase])))
+            problem = problem._replace(
+                truth=problem.truth._replace(mean=float(tables.means[phase]))
+            )
         if t > 0:
             # The policy gets copies, so that it cannot change the records.
             accepts = _decide(
-                policy, category, Seen(*(runs[name].copy() for name in ("clients", "total", "squares"))), t
+                policy,
+                category,
+                Seen(*(runs[name].copy() for name in ("clients", "total", "squares"))),
+                t,
             )
         for k, generator in enumerate(worlds):
             part = slice(None) if len(worlds) == 1 else slice(k, k + 1)
@@ -107,15 +148,26 @@ def run_custom(
 
 def _decide(policy: Any, category: Category, seen: Seen, t: int) -> BoolArray:
     if hasattr(policy, "index"):
-        left, right = np.float64(category.threshold), np.asarray(policy.index(category, seen, t), dtype=np.float64)
+        left, right = (
+            np.float64(category.threshold),
+            np.asarray(policy.index(category, seen, t), dtype=np.float64),
+        )
     else:
         left = np.asarray(policy.evidence(category, seen), dtype=np.float64)
         right = np.asarray(policy.patience(t), dtype=np.float64)
     if np.isnan(left).any() or np.isnan(right).any():
-        problem = f"gives NaN for category {category.name!r} at t = {t}"
-        raise InputError("policy", policy.name, problem, "correct its index, or its evidence and patience")
+        raise InputError(
+            "policy",
+            policy.name,
+            f"gives NaN for category {category.name!r} at t = {t}",
+            "correct its index, or its evidence and patience",
+        )
     verdict = left <= right
     if verdict.shape not in ((), seen.clients.shape):
-        problem = f"gives numbers of shape {verdict.shape} for {seen.clients.size} runs"
-        raise InputError("policy", policy.name, problem, "give one number, or one for each run")
+        raise InputError(
+            "policy",
+            policy.name,
+            f"gives numbers of shape {verdict.shape} for {seen.clients.size} runs",
+            "give one number, or one for each run",
+        )
     return np.broadcast_to(verdict, seen.clients.shape).copy()

@@ -1,6 +1,7 @@
 """Rewards as a policy for bounded rewards sees them, cut into an interval.
 
-This file has their mean, and the table of cells that whole-number rewards are drawn from.
+This file has their mean, and the table of cells that whole-number rewards are drawn
+from.
 """
 
 import math
@@ -15,9 +16,12 @@ from profitable.kernels.statistic import survivals
 from profitable.model.family import Family
 
 NEGLIGIBLE = 1e-18  # rewards that together are less likely than this have no cells of their own
-UNSEEN = 1e-30  # random numbers of 53 bits cannot produce an event that is less likely than this in a run
+# Random numbers of 53 bits cannot produce an event that is less likely than this in a
+# run.
+UNSEEN = 1e-30
 MOST_CELLS = 10**6
-# A quadrature whose panels shrink towards the lower edge and towards the mean, wherever the mass is.
+# A quadrature whose panels shrink towards the lower edge and towards the mean, wherever
+# the mass is.
 PANEL_NODES, PANEL_WEIGHTS = np.polynomial.legendre.leggauss(16)
 PANEL_RATIO, PANELS = 0.25, 200  # from the whole width down to 1e-120 of it
 
@@ -36,48 +40,48 @@ def cut_mean(family: Family, mean: float, low: float, high: float) -> float:
     if support.whole:
         cells = reward_cells(family, mean)
         return float(np.clip(cells[0], low, high) @ _probabilities(cells))
-    # E = low + the integral of P(X > x) from low to high; below the support that is certain.
+    # E = low + the integral of P(X > x) from low to high; below the support that is
+    # certain.
     start = min(max(low, support.low), high)
     width = high - start
     shrinking = width * PANEL_RATIO ** np.arange(PANELS)
-    edges = np.unique(np.clip(np.concatenate([start + shrinking, mean - shrinking, mean + shrinking]), start, high))
+    edges = np.unique(
+        np.clip(
+            np.concatenate([start + shrinking, mean - shrinking, mean + shrinking]), start, high
+        )
+    )
     edges = np.concatenate([[start], edges[edges > start]])
     half = 0.5 * np.diff(edges)
     points = (edges[:-1] + half)[:, None] + half[:, None] * PANEL_NODES
-    beyond = _survival(family, mean, points.ravel()).reshape(points.shape)
-    return start + float(half @ (beyond @ PANEL_WEIGHTS))
-
-
-def _survival(family: Family, mean: float, rewards: FloatArray) -> FloatArray:
-    """P(X > x) of a continuous family, [M]."""
-    view, out = family.view(), np.empty(rewards.size)
-    survivals(view.law, view.statistic.coded, view.statistic.of_mean(mean), rewards, out)
-    return out
+    view, beyond = family.view(), np.empty(points.size)
+    law, statistic = view.law, view.statistic
+    survivals(law, statistic.coded, statistic.of_mean(mean), points.ravel(), beyond)
+    return start + float(half @ (beyond.reshape(points.shape) @ PANEL_WEIGHTS))
 
 
 def _probabilities(cells: FloatArray) -> FloatArray:
-    """The probability of each cell; `cells` has the probability given that it is none of the earlier cells."""
+    """Return the probability of each cell.
+
+    `cells` has the probability given that it is none of the earlier cells.
+    """
     odds = np.append(cells[2, :-1], 1.0)
     return odds * np.concatenate([[1.0], np.cumprod(1.0 - odds[:-1])])
 
 
 def reward_cells(family: Family, mean: float, order: IntArray | None = None) -> FloatArray:
-    """The table from which kernels draw many whole-number rewards at once, [4, D + 1]; see `kernels/rewards.py`.
+    """Return the table from which kernels draw many whole-number rewards, [4, D + 1].
 
-    The most likely reward comes first, so that a draw seldom reaches the end of the table.  With `order`, a permutation
-    of 0, 1, ..., D - 1, these rewards come in that order, however likely they are.
+    See `kernels/rewards.py`.
+
+    The most likely reward comes first, so that a draw seldom reaches the end of the
+    table.  With `order`, a permutation of 0, 1, ..., D - 1, these rewards come in that
+    order, however likely they are.
     """
     view = family.view()
     numbers = view.law, view.statistic.of_mean(mean)
     certain = mean in (view.support.low, view.support.high)  # no chance involved
     if certain and order is None:
-        only = int(mean)
-        order = np.array([only, *range(only)])
-        table = np.zeros((4, only + 2))
-        table[0, : only + 1], table[2, 0] = order, 1.0
-        table[3, order] = np.arange(only + 1)
-        table[0, -1] = only + 1
-        return table
+        order = np.array([int(mean), *range(int(mean))])
     if order is not None:
         top = order.size - 1.0
     else:
@@ -85,7 +89,9 @@ def reward_cells(family: Family, mean: float, order: IntArray | None = None) -> 
     if certain:
         masses, beyond = (np.arange(top + 1.0) == mean).astype(np.float64), 0.0
     else:
-        masses = np.array([math.exp(log_mass(*numbers, float(value))) for value in range(int(top) + 1)])
+        masses = np.array(
+            [math.exp(log_mass(*numbers, float(value))) for value in range(int(top) + 1)]
+        )
         beyond = _beyond(numbers, top, view.support.high)
     order = np.argsort(-masses, kind="stable") if order is None else order
     likely = masses[order]
@@ -100,13 +106,16 @@ def reward_cells(family: Family, mean: float, order: IntArray | None = None) -> 
 
 
 def never_cut(family: Family, mean: float, low: float, high: float, clients: float) -> bool:
-    """Whether a whole-number reward outside [low, high] never happens; `clients` is the mean number of clients.
+    """Return whether a whole-number reward outside [low, high] never happens.
 
-    The probability that it happens is at most clients x P(X > high).  Below `UNSEEN` that counts as never.
+    `clients` is the mean number of clients.
+
+    The probability that it happens is at most clients x P(X > high).  Below `UNSEEN`
+    that counts as never.
 
     >>> from profitable import Poisson
-    >>> never_cut(Poisson(), 5.0, 0.0, 100.0, 1e6), never_cut(Poisson(), 5.0, 0.0, 20.0, 1e6)
-    (True, False)
+    >>> [never_cut(Poisson(), 5.0, 0.0, high, 1e6) for high in (100.0, 20.0)]
+    [True, False]
     """
     view = family.view()
     if view.support.low < low or high < mean:
@@ -131,7 +140,10 @@ def _beyond(numbers: tuple[Law, float], top: float, highest: float) -> float:
 
 
 def _last_value(numbers: tuple[Law, float]) -> int:
-    """A value x with P(X > x) < `NEGLIGIBLE`; ParameterError if it would be beyond `MOST_CELLS`."""
+    """Return a value x with P(X > x) < `NEGLIGIBLE`.
+
+    ParameterError if it would be beyond `MOST_CELLS`.
+    """
     mean = numbers[-1]
     high = 16
     while high < MOST_CELLS:
@@ -140,5 +152,9 @@ def _last_value(numbers: tuple[Law, float]) -> int:
         if high > mean and ratio < 1.0 and here - math.log1p(-ratio) < math.log(NEGLIGIBLE):
             return high
         high = high * 5 // 4
-    remedy = "leave out the bound, or give rewards in a larger unit"
-    raise ParameterError("mean", mean, f"has more than {MOST_CELLS} likely values around it", remedy)
+    raise ParameterError(
+        "mean",
+        mean,
+        f"has more than {MOST_CELLS} likely values around it",
+        "leave out the bound, or give rewards in a larger unit",
+    )

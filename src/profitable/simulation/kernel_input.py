@@ -1,4 +1,4 @@
-"""Kernel input: one policy in one category of a scenario, in the numbers that the kernels read."""
+"""Kernel input: one policy in one category, in the numbers that kernels read."""
 
 import math
 from dataclasses import dataclass, replace
@@ -12,12 +12,10 @@ from profitable.kernels.agent_table import FORGOTTEN
 from profitable.kernels.evidence import DIVERGENCE, ON_ZERO_AND_ONE, Rule
 from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN
 from profitable.kernels.patience import DRAWN, Patience
-from profitable.kernels.rewards import Feed, draws_per_client
-from profitable.kernels.rewards import Truth as CodedTruth
-from profitable.kernels.run_record import Problem, Tables
+from profitable.kernels.run_record import Feed, Problem, RunTables, TrueLaw
 from profitable.kernels.statistic import Cut
 from profitable.kernels.worst_case import WITH_CEILING
-from profitable.model.category import Category, said_before
+from profitable.model.category import said_before
 from profitable.model.family import Family
 from profitable.model.view import View
 from profitable.policy.policy import Bayesian, Policy
@@ -32,7 +30,9 @@ NO_CELLS = np.zeros((4, 1))
 
 @dataclass(frozen=True)
 class KernelInput:
-    """What the run kernels read: the problem, and its arrays (see `Tables` in `kernels/run_record.py`).
+    """The input of the run kernels: the problem and its arrays.
+
+    See `RunTables` in `kernels/run_record.py`.
 
     The truth in the problem is that of the first phase.
     """
@@ -43,45 +43,66 @@ class KernelInput:
     cells: FloatArray
     listed: IntArray
 
-    def tables(self, times: IntArray, accepted: IntArray, counted: IntArray) -> Tables:
-        """All arrays that the kernels take: those kept here, and those passed in."""
-        return Tables(self.ends, self.means, self.cells, self.listed, times, accepted, counted)
+    def tables(self, checkpoints: IntArray, number: int) -> RunTables:
+        """Return all arrays of the kernels: those kept here, and records of the runs.
 
-    def times(self, checkpoints: IntArray) -> IntArray:
-        """The rounds at which a run is looked at: the checkpoints, and the last round of each phase."""
-        return np.union1d(checkpoints, self.ends[:-1])
+        Recorded are the checkpoints, and the last round of each phase.
+        """
+        times = np.union1d(checkpoints, self.ends[:-1])
+        accepted = np.zeros((number, times.size), dtype=np.int64)
+        counted = np.zeros((number, times.size if self.listed.size else 1), dtype=np.int64)
+        return RunTables(self.ends, self.means, self.cells, self.listed, times, accepted, counted)
 
 
 def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool) -> KernelInput:
-    """The input for a policy of this package; `every_reward`: draw rewards one by one even where a sum is enough."""
+    """Return the input for a policy of this package.
+
+    `every_reward`: draw rewards one by one even where a sum is enough.
+    """
     category = truth.category
     if not isinstance(policy, Bayesian):  # only Bayesian policies use the prior in a scenario
         with said_before():
             category = replace(category, prior=None)
     view = policy.view(category)
     rule = policy.rule.under(view.law)
-    _check_own(policy, view, category)
+    cut = view.statistic if isinstance(view.statistic, Cut) else None
+    if cut is None and view.statistic != category.family.view().statistic:
+        raise InputError(  # kernels draw the family's own statistic, cut or not
+            "policy",
+            str(policy),
+            "sees a statistic that the simulator does not draw",
+            "simulate it as an object with evidence(category, seen) and patience(t)",
+        )
     if category.family.support.is_zero_or_one:
         rule = ON_ZERO_AND_ONE.get(rule.code, rule)
     check_size(truth, horizon)
+    # A policy that forgets may need every reward by itself, as soon as it comes: a
+    # piece cannot be drawn later if it is forgotten by then, and a window drops the
+    # rewards of a round in the order in which they came.
+    in_order = rule.needs_values and policy.window is not None
+    at_once = rule.needs_rewards and not category.family.support.whole
+    singly = every_reward or (policy.forgets and (in_order or at_once))
     phases = truth.phases(horizon)
-    singly = every_reward or _one_by_one(policy, rule, truth)
-    feed = _common_feed(rule, [_feed(policy, rule, view, phase.truth, horizon, singly) for phase in phases])
+    feed = _common_feed(
+        rule, [_feed(policy, rule, view, phase.truth, horizon, singly) for phase in phases]
+    )
     if rule.needs_values and feed in (Feed.SINGLES, Feed.PIECES):
         _check_memory(policy, truth, horizon)
     smallest = view.statistic_range[0]
-    cut = view.statistic if isinstance(view.statistic, Cut) else None
-    problem = Problem(
-        sight=view.coded(rule),
-        patience=policy.within(horizon).coded_patience,
-        threshold=view.statistic.of_mean(category.threshold),
-        smallest=smallest,
-        blocks=smallest > -math.inf and (rule.is_monotone or rule.code in WITH_CEILING),
-        truth=_code_truth(truth, feed, cut),
-        arrivals=truth.clients.coded(),
-        horizon=horizon,
+    return _input(
+        Problem(
+            sight=view.coded(rule),
+            patience=policy.within(horizon).coded_patience,
+            threshold=view.statistic.of_mean(category.threshold),
+            smallest=smallest,
+            blocks=smallest > -math.inf and (rule.is_monotone or rule.code in WITH_CEILING),
+            truth=_code_truth(truth, feed, cut),
+            arrivals=truth.clients.coded(),
+            horizon=horizon,
+        ),
+        truth,
+        feed,
     )
-    return _input(problem, truth, feed)
 
 
 def _input(problem: Problem, truth: Truth, feed: Feed) -> KernelInput:
@@ -97,7 +118,7 @@ def _input(problem: Problem, truth: Truth, feed: Feed) -> KernelInput:
 
 
 def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
-    """The input for a user's own policy, which decides in Python and sees the rewards themselves.
+    """Return the input for a custom policy, which sees the rewards themselves.
 
     Rewards other than 0 and 1 are drawn one by one, so that their squares are known.
     """
@@ -105,20 +126,28 @@ def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
     feed = Feed.SUM if truth.category.family.support.is_zero_or_one else Feed.SINGLES
     coded = _code_truth(truth, feed, Cut(-math.inf, math.inf))
     view = truth.category.family.view().coded(DIVERGENCE)  # not used
-    problem = Problem(view, Patience(DRAWN), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon)
-    return _input(problem, truth, feed)
+    return _input(
+        Problem(
+            view, Patience(DRAWN), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon
+        ),
+        truth,
+        feed,
+    )
 
 
-def _code_truth(truth: Truth, feed: Feed, cut: Cut | None) -> CodedTruth:
-    """The truth as the kernels read it.  A policy with a `cut` sees the reward cut to it; others see the statistic."""
+def _code_truth(truth: Truth, feed: Feed, cut: Cut | None) -> TrueLaw:
+    """Return the truth as the kernels read it.
+
+    A policy with a `cut` sees the reward cut to it; others see the statistic.
+    """
     own = truth.family.view()
     low, high = (cut.low, cut.high) if cut else (-math.inf, math.inf)
-    mean = own.statistic.of_mean(truth.means[0][1])  # `Tables.means` has those of all phases
-    return CodedTruth(own.law, mean, own.statistic.coded, int(feed), cut is not None, low, high)
+    mean = own.statistic.of_mean(truth.means[0][1])  # `RunTables.means` has those of all phases
+    return TrueLaw(own.law, mean, own.statistic.coded, int(feed), cut is not None, low, high)
 
 
 def _cells_for(family: Family, means: list[float], feed: Feed, high: float) -> FloatArray:
-    """The tables `cells` of `Tables`, [phases, 4, D + 1]: the rewards that have a cell of their own."""
+    """Return `RunTables.cells`, [phases, 4, D + 1]: rewards with their own cell."""
     if feed == Feed.PIECES:
         return np.full((len(means), 4, 2), high)  # the one value that many rewards have
     if feed != Feed.CELLS:
@@ -130,7 +159,7 @@ def _cells_for(family: Family, means: list[float], feed: Feed, high: float) -> F
 
 @lru_cache(maxsize=64)
 def _cells(family: Family, means: tuple[float, ...]) -> FloatArray:
-    """The tables of all phases; a cell stands for the same reward in each of them."""
+    """Return the tables of all phases; a cell is the same reward in each of them."""
     cells = {mean: reward_cells(family, mean) for mean in set(means)}
     if len(cells) > 1:
         widest = max(cells.values(), key=lambda table: table.shape[1])
@@ -139,27 +168,22 @@ def _cells(family: Family, means: tuple[float, ...]) -> FloatArray:
     return np.stack([cells[mean] for mean in means])
 
 
-def _one_by_one(policy: Policy, rule: Rule, truth: Truth) -> bool:
-    """Whether a policy that forgets needs every reward by itself, as soon as it comes.
-
-    Pieces cannot be drawn later if they are forgotten by then.  A window drops the rewards of a round in the order in
-    which they came.
-    """
-    return policy.forgets and (
-        (rule.needs_values and policy.window is not None)
-        or (rule.needs_rewards and not truth.category.family.support.whole)
-    )
-
-
 def _common_feed(rule: Rule, feeds: list[Feed]) -> Feed:
-    """The one way to draw that is right in all phases; pieces cannot be drawn later if the mean has changed by then."""
-    if len(feeds) == 1 or (len(set(feeds)) == 1 and not (feeds[0] == Feed.PIECES and rule.needs_rewards)):
+    """Return the one way to draw that is right in all phases.
+
+    Pieces cannot be drawn later if the mean has changed by then.
+    """
+    if len(feeds) == 1 or (
+        len(set(feeds)) == 1 and not (feeds[0] == Feed.PIECES and rule.needs_rewards)
+    ):
         return feeds[0]
     return Feed.CELLS if Feed.CELLS in feeds else Feed.SINGLES
 
 
-def _feed(policy: Policy, rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool) -> Feed:
-    """How rewards are drawn: as one sum where that is exact and all that the rule needs."""
+def _feed(
+    policy: Policy, rule: Rule, view: View, truth: Truth, horizon: int, every_reward: bool
+) -> Feed:
+    """Return how rewards are drawn: as one sum where that is exact and sufficient."""
     family = truth.family
     own = family.view()
     plain = own.law.code == GAUSSIAN and own.statistic == view.statistic and own.statistic.is_reward
@@ -172,7 +196,11 @@ def _feed(policy: Policy, rule: Rule, view: View, truth: Truth, horizon: int, ev
     if (cut or needs_more) and family.support.whole and not every_reward:
         clients = horizon * truth.clients.average
         # If no reward is ever cut, the sum of cut rewards is the plain sum.
-        plain = cut and not needs_more and never_cut(family, truth.fixed_mean, cut.low, cut.high, clients)
+        plain = (
+            cut
+            and not needs_more
+            and never_cut(family, truth.fixed_mean, cut.low, cut.high, clients)
+        )
         return Feed.SUM if plain else Feed.CELLS
     if not every_reward and _in_pieces(rule, view, truth):
         return Feed.PIECES
@@ -182,50 +210,53 @@ def _feed(policy: Policy, rule: Rule, view: View, truth: Truth, horizon: int, ev
 
 
 def _in_pieces(rule: Rule, view: View, truth: Truth) -> bool:
-    """Whether rewards can be drawn as pieces: Exponential, seldom cut, and not needed one by one by the rule.
+    """Return whether rewards can be drawn as pieces.
 
-    A rule that needs single rewards is allowed if it has no evidence while the mean is above the threshold.
+    They are Exponential, seldom cut, and the rule does not need each of them.
+
+    A rule that needs single rewards is allowed if it has no evidence while the mean is
+    above the threshold.
     """
     own, cut = truth.family.view(), view.statistic
     exponential = own.law.code == GAMMA and own.law.size == 1.0 and own.statistic.is_reward
-    if not exponential or not isinstance(cut, Cut) or (rule.needs_rewards and not rule.is_zero_above):
+    if (
+        not exponential
+        or not isinstance(cut, Cut)
+        or (rule.needs_rewards and not rule.is_zero_above)
+    ):
         return False
     return cut.low <= 0.0 and math.exp(-cut.high / truth.fixed_mean) < SELDOM
 
 
-def knows_revenue(problem: Problem, truth: Truth) -> bool:
-    """Whether a run knows the sum of its rewards; not if it only draws the sum of another statistic."""
-    return problem.truth.feed != Feed.SUM or truth.family.view().statistic.is_reward
-
-
-def work_per_client(problem: Problem) -> float:
-    """The largest number of draws, or pieces, for each client."""
-    return draws_per_client(problem.truth, problem.sight.rule.needs_rewards)
-
-
 def check_size(truth: Truth, horizon: int) -> None:
-    """InputError if a run has too many clients to count, or if a list of counts is too short."""
-    name, clients = truth.category.name, truth.clients
-    if horizon * clients.average > MOST_CLIENTS:
-        problem = f"brings more than {MOST_CLIENTS:.0g} clients of {name!r}"
-        raise InputError("horizon", horizon, problem, "give a smaller horizon or fewer clients per round")
-    law = truth.family.view().law
-    trials = law.size if law.code == BINOMIAL else 1.0
-    largest = max(trials, *(mean for _, mean in truth.means)) if truth.category.family.support.whole else 1.0
-    if horizon * clients.average * largest > MOST_CLIENTS:
-        problem = f"lets the rewards of {name!r} add up to more than {MOST_CLIENTS:.0g}"
-        raise InputError("horizon", horizon, problem, "give a smaller horizon, or rewards in a larger unit")
+    """Raise InputError if a run has too many clients, or a list of counts is short."""
+    name, clients, law = truth.category.name, truth.clients, truth.family.view().law
+    number, reward = horizon * clients.average, 1.0
+    if number > MOST_CLIENTS:
+        raise InputError(
+            "horizon",
+            horizon,
+            f"brings more than {MOST_CLIENTS:.0g} clients of {name!r}",
+            "give a smaller horizon or fewer clients per round",
+        )
+    if truth.category.family.support.whole:
+        trials = law.size if law.code == BINOMIAL else 1.0
+        reward = max(trials, *(mean for _, mean in truth.means))
+    if number * reward > MOST_CLIENTS:
+        raise InputError(
+            "horizon",
+            horizon,
+            f"lets the rewards of {name!r} add up to more than {MOST_CLIENTS:.0g}",
+            "give a smaller horizon, or rewards in a larger unit",
+        )
     if 0 < clients.listed.size <= horizon:
         counts = clients.listed.size - 1
-        problem = f"is beyond the {counts} counts that {name!r} lists in clients"
-        raise InputError("horizon", horizon, problem, f"give at most {counts}, or a longer list")
-
-
-def _check_own(policy: Policy, view: View, category: Category) -> None:
-    """Whether the kernels know what a policy overrides: they draw the family's own statistic, cut or not."""
-    remedy = "simulate it as an object with evidence(category, seen) and patience(t)"
-    if not isinstance(view.statistic, Cut) and view.statistic != category.family.view().statistic:
-        raise InputError("policy", str(policy), "sees a statistic that the simulator does not draw", remedy)
+        raise InputError(
+            "horizon",
+            horizon,
+            f"is beyond the {counts} counts that {name!r} lists in clients",
+            f"give at most {counts}, or a longer list",
+        )
 
 
 def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
@@ -235,5 +266,9 @@ def _check_memory(policy: Policy, truth: Truth, horizon: int) -> None:
         remembered = math.log(FORGOTTEN) / math.log(policy.forget)
     expected = min(float(horizon), remembered) * truth.clients.average
     if expected > MOST_KEPT:
-        problem = f"lets {policy} keep about {expected:.1g} rewards of {truth.category.name!r} one by one"
-        raise InputError("horizon", horizon, problem, f"give at most {int(MOST_KEPT / truth.clients.average)}")
+        raise InputError(
+            "horizon",
+            horizon,
+            f"makes {policy} keep {expected:.1g} rewards of {truth.category.name!r} one by one",
+            f"give at most {int(MOST_KEPT / truth.clients.average)}",
+        )

@@ -1,183 +1,163 @@
-"""Pool: where tasks are played.  Three kinds: our threads, our processes, and an executor of the caller's."""
+"""Pool: an executor for tasks.  Task: some blocks of a job, for one worker.
 
-import multiprocessing
+A job is a simulation to be played.  Example: a job of 1 000 runs and two policies has
+ten blocks.  If each takes a tenth of a second, tasks on two Dask workers get one block
+first, and then as many as take about a second.
+
+The engine plays jobs in a pool and adds up their blocks in order.  Tasks of all jobs
+share the pool, in the order of the jobs.  Replies come in any order and wait for their
+turn.  So the numbers depend neither on the pool nor on how many blocks a task has.
+"""
+
+import logging
 import os
-import signal
-import threading
-from collections.abc import Generator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import wait
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
 
 from profitable.common import check
-from profitable.errors import ParameterError
+from profitable.common.types import IntArray
+from profitable.errors import ExecutorError, ParameterError, ProfitableError
+from profitable.kernels.run_record import Signal
 from profitable.simulation import cluster
-from profitable.simulation.task import Task
-from profitable.simulation.worker import Reply, play, play_packed
+from profitable.simulation.result import Result
+from profitable.simulation.settings import BLOCK, Settings
+from profitable.simulation.worker import HERE, Environment, Reply, pack, play, play_packed
 
-PROCESSES = "processes"
-MOST_WORKERS = 1024  # on this machine
-MOST_DEATHS = 3  # of processes, one after the other, with nothing finished in between
+logger = logging.getLogger("profitable")
+LOOK_SECONDS = 0.1  # from one look at whether to stop, to the next
+UNDER_WAY = 3  # tasks for each worker, so that none waits for work
+# Bytes of replies that wait for their turn; no more tasks are given out meanwhile.
+MOST_HELD = 2**28
+MOST_WORKERS = 1024  # threads of ours
+TASK_SECONDS = 1.0  # of a task that is sent: far longer than sending it takes
+# At least: a scheduler needs a millisecond for a task, and serves all workers.
+SECONDS_PER_WORKER = 0.002
+TASK_BYTES = 2**22  # of its reply at most
+# For each worker at least, of the size of this one: so that all end at about the same
+# time.
+TASKS_LEFT = 3
+
+
+@dataclass
+class Job:
+    """A simulation to be played: its settings, and the result that grows.
+
+    `seconds`, `size` and `measured` add up the time and the bytes of the blocks that
+    were received, each of one policy.
+    """
+
+    settings: Settings
+    result: Result
+    seconds: float = 0.0
+    size: int = 0
+    measured: int = 0
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The settings as workers in other processes get them."""
+        return pack(self.settings)
+
+    def tasks(self, pool: "Pool") -> Iterator["Task"]:
+        """Yield tasks for the missing blocks in order, one per policy and blocks.
+
+        With common random numbers, one task plays all policies.
+        """
+        policies, settings = range(len(self.settings.policies)), self.settings
+        groups = [policies] if settings.common else [range(each, each + 1) for each in policies]
+        block = -(-self.result.finished // BLOCK)
+        while block < settings.blocks:
+            travels = 0 if pool.shares_memory else pool.workers
+            end = block + self._blocks_in_a_task(settings.blocks - block, len(groups), travels)
+            for group in groups:
+                yield Task(self, group, range(block, end), is_last=group.stop == policies.stop)
+            block = end
+
+    def _blocks_in_a_task(self, left: int, groups: int, workers: int) -> int:
+        """Return how many blocks take a second, at most a fair share; 1 for threads."""
+        if workers == 0 or self.measured == 0:
+            return 1
+        parts = len(self.settings.policies) / groups / self.measured
+        seconds = max(TASK_SECONDS, SECONDS_PER_WORKER * workers)
+        enough = min(seconds / (self.seconds * parts), TASK_BYTES / (self.size * parts))
+        return max(1, int(min(enough, left, left * groups / (TASKS_LEFT * workers))))
+
+
+@dataclass(eq=False)
+class Task:
+    """Blocks of one policy, or of all, for one worker.
+
+    `is_last` if no other policy follows for the same blocks.
+    """
+
+    job: Job
+    policies: range
+    blocks: range
+    is_last: bool
+    flags: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    future: "Future[Reply] | None" = None
+    reply: Reply | None = None
+
+    @property
+    def weight(self) -> float:
+        """Its number of blocks; a block of one of two policies is a half."""
+        return len(self.blocks) * len(self.policies) / len(self.job.settings.policies)
+
+    @property
+    def done(self) -> float:
+        """How many blocks of the job are done, by the flags of a running task."""
+        settings = self.job.settings
+        runs = (
+            sum(map(settings.runs_in, self.blocks))
+            * len(settings.scenario.truths)
+            * len(self.policies)
+        )
+        return self.weight * min(float(self.flags[Signal.DONE]) / runs, 1.0)
+
+    def take(self, reply: Reply) -> None:
+        """Keep the reply, and how long it took."""
+        self.reply = reply
+        for sums in reply.blocks:
+            for each in sums:
+                self.job.seconds += each.seconds
+                self.job.size += each.size
+                self.job.measured += 1
+
+    def stop(self) -> None:
+        """Stop a worker that shares our memory, in its next round."""
+        self.flags[Signal.STOP] = 1
+        if self.future is not None:
+            self.future.cancel()
 
 
 class Pool:
-    """Where tasks are played; a context, which leaves nothing running.
+    """An executor, with what the engine has to know about it.
 
-    - `shares_memory`: whether workers see our memory.  Then they can be stopped, and count the runs they have done.
-    - `is_near`: whether workers find the kernels that we compile.
+    `shares_memory` says whether workers see our memory.  Then they can be stopped,
+    count the runs they have done, and find the kernels that we compile.
     """
-
-    shares_memory = False
-    is_near = True
-    name = PROCESSES
-    remedy = "look at its workers"  # if it has lost them
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    @property
-    def workers(self) -> int:
-        """The number of workers at present."""
-        raise NotImplementedError
-
-    def submit(self, task: Task) -> "Future[Reply]":
-        """Have a task played."""
-        raise NotImplementedError
-
-    def mend(self, error: BaseException) -> bool:
-        """Replace lost workers; False if that is not possible, or not any more."""
-        return False
-
-    def note_success(self) -> None:
-        """A task was played."""
-
-    def abandon(self) -> None:
-        """End what is under way, because nobody waits for it; the tasks were told to stop."""
-
-    def close(self) -> None:
-        """End the workers."""
-
-
-class Threads(Pool):
-    """Threads of this process."""
-
-    shares_memory = True
-    name = "threads"
-
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self._executor = ThreadPoolExecutor(workers, thread_name_prefix="simulate")
-
-    @property
-    def workers(self) -> int:
-        """The number of threads."""
-        return self._workers
-
-    def submit(self, task: Task) -> "Future[Reply]":
-        """Have a task played."""
-        return self._executor.submit(play, task.job.settings, task.policies, task.blocks, task.flags)
-
-    def close(self) -> None:
-        """Wait for the threads to end."""
-        self._executor.shutdown(wait=True, cancel_futures=True)
-
-
-class Processes(Pool):
-    """Processes of our own: those that die are replaced, and none outlives this process."""
-
-    remedy = "take fewer if memory is short, and in a script call it below `if __name__ == '__main__':`"
-
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self._executor: ProcessPoolExecutor | None = None
-        self._deaths = 0
-
-    @property
-    def workers(self) -> int:
-        """The number of processes."""
-        return self._workers
-
-    def submit(self, task: Task) -> "Future[Reply]":
-        """Have a task played; this may start a process."""
-        packed = task.job.packed
-        if self._executor is None:
-            spawn = multiprocessing.get_context("spawn")
-            self._executor = ProcessPoolExecutor(self._workers, mp_context=spawn, initializer=_begin)
-        with _without_ctrl_c():
-            return self._executor.submit(play_packed, packed, task.policies, task.blocks)
-
-    def mend(self, error: BaseException) -> bool:
-        """Start anew, unless processes die again and again."""
-        if not isinstance(error, BrokenExecutor):
-            return False
-        self.close()
-        self._deaths += 1
-        return self._deaths <= MOST_DEATHS
-
-    def note_success(self) -> None:
-        """A task was played."""
-        self._deaths = 0
-
-    def abandon(self) -> None:
-        """Kill the processes; the next task starts new ones."""
-        if self._executor is not None:
-            for process in list((self._executor._processes or {}).values()):
-                process.kill()
-            self.close()
-
-    def close(self) -> None:
-        """Wait for the processes to end."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, cancel_futures=True)
-            self._executor = None
-
-
-def _begin() -> None:
-    """What a process of ours does first."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C goes to all processes of a terminal, and the first one decides
-    threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-@contextmanager
-def _without_ctrl_c() -> Generator[None]:
-    """Processes that are started inside never see Ctrl-C.  Here it waits until the end."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class Borrowed(Pool):
-    """An executor of the caller's, who also ends it."""
 
     def __init__(self, executor: Executor, workers: int | None) -> None:
         self._executor, self._workers = executor, workers
         self._options = cluster.options(executor)
         self.shares_memory = type(executor) is ThreadPoolExecutor
-        self.is_near = self.shares_memory
         self.name = type(executor).__name__
 
     @property
     def workers(self) -> int:
-        """The number that the caller said, or else the one that the executor says."""
-        known = self._workers or cluster.workers_of(self._executor) or getattr(self._executor, "_max_workers", None)
+        """The number that the caller gave, or else the one that the executor has."""
+        known = (
+            self._workers
+            or cluster.workers_of(self._executor)
+            or getattr(self._executor, "_max_workers", None)
+        )
         return known if isinstance(known, int) and known > 0 else cores()
 
     def submit(self, task: Task) -> "Future[Reply]":
@@ -189,27 +169,136 @@ class Borrowed(Pool):
 
 
 @contextmanager
-def open_pool(executor: Executor | Pool | str | None, workers: int | None) -> Generator[Pool]:
-    """The pool for what a caller gave as `executor` and `workers`; one that is open already stays so."""
+def open_pool(executor: Executor | Pool | None, workers: int | None) -> Generator[Pool]:
+    """Make the pool of a caller's `executor` and `workers`; an open pool stays open."""
     if isinstance(executor, Pool):
         yield executor
-        return
-    with _new_pool(executor, workers) as pool:
-        yield pool
-
-
-def _new_pool(executor: Executor | str | None, workers: int | None) -> Pool:
-    if isinstance(executor, Executor):
-        return Borrowed(executor, None if workers is None else check.whole("workers", workers))
-    if executor is None or executor == PROCESSES:
+    elif isinstance(executor, Executor):
+        yield Pool(executor, None if workers is None else check.whole("workers", workers))
+    elif executor is None:
         number = cores() if workers is None else check.whole("workers", workers, most=MOST_WORKERS)
-        return Threads(number) if executor is None else Processes(number)
-    remedy = "give None for threads, 'processes', or an executor, such as client.get_executor() of Dask"
-    raise ParameterError("executor", executor, "is not an executor", remedy)
+        with ThreadPoolExecutor(number, thread_name_prefix="simulate") as threads:
+            yield Pool(threads, number)
+    else:
+        raise ParameterError(
+            "executor",
+            executor,
+            "must be an executor",
+            "give None for threads, ProcessPoolExecutor(...) of concurrent.futures for processes,"
+            " or client.get_executor() of a Dask client",
+        )
 
 
 def cores() -> int:
-    """The cores of this machine that we may use."""
+    """Return the number of cores of this machine that we may use."""
     with suppress(AttributeError):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@dataclass
+class Engine:
+    """The tasks under way.
+
+    `stopped` is asked all the time.  `show` gets how many blocks are done; fractions
+    count.  `merged` is called with a job when blocks were added to its result.  All are
+    called in the caller's thread.
+
+    `line` has all tasks that are not added yet, in the order in which they will be, and
+    `staged` the replies for the same blocks, until those of the last policy are there.
+    """
+
+    pool: Pool
+    stopped: Callable[[], bool] = lambda: False
+    show: Callable[[float], object] = lambda done: None
+    merged: Callable[[Job], object] = lambda job: None
+    line: deque[Task] = field(default_factory=deque[Task])
+    staged: list[Reply] = field(default_factory=list[Reply])
+    home: SimpleQueue[tuple[Task, Future[Reply]]] = field(default_factory=SimpleQueue)
+    under_way: int = 0
+    held: int = 0
+    done: float = 0.0
+    known: set[Environment] = field(default_factory=lambda: {HERE})
+
+    def play(self, jobs: Iterable[Job]) -> None:
+        """Play all blocks that the results of jobs lack, until done or stopped.
+
+        Jobs are asked for one by one, when there is room for the tasks of the next one.
+        ExecutorError if workers are lost.
+        """
+        tasks = (task for job in jobs for task in job.tasks(self.pool))
+        try:
+            self._give_out(tasks)
+            while self.line and not self.stopped():
+                self._receive()
+                self._add_up()
+                self._give_out(tasks)
+                self.show(self.done + sum(task.done for task in self.line if task.reply is None))
+        finally:
+            for task in self.line:
+                task.stop()
+
+    def _give_out(self, tasks: Iterator[Task]) -> None:
+        while self.under_way < UNDER_WAY * self.pool.workers and self.held < MOST_HELD:
+            task = next(tasks, None)
+            if task is None:
+                return
+            self.line.append(task)
+            self.under_way += 1
+            try:
+                future = task.future = self.pool.submit(task)
+            except ProfitableError:
+                raise
+            except Exception as error:
+                raise self._lost(error) from error
+            future.add_done_callback(lambda future, task=task: self.home.put((task, future)))
+
+    def _receive(self) -> None:
+        """Wait a moment for a reply."""
+        try:
+            task, future = self.home.get(timeout=LOOK_SECONDS)
+        except Empty:
+            return
+        try:
+            reply = future.result()
+        except (Exception, CancelledError) as error:
+            raise self._lost(error) from error
+        if reply.error is not None:
+            raise reply.error
+        if reply.environment not in self.known:
+            self.known.add(reply.environment)
+            logger.warning(reply.environment.check(HERE))
+        task.take(reply)
+        self.under_way -= 1
+        self.held += reply.size
+        self.done += task.weight
+
+    def _lost(self, error: BaseException) -> ExecutorError:
+        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
+        return ExecutorError(
+            "executor",
+            self.pool.name,
+            f"has lost its workers ({reason})",
+            "look at its workers; run it again to continue from what is saved in `out`",
+        )
+
+    def _add_up(self) -> None:
+        while self.line and (reply := self.line[0].reply) is not None:
+            task = self.line.popleft()
+            self.held -= reply.size
+            self.staged.append(reply)
+            if not task.is_last:
+                continue
+            for place in range(len(task.blocks)):
+                _merge(task.job.result, self.staged, place, self.pool.workers)
+            self.staged.clear()
+            self.merged(task.job)
+
+
+def _merge(result: Result, replies: Sequence[Reply], place: int, workers: int) -> None:
+    """Add one block of every policy."""
+    if result.pairs is not None:
+        result.pairs.add(replies[0].pairs[place])
+    sums = [each for reply in replies for each in reply.blocks[place]]
+    for curve, each in zip(result.curves, sums, strict=True):
+        curve.add_sums(replace(each, seconds=each.seconds / workers))

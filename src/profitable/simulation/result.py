@@ -1,12 +1,15 @@
-"""Result: what a simulation found.  It can be printed, drawn, saved to a folder and joined with others."""
+"""Result: what a simulation found.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+It can be printed, drawn, saved to a folder and joined with others.
+"""
+
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from profitable.common.extras import extra
 from profitable.common.files import as_path
 from profitable.common.text_tables import html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
@@ -17,24 +20,56 @@ from profitable.simulation.scenario import Scenario, Truth
 from profitable.version import VERSION
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from altair import VConcatChart
 
 DAGGER_NOTE = (
-    "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of samples, or up to the "
-    "limit that a note gives."
+    "† Rare large runs: the true mean lies from two errors below to three above in about 95 % of "
+    "samples, or up to the limit that a note gives."
 )
-UNKNOWN_NOTE = "? Theory does not cover this case: waits or losses too rare for these runs may be missing from a mean."
+UNKNOWN_NOTE = (
+    "? Theory does not cover this case: waits or losses too rare for these runs may be missing "
+    "from a mean."
+)
 MARK_NOTES = {DAGGER: DAGGER_NOTE, QUESTION: UNKNOWN_NOTE}
 ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
-CHANGING = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable, (±) the one and the other)"
+CHANGING = ACCEPTED.removesuffix(")") + ", (±) the one and the other)"
 
 
 @dataclass
 class Result:
-    """Curves of several policies in one scenario, with everything needed to make them again.
+    """Curves of several policies in one scenario, and how to reproduce them.
 
-    `runs` is how many were asked for, `finished` how many are done: fewer after an interruption.  `pairs` holds the
-    differences of regret between policies run on common random numbers, [P P n].
+    Attributes
+    ----------
+    scenario : Scenario
+        The scenario.
+    horizon : int
+        Number of rounds.
+    runs : int
+        Runs that were asked for; `finished` says how many are done.
+    seed : int
+        Seed of all random streams.
+    checkpoints : array of shape [n]
+        Rounds at which results are kept.
+    curves : list of Curve
+        One for each policy.
+    pairs : Moments, optional
+        Differences of regret between all P policies, [P P n], with common random
+        numbers.
+    version : str
+        Version of the package that computed it.
+    joined : bool
+        Whether it was made by `join`.
+
+    Examples
+    --------
+    >>> from profitable import Bernoulli, Category, Scenario, Truth, simulate
+    >>> coin = Truth(Category("coin", Bernoulli(), threshold=0.6), mean=0.5)
+    >>> scenario = Scenario("coin", [coin])
+    >>> result = simulate(scenario, ["kl-ucb", "ts"], horizon=100, runs=50)
+    >>> result.policies, result.finished
+    (['kl-ucb', 'ts'], 50)
+
     """
 
     scenario: Scenario
@@ -61,103 +96,157 @@ class Result:
         for curve in self.curves:
             if curve.policy == str(policy):
                 return curve
-        raise InputError("policy", str(policy), "is not in this result", f"choose from {', '.join(self.policies)}")
+        raise InputError(
+            "policy",
+            str(policy),
+            "is not in this result",
+            f"choose from {', '.join(self.policies)}",
+        )
 
     @property
     def lower_bound(self) -> FloatArray:
-        """Theorem 1's constant times log t at the checkpoints, [n]: regret cannot stay below it for ever.
+        """The lower bound of Theorem 1 at the checkpoints, [n]: a constant times log t.
 
         NaN if means change: then there is no such bound.
         """
         constant = self.scenario.lower_bound_per_log_t()
-        return (np.nan if constant is None else constant) * np.log(self.checkpoints.astype(np.float64))
+        return (np.nan if constant is None else constant) * np.log(
+            self.checkpoints.astype(np.float64)
+        )
 
     def difference(self, policy: str, other: str) -> tuple[FloatArray, FloatArray]:
-        """Mean regret of one policy minus another's at the checkpoints, and its standard error, [n] each.
+        """Return the mean difference of regret between two policies.
 
-        The error is that of paired differences on common random numbers, else that of independent runs.
+        Its error is that of paired differences on common random numbers, else that of
+        independent runs.
+
+        Parameters
+        ----------
+        policy : str
+            Name of a policy of this result.
+        other : str
+            Name of the policy whose regret is subtracted.
+
+        Returns
+        -------
+        tuple of arrays of shape [n]
+            The difference and its standard error at the checkpoints.
+
         """
         first, second = self[policy], self[other]
         mean = first.regret - second.regret
         if self.pairs is None:
             return mean, np.hypot(first.stderr, second.stderr)
-        n = self.checkpoints.size
-        place = (self.policies.index(str(policy)) * len(self.curves) + self.policies.index(str(other))) * n
-        return mean, self.pairs.stderr()[place : place + n]
+        by_pair = self.pairs.stderr().reshape(len(self.curves), len(self.curves), -1)
+        return mean, by_pair[self.policies.index(str(policy)), self.policies.index(str(other))]
 
     def join(self, *others: "Result") -> "Result":
-        """Put results of the same scenario, horizon and checkpoints side by side."""
+        """Return the curves of several results as one.
+
+        Parameters
+        ----------
+        *others : Result
+            Results of the same scenario, horizon and checkpoints, with other policies.
+
+        Returns
+        -------
+        Result
+            A result with all curves.
+
+        """
         curves = list(self.curves)
         for other in others:
             if not isinstance(other, Result):
-                raise ParameterError("result", other, "is not a result", "give results of simulate")
+                raise ParameterError(
+                    "result", other, "must be a Result", "give results of simulate"
+                )
             same = other.scenario == self.scenario and other.horizon == self.horizon
             if not same or not np.array_equal(other.checkpoints, self.checkpoints):
-                remedy = "join results of the same scenario, horizon and checkpoints"
-                raise InputError("result", other.scenario.name, "does not fit the other", remedy)
+                raise InputError(
+                    "result",
+                    other.scenario.name,
+                    "does not fit the other",
+                    "join results of the same scenario, horizon and checkpoints",
+                )
             for curve in other.curves:
                 if any(curve.policy == mine.policy for mine in curves):
-                    remedy = "leave it out of one of them"
-                    raise InputError("policy", curve.policy, "is in both results", remedy)
+                    raise InputError(
+                        "policy", curve.policy, "is in both results", "leave it out of one of them"
+                    )
                 curves.append(curve)
-        runs = max(self.runs, *(other.runs for other in others)) if others else self.runs
-        settings = (self.scenario, self.horizon, runs, self.seed, self.checkpoints)
-        return Result(*settings, curves, None, self.version, joined=True)
+        runs = max(result.runs for result in (self, *others))
+        return replace(self, runs=runs, curves=curves, pairs=None, joined=True)
 
     def table(self) -> str:
-        """Final regret and its parts, policy by policy, and accepted rounds by category."""
+        """Return the final regrets and the accepted rounds as text.
+
+        Returns
+        -------
+        str
+            Two tables: regret and its parts by policy, accepted rounds by category.
+
+        """
         notes = "".join(f"{note}\n" for note in self._marks())
         return (
             f"{self._title()}\n\n"
-            f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and unprofitable "
-            f"categories, quantiles over runs,\n"
-            f"share of runs that accept exactly the profitable set in the last round, share that reject a profitable\n"
-            f"category in more than half of all rounds (lost), realised profit by then:\n"
+            f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and "
+            "unprofitable categories, quantiles over runs,\n"
+            "share of runs that accept exactly the profitable set in the last round, share that "
+            "reject a profitable\n"
+            "category in more than half of all rounds (lost), realised profit by then:\n"
             f"{text_table(*self._regrets())}\n{notes}\n"
             f"{self._accepted_title()}:\n"
             f"{text_table(*self._accepted())}"
         )
 
     def _marks(self) -> list[str]:
-        """What the marks in the table mean."""
+        """Return the meaning of the marks in the table."""
         used = {curve.mark for curve in self.curves}
         return [note for mark, note in MARK_NOTES.items() if mark in used]
 
     def _title(self) -> str:
-        return f"{self.scenario.name}: horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}"
+        size = f"horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}"
+        return f"{self.scenario.name}: {size}"
 
     def _regrets(self) -> tuple[list[str], list[list[str]]]:
-        """Headers and rows of the table of regrets."""
-        headers = ["policy", "regret", "± error", "profitable", "unprofitable", "median", "95 %"]
-        headers += ["right set", "lost", "profit"]
-        rows: list[list[str]] = []
-        for curve in self.curves:
-            profit, spread = float(curve.mean("total_profit")[0]), float(curve.error("total_profit")[0])
-            rows.append(
-                [
-                    curve.policy,
-                    _short(float(curve.regret[-1])),
-                    _short(float(curve.stderr[-1])) + curve.mark,
-                    _short(float(curve.mean("profitable")[-1])),
-                    _short(float(curve.mean("unprofitable")[-1])),
-                    _short(float(curve.quantile(0.5)[-1])),
-                    _short(float(curve.quantile(0.95)[-1])),
-                    _share(float(curve.mean("right_set")[0]), 1),
-                    _share(float(curve.mean("lost")[0]), 2),
-                    "-" if np.isnan(profit) else money(profit) + ("" if np.isnan(spread) else f" ± {money(spread)}"),
-                ]
-            )
+        """Return headers and rows of the table of regrets."""
+        headers = [
+            *("policy", "regret", "± error", "profitable", "unprofitable", "median", "95 %"),
+            *("right set", "lost", "profit"),
+        ]
+        rows = [
+            [
+                curve.policy,
+                short(curve.regret[-1]),
+                short(curve.stderr[-1]) + curve.mark,
+                short(curve.mean("profitable")[-1]),
+                short(curve.mean("unprofitable")[-1]),
+                short(curve.quantile(0.5)[-1]),
+                short(curve.quantile(0.95)[-1]),
+                _share(curve.mean("right_set")[0], 1),
+                _share(curve.mean("lost")[0], 2),
+                _profit(curve.mean("total_profit")[0], curve.error("total_profit")[0]),
+            ]
+            for curve in self.curves
+        ]
         if not self.scenario.moves:
-            rows.append(["(lower bound)", _short(float(self.lower_bound[-1])), *[""] * 8])
+            rows.append(["(lower bound)", short(self.lower_bound[-1]), *[""] * 8])
         return headers, rows
 
     def _accepted_title(self) -> str:
-        return CHANGING if any(each.changes_sides(self.horizon) for each in self.scenario.truths) else ACCEPTED
+        return (
+            CHANGING
+            if any(each.changes_sides(self.horizon) for each in self.scenario.truths)
+            else ACCEPTED
+        )
 
     def _accepted(self) -> tuple[list[str], list[list[str]]]:
-        """Headers and rows of the table of accepted rounds."""
+        """Return headers and rows of the table of accepted rounds."""
         rows = [
-            [curve.policy, *(number(float(f"{value:.4g}")) for value in curve.accepted_rounds[:, -1])]
+            [
+                curve.policy,
+                *(short(value) for value in curve.accepted_rounds[:, -1]),
+            ]
             for curve in self.curves
         ]
         marks = [f"{each.category.name} {self._mark(each)}" for each in self.scenario.truths]
@@ -169,20 +258,38 @@ class Result:
         return "(+)" if truth.phases(self.horizon)[-1].truth.profitable else "(-)"
 
     def _repr_html_(self) -> str:
-        """The table as a notebook shows it."""
+        """Return the table as a notebook shows it."""
         regrets = f"{self._title()}. Regret at t = {number(int(self.checkpoints[-1]))}"
         notes = "".join(f"<p>{note}</p>" for note in self._marks())
-        return html_table(regrets, *self._regrets()) + notes + html_table(self._accepted_title(), *self._accepted())
+        return (
+            html_table(regrets, *self._regrets())
+            + notes
+            + html_table(self._accepted_title(), *self._accepted())
+        )
 
     def __str__(self) -> str:
         return self.table()
 
     def notes(self) -> list[str]:
-        """What to know before trusting the numbers."""
+        """Return what to know before trusting the numbers.
+
+        Returns
+        -------
+        list of str
+            One sentence for each curve that needs it.
+
+        """
         return [note for curve in self.curves if (note := curve.warning())]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON-ready values; `profitable simulate --json` prints them."""
+        """Return the result as JSON-ready values.
+
+        Returns
+        -------
+        dict
+            The object that `profitable simulate --json` prints.
+
+        """
         return {
             "scenario": self.scenario.name,
             "horizon": self.horizon,
@@ -193,22 +300,50 @@ class Result:
             "policies": [curve.to_dict() for curve in self.curves],
         }
 
-    def plot(self, path: Path | str | None = None, *, categories: bool = False) -> "Figure":
-        """Regret curves over a logarithmic time axis with error bands and the lower bound; written to `path` if given.
+    def plot(self, path: Path | str | None = None, *, categories: bool = False) -> "VConcatChart":
+        """Draw regret over a logarithmic time axis, with bands and the lower bound.
 
-        With `categories`, one panel per category: its accepted (if unprofitable) or rejected rounds.
+        Parameters
+        ----------
+        path : Path or str, optional
+            File to write the chart to: SVG, PNG, PDF or HTML, by its ending.
+        categories : bool, default False
+            Add a panel for each category: the rounds in which it is accepted, or
+            rejected if it is profitable.
+
+        Returns
+        -------
+        altair.VConcatChart
+            A chart that shows itself in notebooks.
+
+        Raises
+        ------
+        InputError
+            If the ending is not known, or an extra is missing.
+        NotSavedError
+            If the file cannot be written.
+
         """
-        from profitable.common.figures import save_figure
-        from profitable.simulation.plots import draw_result
-
-        file = None if path is None else as_path("path", path)
-        figure = draw_result(self, categories=categories)
-        if file is not None:
-            save_figure(figure, file)
-        return figure
+        with extra("plot", "charts are drawn with it"):
+            from profitable.common.charts import saved
+            from profitable.simulation.regret_charts import result_chart
+        return saved(result_chart(self, categories=categories), path)
 
     def save(self, folder: Path | str) -> list[Path]:
-        """Write `result.json` (the manifest), `statistics.parquet` (the numbers) and `timing.json` into a folder."""
+        """Write the result into a folder.
+
+        Parameters
+        ----------
+        folder : path
+            A folder, which is created.
+
+        Returns
+        -------
+        list of Path
+            `statistics.parquet` (the numbers), `result.json` (the manifest) and
+            `timing.json`.
+
+        """
         from profitable.common.folder_lock import occupied
         from profitable.simulation.result_folder import save
 
@@ -218,20 +353,38 @@ class Result:
 
     @classmethod
     def load(cls, folder: Path | str) -> "Result":
-        """Read what `save` wrote; BrokenResultError if it was altered."""
+        """Read a result that `save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+            The folder.
+
+        Returns
+        -------
+        Result
+            The result.
+
+        Raises
+        ------
+        BrokenResultError
+            If there is none, or if it was altered.
+
+        """
         from profitable.simulation.result_folder import load
 
         return load(as_path("folder", folder))
 
 
-def _short(value: float) -> str:
+def _profit(mean: float, error: float) -> str:
+    spread = "" if np.isnan(error) else f" ± {money(error)}"
+    return "-" if np.isnan(mean) else money(mean) + spread
+
+
+def short(value: float) -> str:
+    """Return a number with four digits."""
     return "-" if np.isnan(value) else number(float(f"{value:.4g}"))
 
 
 def _share(value: float, digits: int) -> str:
     return "-" if np.isnan(value) else f"{value:.{digits}%}"
-
-
-def paired(rows: Sequence[FloatArray]) -> Moments:
-    """Moments of all differences between the policies' regrets [runs, n] on the same random numbers."""
-    return Moments.of(np.concatenate([first - second for first in rows for second in rows], axis=1))

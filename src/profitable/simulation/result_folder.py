@@ -1,45 +1,59 @@
-"""A result on disk: `result.json` (the manifest), `statistics.parquet` (the table) and `timing.json` (seconds).
+"""A result on disk: a manifest, a table, and the seconds it took.
 
-The manifest holds what is needed to make the result again, and nothing about the machine.  Each row of the table is
-one quantity over runs: its mean, standard error, squared deviations and extremes, for a policy, a checkpoint and, where
-there is one, a category.  The rows of the regret also have the histogram from which quantiles are computed.
+The manifest (`result.json`) holds what is needed to make the result again, and nothing
+about the machine.  Each row of the table (`statistics.parquet`) is one quantity over
+runs: its mean, standard error, squared deviations and extremes, for a policy, a
+checkpoint and, where there is one, a category.  The rows of the regret also have the
+histogram from which quantiles are computed.
 
-Each file is replaced as a whole, the table first.  So a simulation that is interrupted at any moment leaves a result
-that can be read.  Each of the two files carries its own checksum, so that an altered one is not read.  The table also
-says which simulation it belongs to.  (In format 1 there were no checksums, and no third and fourth powers.)
+Each file is replaced as a whole, the table first.  So a simulation that is interrupted
+at any moment leaves a result that can be read.  Each of the two files carries its own
+checksum, so that an altered one is not read.  The table also names its simulation.
+`timing.json` has the seconds of each policy.
 """
 
-import contextlib
 import hashlib
 import json
-from dataclasses import asdict
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from profitable.common.extras import extra
 from profitable.common.files import (
-    checksum_of,
     is_sealed,
     json_text,
     read_text,
-    replace_file,
     replace_json,
     replace_text,
+    saving,
     seal,
 )
+from profitable.common.folder_lock import occupied
+from profitable.common.sealed_folder import (
+    arrow,
+    newer,
+    not_ours,
+    read_table,
+    reading,
+    refuse_other,
+    write_table,
+)
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import BrokenResultError, InputError, NewerResultError, NotSavedError
-from profitable.policy.policies import Policy
-from profitable.simulation.curve import QUANTILES, Curve, Layout
+from profitable.errors import BrokenResultError
+from profitable.simulation.curve import QUANTILES, Curve
 from profitable.simulation.result import Result
-from profitable.simulation.running_stats import Moments, new_histogram
-from profitable.simulation.scenario import Scenario, unlucky_starts
-from profitable.simulation.tilted_runs import lost_for_good
+from profitable.simulation.running_stats import Moments
+from profitable.simulation.scenario import Scenario
+from profitable.simulation.settings import BLOCK
 from profitable.theory.lost_for_good import LostForGood
 from profitable.theory.unlucky_start import UnluckyStarts
 
+logger = logging.getLogger("profitable")
 RESULT_FORMAT = 2
 MANIFEST, TABLE, TIMING = "result.json", "statistics.parquet", "timing.json"
 QUANTITIES = {  # name in the layout: name in the table
@@ -56,15 +70,25 @@ QUANTITIES = {  # name in the layout: name in the table
     "right_set": "profitable set accepted",
     "lost": "profitable category rejected in more than half of the rounds",
 }
-ADDED = ("lost",)  # unknown in results that were saved before it was added
 DIFFERENCE = "regret less that of the other policy"
-POWERS = ("mean", "squares", "low", "high", "cubes", "fourths")  # columns of the table, and fields of Moments
+# Columns that only the rows of the regret have.
+OF_REGRET = (*(f"quantile_{share:g}" for share in QUANTILES), "bins", "counts")
+# Columns of the table, and fields of Moments.
+POWERS = ("mean", "squares", "low", "high", "cubes", "fourths")
 # Not part of the fingerprint:
-NOT_SETTINGS = ("finished", "warnings", "runs", "version", "unlucky_starts", "lost_for_good", "checksum")
+NOT_SETTINGS = (
+    "finished",
+    "warnings",
+    "runs",
+    "version",
+    "unlucky_starts",
+    "lost_for_good",
+    "checksum",
+)
 
 
 def manifest(result: Result) -> dict[str, Any]:
-    """What determines the numbers, as JSON-ready values."""
+    """Return the settings that determine the numbers, as JSON-ready values."""
     return {
         "format": RESULT_FORMAT,
         "version": result.version,
@@ -76,10 +100,15 @@ def manifest(result: Result) -> dict[str, Any]:
         "checkpoints": result.checkpoints.tolist(),
         "common_random_numbers": result.pairs is not None,
         "lower_bound_per_log_t": result.scenario.lower_bound_per_log_t(),
-        "policies": [{"policy": curve.policy, "kernel": curve.kernel, "key": curve.key} for curve in result.curves],
+        "policies": [
+            {"policy": curve.policy, "kernel": curve.kernel, "key": curve.key}
+            for curve in result.curves
+        ],
         "unlucky_starts": {curve.policy: asdict(curve.unlucky) for curve in result.curves},
         "lost_for_good": {
-            curve.policy: asdict(curve.lost_for_good) for curve in result.curves if curve.lost_for_good is not None
+            curve.policy: asdict(curve.lost_for_good)
+            for curve in result.curves
+            if curve.lost_for_good is not None
         },
         "joined": result.joined,
         "warnings": result.notes(),
@@ -88,202 +117,176 @@ def manifest(result: Result) -> dict[str, Any]:
 
 
 def save(result: Result, folder: Path) -> list[Path]:
-    """Write a result into a folder, which is made if it does not exist; NotSavedError if that is not possible."""
-    pyarrow, parquet = arrow()
+    """Write a result into a folder, creating it; NotSavedError if that fails."""
     settings = manifest(result)
-    table = pyarrow.table(_columns(result))
-    marks = {"simulation": fingerprint(settings), "checksum": _checksum(table)}
-    table = table.replace_schema_metadata(marks)
+    table = arrow()[0].Table.from_pylist(list(_rows(result)))
     timing = {curve.policy: round(curve.seconds, 3) for curve in result.curves}
-    try:
+    with saving(folder, result=result):
         folder.mkdir(parents=True, exist_ok=True)
         return [
-            replace_file(folder / TABLE, lambda path: parquet.write_table(table, path)),
+            write_table(folder / TABLE, table, {"simulation": fingerprint(settings)}),
             replace_text(folder / MANIFEST, seal(json_text(settings))),
             replace_json(folder / TIMING, timing),
         ]
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror or error})"
-        failed = NotSavedError("out", str(folder), problem, "make room there, or choose another folder")
-        failed.result = result
-        raise failed from None
 
 
-def _checksum(table: Any) -> str:
-    """The checksum of a table's values, with the names of its columns."""
-    return checksum_of(json.dumps(table.to_pydict()))
-
-
-def _columns(result: Result) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {
-        key: [] for key in ("policy", "other", "quantity", "category", "t", "runs", "mean", "stderr")
-    }
-    columns |= {key: [] for key in (*POWERS[1:], *(f"quantile_{share:g}" for share in QUANTILES), "bins", "counts")}
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
     for curve in result.curves:
+        quantiles = [curve.quantile(share).tolist() for share in QUANTILES]
+        error = curve.moments.stderr()
         for quantity, label in QUANTITIES.items():
-            _add_rows(columns, curve, quantity, label, result.horizon)
+            start = curve.layout.place(quantity).start
+            for i, (category, t) in enumerate(_points(curve, quantity, result.horizon)):
+                head = (curve.policy, None, label, category, t)
+                row = _row(head, curve.moments, error, start + i)
+                if quantity == "regret":
+                    bins = np.flatnonzero(curve.counts[i])
+                    counted = (bins.tolist(), curve.counts[i, bins].tolist())
+                    values = (*(column[i] for column in quantiles), *counted)
+                    row |= zip(OF_REGRET, values, strict=True)
+                yield row
     if result.pairs is not None:
-        error = result.pairs.stderr()
-        names, n = result.policies, result.checkpoints.size
-        for i in range(result.pairs.mean.size):
-            pair, place = divmod(i, n)
-            first, second = divmod(pair, len(names))
-            head = (names[first], names[second], DIFFERENCE, None, int(result.checkpoints[place]), result.pairs.runs)
-            _append(columns, (*head, *_numbers_at(result.pairs, error, i), *[None] * (len(QUANTILES) + 2)))
-    return columns
+        error, names = result.pairs.stderr(), result.policies
+        heads = product(names, names, [DIFFERENCE], [None], result.checkpoints.tolist())
+        for place, head in enumerate(heads):
+            yield _row(head, result.pairs, error, place)
 
 
-def _add_rows(columns: dict[str, list[Any]], curve: Curve, quantity: str, label: str, horizon: int) -> None:
-    place = curve.layout.place(quantity)
-    moments, error = curve.moments, curve.moments.stderr()
-    quantiles = [curve.quantile(share) for share in QUANTILES] if quantity == "regret" else []
-    names = curve.scenario.names
-    for i, column in enumerate(range(place.start, place.stop)):
-        point = i % curve.t.size if quantity == "accepted" or place.stop - place.start == curve.t.size else -1
-        category = None
-        if quantity == "accepted":
-            category = names[i // curve.t.size]
-        elif quantity in ("clients", "profit"):
-            category, point = names[i], -1
-        elif quantity in ("total_profit", "right_set", "lost"):
-            point = -1
-        extra: list[Any] = [None] * (len(QUANTILES) + 2)
-        if quantity == "regret":
-            bins = np.flatnonzero(curve.counts[i])
-            extra = [*(float(each[i]) for each in quantiles), bins.tolist(), curve.counts[i, bins].tolist()]
-        head = (curve.policy, None, label, category, int(curve.t[point]) if point >= 0 else horizon, moments.runs)
-        _append(columns, (*head, *_numbers_at(moments, error, column), *extra))
+def _points(curve: Curve, quantity: str, horizon: int) -> list[tuple[str | None, int]]:
+    """Return the category, if any, and the round of each column of a quantity."""
+    rounds: list[int] = curve.t.tolist()
+    if quantity == "accepted":
+        return list(product(curve.scenario.names, rounds))
+    if quantity in ("clients", "profit"):
+        return [(name, horizon) for name in curve.scenario.names]
+    if quantity in ("total_profit", "right_set", "lost"):
+        return [(None, horizon)]
+    return [(None, t) for t in rounds]
 
 
-def _numbers_at(moments: Moments, error: FloatArray, place: int) -> list[float]:
-    first, *others = (float(getattr(moments, power)[place]) for power in POWERS)
-    return [first, float(error[place]), *others]
-
-
-def _append(columns: dict[str, list[Any]], row: tuple[Any, ...]) -> None:
-    for column, value in zip(columns.values(), row, strict=True):
-        column.append(value)
+def _row(head: tuple[Any, ...], moments: Moments, error: FloatArray, place: int) -> dict[str, Any]:
+    mean, *others = (float(getattr(moments, power)[place]) for power in POWERS)
+    return {
+        **dict(zip(("policy", "other", "quantity", "category", "t"), head, strict=True)),
+        "runs": moments.runs,
+        "mean": mean,
+        "stderr": float(error[place]),
+        **dict(zip(POWERS[1:], others, strict=True)),
+        **dict.fromkeys(OF_REGRET),
+    }
 
 
 def load(folder: Path) -> Result:
-    """Read a result; an error if there is none, or if it is broken, altered or from a newer version."""
+    """Read a result.
+
+    It is an error if there is none, or if it is broken, altered or from a newer
+    version.
+    """
     settings, text = read_manifest(folder)
     check_manifest(folder, settings, text)
-    _, parquet = arrow()
-    try:
-        table = parquet.read_table(folder / TABLE)
-        marks = table.schema.metadata
-        if marks[b"simulation"] != fingerprint(settings).encode():
-            raise ValueError(f"{TABLE} belongs to another simulation than {MANIFEST}")
-        if (settings["format"] > 1 or b"checksum" in marks) and marks[b"checksum"] != _checksum(table).encode():
-            raise ValueError(f"{TABLE} was altered: its checksum is wrong")
-        return _restore(settings, table.to_pydict(), _timing(folder))
-    except Exception as error:  # anything can be wrong with a file, and pyarrow has its own errors
-        problem = f"holds a result that cannot be read ({' '.join(str(error).split())[:80]})"
-        raise BrokenResultError("out", str(folder), problem, "make it again, or choose another folder") from None
+    with reading(folder, "result"):
+        marked = (MANIFEST, "simulation", fingerprint(settings))
+        columns, _ = read_table(folder / TABLE, *marked)
+        return _restore(settings, columns, _timing(folder))
 
 
 def _timing(folder: Path) -> dict[str, float]:
-    """Seconds by policy.  Nothing depends on them, so a file that cannot be read is ignored."""
-    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+    """Return seconds by policy.
+
+    Nothing depends on them, so a file that cannot be read is ignored.
+    """
+    with suppress(OSError, ValueError, TypeError, AttributeError):
         found = json.loads(read_text(folder / TIMING))
         return {name: float(value) for name, value in found.items()}
     return {}
 
 
 def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
-    """The manifest of a result as values and as text; BrokenResultError if there is none."""
+    """Return the manifest as values and as text; BrokenResultError if there is none."""
     try:
         text = read_text(folder / MANIFEST)
         settings = json.loads(text)
         if not isinstance(settings["format"], int):
             raise TypeError
     except OSError as error:
-        problem = f"has no {MANIFEST} that can be read ({error.strerror or error})"
-        raise BrokenResultError("out", str(folder), problem, "give the folder of a saved result") from None
+        raise BrokenResultError(
+            "out",
+            str(folder),
+            f"has no {MANIFEST} that can be read ({error.strerror or error})",
+            "give the folder of a saved result",
+        ) from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        problem = f"has a {MANIFEST} that is not the manifest of a result"
-        raise BrokenResultError("out", str(folder), problem, "choose another folder") from None
+        raise BrokenResultError(
+            "out",
+            str(folder),
+            f"has a {MANIFEST} that is not the manifest of a result",
+            "choose another folder",
+        ) from None
     return settings, text
 
 
 def check_manifest(folder: Path, settings: dict[str, Any], text: str) -> None:
-    """An error if a manifest was altered, or is from a newer version."""
-    if (settings["format"] == RESULT_FORMAT or "checksum" in settings) and not is_sealed(text):
-        problem = f"has a {MANIFEST} that was altered: its checksum is wrong"
-        raise BrokenResultError("out", str(folder), problem, "make it again, or choose another folder")
-    if settings["format"] > RESULT_FORMAT:
-        problem = f"was made by a newer version ({settings.get('version')}, format {settings['format']})"
-        remedy = f"install that version; this one reads formats up to {RESULT_FORMAT}"
-        raise NewerResultError("out", str(folder), problem, remedy)
+    """Raise an error if a manifest was altered, or is from another version."""
+    is_newer = settings["format"] > RESULT_FORMAT  # and may seal its manifests in another way
+    if not is_sealed(text) and ("checksum" in settings or not is_newer):
+        raise BrokenResultError(
+            "out",
+            str(folder),
+            f"has a {MANIFEST} that was altered: its checksum is wrong",
+            "make it again, or choose another folder",
+        )
+    if is_newer:
+        raise newer(folder, settings, f"format {RESULT_FORMAT}")
 
 
-def _restore(settings: dict[str, Any], rows: dict[str, list[Any]], timing: dict[str, float]) -> Result:
+def _restore(
+    settings: dict[str, Any], columns: dict[str, list[Any]], timing: dict[str, float]
+) -> Result:
     scenario = Scenario.from_toml(settings["scenario_file"])
     t: IntArray = np.array(settings["checkpoints"], dtype=np.int64)
-    layout = Layout(t.size, len(scenario.truths))
-    policies, labels = np.array(rows["policy"]), np.array(rows["quantity"])
+    policies, labels = np.array(columns["policy"]), np.array(columns["quantity"])
     curves: list[Curve] = []
     for entry in settings["policies"]:
-        moments, counts = Moments.empty(layout.size), new_histogram(t.size)
+        name = entry["policy"]
+        kept, lost = settings["unlucky_starts"][name], settings["lost_for_good"].get(name)
+        if lost is not None:
+            lost = LostForGood(**{key: tuple(values) for key, values in lost.items()})
+        unlucky = UnluckyStarts(tuple(kept["rates"]), kept["c"], kept["known"])
+        theory: dict[str, Any] = {"unlucky": unlucky, "lost_for_good": lost}
+        curve = Curve.empty(name, entry["kernel"], scenario, t, key=entry["key"], **theory)
+        curve.seconds = timing.get(name, 0.0)
         for quantity, label in QUANTITIES.items():
-            found = np.flatnonzero((policies == entry["policy"]) & (labels == label))
-            place = layout.place(quantity)
-            if not found.size and quantity in ADDED:
-                for power in POWERS:
-                    getattr(moments, power)[place] = np.nan
-                continue
-            moments.runs = rows["runs"][found[0]]
+            found = np.flatnonzero((policies == name) & (labels == label))
             for power in POWERS:
-                getattr(moments, power)[place] = _numbers(rows, power, found)
+                place = curve.layout.place(quantity)
+                getattr(curve.moments, power)[place] = _numbers(columns, power, found)
+            curve.moments.runs = columns["runs"][found[0]]
             if quantity == "regret":
                 for i, row in enumerate(found):
-                    counts[i, rows["bins"][row]] = rows["counts"][row]
-        name = entry["policy"]
-        head = (name, entry["kernel"], scenario, t, moments, counts, timing.get(name, 0.0))
-        unlucky, lost = _unlucky_starts(settings, entry, scenario), _lost_for_good(settings, entry, scenario, t)
-        curves.append(Curve(*head, key=entry["key"], unlucky=unlucky, lost_for_good=lost))
+                    curve.counts[i, columns["bins"][row]] = columns["counts"][row]
+        curves.append(curve)
     if len({curve.runs for curve in curves}) != 1 and not settings["joined"]:
         raise ValueError("its policies have different numbers of runs")
     pairs = None
     if settings["common_random_numbers"]:
         found = np.flatnonzero(labels == DIFFERENCE)
-        pairs = Moments(rows["runs"][found[0]], **{power: _numbers(rows, power, found) for power in POWERS})
-    runs = max(settings["runs"], *(curve.runs for curve in curves))  # the table may be newer than the manifest
-    head = (scenario, settings["horizon"], runs, settings["seed"], t, curves, pairs, settings["version"])
-    return Result(*head, joined=settings["joined"])
+        powers = {power: _numbers(columns, power, found) for power in POWERS}
+        pairs = Moments(columns["runs"][found[0]], **powers)
+    return Result(
+        scenario,
+        settings["horizon"],
+        max(settings["runs"], *(curve.runs for curve in curves)),  # the table may be newer
+        settings["seed"],
+        t,
+        curves,
+        pairs,
+        settings["version"],
+        settings["joined"],
+    )
 
 
-def _numbers(rows: dict[str, list[Any]], name: str, places: IntArray) -> FloatArray:
-    if name not in rows:  # format 1 has no third and fourth powers
-        return np.full(places.size, np.nan)
-    return np.array([rows[name][place] for place in places], dtype=np.float64)
-
-
-def _unlucky_starts(settings: dict[str, Any], entry: dict[str, Any], scenario: Scenario) -> UnluckyStarts:
-    """`Curve.unlucky`: format 2 keeps it, format 1 does not."""
-    if settings["format"] > 1:
-        kept = settings["unlucky_starts"][entry["policy"]]
-        rates = () if kept.get("ahead") else tuple(kept["rates"])
-        return UnluckyStarts(rates, kept["c"], kept.get("known", True))
-    try:
-        return unlucky_starts(scenario, Policy.parse(entry["key"]), settings["horizon"])
-    except InputError:  # a policy of the user's own, or one with a prior of its own
-        return UnluckyStarts(known=False)
-
-
-def _lost_for_good(
-    settings: dict[str, Any], entry: dict[str, Any], scenario: Scenario, t: IntArray
-) -> LostForGood | None:
-    """`Curve.lost_for_good`, which older results do not keep."""
-    if "lost_for_good" in settings:
-        kept = settings["lost_for_good"].get(entry["policy"])
-        return None if kept is None else LostForGood(**{key: tuple(values) for key, values in kept.items()})
-    try:
-        size: dict[str, Any] = {"horizon": settings["horizon"], "checkpoints": t, "seed": settings["seed"]}
-        return lost_for_good(scenario, Policy.parse(entry["key"]), **size)
-    except InputError:
-        return None
+def _numbers(columns: dict[str, list[Any]], name: str, places: IntArray) -> FloatArray:
+    return np.array([columns[name][place] for place in places], dtype=np.float64)
 
 
 def forget(folder: Path) -> None:
@@ -295,14 +298,66 @@ def forget(folder: Path) -> None:
 
 
 def fingerprint(settings: dict[str, Any]) -> str:
-    """A short name that all results of the same simulation share, whatever their number of runs."""
+    """Return a short name for all results of a simulation, whatever their runs."""
     shared = {key: value for key, value in settings.items() if key not in NOT_SETTINGS}
     return hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]
 
 
-def arrow() -> tuple[Any, Any]:
-    """The modules pyarrow and pyarrow.parquet; InputError if they are not installed."""
-    with extra("results", "results are kept as Parquet"):
-        import pyarrow
-        from pyarrow import parquet
-    return pyarrow, parquet
+@contextmanager
+def keeping(folder: Path) -> Generator["Keeper"]:
+    """Lock a result folder that a simulation fills; an error if it cannot be filled."""
+    arrow()
+    if (folder / MANIFEST).exists():
+        try:
+            found = read_manifest(folder)
+        except BrokenResultError:
+            raise not_ours(folder / MANIFEST) from None
+        with suppress(BrokenResultError):  # ours, but altered: `Keeper.start` decides
+            check_manifest(folder, *found)
+    with occupied(folder):
+        yield Keeper(folder)
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """The locked folder of a running simulation."""
+
+    folder: Path
+
+    def save(self, result: Result) -> None:
+        """Save the finished runs, if there are any."""
+        if result.finished:
+            save(result, self.folder)
+
+    def start(self, wanted: Result, *, resume: bool, fresh: bool) -> Result:
+        """Return an earlier result of the same simulation, or else `wanted`.
+
+        With `fresh` it is always `wanted`.  With `resume` a broken result is an error;
+        without, it is computed again.
+        """
+        if fresh:
+            return wanted
+        try:
+            return self.earlier(wanted) or wanted
+        except BrokenResultError as error:
+            if resume:
+                raise
+            logger.warning("%s It is computed again.", error)
+            return wanted
+
+    def earlier(self, wanted: Result) -> Result | None:
+        """Return the earlier result of the same simulation; None if there is none.
+
+        It may have fewer runs than wanted, if it ended with a full block.
+        """
+        if not (self.folder / MANIFEST).exists():
+            return None
+        found = load(self.folder)
+        old, new = manifest(found), manifest(wanted)
+        is_whole = found.finished % BLOCK == 0  # more runs start with the same runs
+        if found.finished == wanted.runs or (found.finished < wanted.runs and is_whole):
+            old["runs"] = new["runs"]
+        kept = [key for key in old if key not in NOT_SETTINGS or key in ("runs", "version")]
+        refuse_other(self.folder, "simulation", old, new, kept)
+        found.runs = wanted.runs
+        return found

@@ -1,32 +1,35 @@
-"""simulate: policies in a scenario, many runs, on all cores or a cluster; the seed alone determines the numbers.
+"""`simulate`: policies in a scenario, many runs, on all cores or a cluster.
 
-Runs come in fixed blocks.  Each block of each policy and category has its own random streams, named by (seed, policy,
-category, block).  Blocks are added up in their order.  So the numbers depend neither on the workers nor on which other
-policies are simulated at the same time.
+The seed alone determines the numbers.
+
+Runs come in fixed blocks.  Each block of each policy and category has its own random
+streams, named by (seed, policy, category, block).  Blocks are added up in their order.
+So the numbers depend neither on the workers nor on which other policies are simulated
+at the same time.
 """
 
 import logging
+import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from profitable.common.files import as_path
 from profitable.common.progress import Progress
 from profitable.errors import ExecutorError, Interrupted, ParameterError
 from profitable.policy.policy import Policy
-from profitable.simulation.block import compile_kernels
 from profitable.simulation.curve import Curve
-from profitable.simulation.engine import play_all
-from profitable.simulation.interruption import Interruption
-from profitable.simulation.pool import Pool, open_pool
+from profitable.simulation.pool import Engine, Job, Pool, open_pool
 from profitable.simulation.result import Result
 from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario, unlucky_starts
-from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts, stream_name
-from profitable.simulation.task import Job
+from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts
 from profitable.simulation.tilted_runs import lost_for_good
+from profitable.simulation.worker import compile_kernels
+from profitable.theory.lost_for_good import LostForGood
 
 logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
@@ -41,7 +44,7 @@ def simulate(
     seed: int = 1,
     checkpoints: Sequence[int] | None = None,
     kernel: str = "events",
-    executor: Executor | str | None = None,
+    executor: Executor | None = None,
     workers: int | None = None,
     common_random_numbers: bool = False,
     progress: bool | Callable[[float], object] | None = None,
@@ -51,32 +54,75 @@ def simulate(
 ) -> Result:
     """Play each of the policies in a scenario, `runs` times.
 
-    - `policies`: policies, their names, or your own (see `profitable.simulation.custom_policy`).
-    - `checkpoints`: the rounds at which results are kept; spaced evenly in log t unless given.
-    - `kernel`: "events" skips time, "rounds" plays every round as in the definition.  Both have the same law.  Your own
-      policies, policies that forget and `common_random_numbers` always go round by round.
-    - `executor`: where runs are played.  None is for threads of this process, "processes" for processes on this
-      machine.  Any executor of `concurrent.futures` will do, such as `client.get_executor()` of a Dask client.
-    - `workers`: the number of threads or processes; one for each core unless given.  For an executor of your own, how
-      many it has, if it does not say so itself.  The numbers depend neither on the executor nor on the workers.
-    - `common_random_numbers`: the k-th accepted batch of a category is the same for all policies, so that their
-      differences (`Result.difference`) have smaller errors.
-    - `progress`: True or False for a bar on standard error, or a function that is called with the share done.  By
-      default, there is a bar if standard error is a terminal.
-    - `out`: a folder for the result.  The finished runs are saved there every few seconds.  A result of the same
-      simulation in the folder is continued, or taken over if it is finished.  Another one is an OtherResultError.
-    - `resume`: a broken result in the folder is an error.  Otherwise it is computed again, with a warning.
-    - `fresh`: start from the beginning, and replace the result in the folder.
+    Parameters
+    ----------
+    scenario : Scenario
+        Categories and the truth about them.
+    policies : list
+        Policies, their names, or policies of your own (see
+        `profitable.simulation.custom_policy`).
+    horizon : int
+        Number of rounds T, up to 10^15.
+    runs : int
+        Number of independent runs of each policy.
+    seed : int
+        Seed of all random streams; it alone determines the numbers.
+    checkpoints : list of int, optional
+        Rounds at which results are kept.  By default they are spaced evenly in log t.
+    kernel : str
+        "events" skips time, "rounds" plays every round as in the definition.  Both have
+        the same law.  Your own policies, policies that forget and
+        `common_random_numbers` always go round by round.
+    executor : concurrent.futures.Executor, optional
+        Where runs are played: by default in threads of this process.  Examples are
+        `ProcessPoolExecutor` and `client.get_executor()` of a Dask client.
+    workers : int, optional
+        Number of threads, by default one for each core.  For an executor of your own,
+        the number of its workers, if it does not know it.
+    common_random_numbers : bool
+        Whether the k-th accepted batch of a category is the same for all policies, so
+        that their differences (`Result.difference`) have smaller errors.
+    progress : bool or callable, optional
+        True or False for a bar on standard error, or a function that is called with the
+        share done.  By default there is a bar if standard error is a terminal.
+    out : path, optional
+        Folder for the result, where finished runs are saved every few seconds.  A
+        result of the same simulation in the folder is continued, or returned if it is
+        finished.
+    resume : bool
+        Whether a broken result in the folder is an error.  By default it is computed
+        again, with a warning.
+    fresh : bool
+        Whether to start from the beginning and replace the result in the folder.
 
-    Ctrl-C raises `Interrupted`, whose `result` holds the finished runs.  A result that cannot be written raises
-    `NotSavedError`, whose `result` holds what was computed.  An executor that has lost its workers raises
-    `ExecutorError`, whose `result` holds the finished runs, and they are saved in `out`.
+    Returns
+    -------
+    Result
+        A curve for each policy.
 
+    Raises
+    ------
+    ParameterError
+        If an argument is wrong.
+    OtherResultError
+        If `out` holds the result of another simulation.
+    Interrupted
+        After Ctrl-C; its `result` holds the finished runs.
+    NotSavedError
+        If the result cannot be written; its `result` holds what was computed.
+    ExecutorError
+        If an executor has lost its workers; its `result` holds the finished runs, which
+        are also saved in `out`.
+
+    Examples
+    --------
     >>> from profitable import Bernoulli, Category, Scenario, Truth
     >>> coin = Truth(Category("coin", Bernoulli(), threshold=0.6), mean=0.5, clients=4)
-    >>> result = simulate(Scenario("one coin", [coin]), ["kl-ucb", "ts"], horizon=10**9, runs=200, seed=1)
+    >>> scenario = Scenario("one coin", [coin])
+    >>> result = simulate(scenario, ["kl-ucb", "ts"], horizon=10**9, runs=200, seed=1)
     >>> bool(abs(result["kl-ucb"].regret[-1] / result.lower_bound[-1] - 1) < 0.5)
     True
+
     """
     settings = prepare(
         scenario,
@@ -88,13 +134,21 @@ def simulate(
         kernel=kernel,
         common_random_numbers=common_random_numbers,
     )
-    return run(settings, executor=executor, workers=workers, progress=progress, out=out, resume=resume, fresh=fresh)
+    return run(
+        settings,
+        executor=executor,
+        workers=workers,
+        progress=progress,
+        out=out,
+        resume=resume,
+        fresh=fresh,
+    )
 
 
 def run(
     settings: Settings,
     *,
-    executor: Executor | Pool | str | None = None,
+    executor: Executor | Pool | None = None,
     workers: int | None = None,
     progress: bool | Callable[[float], object] | None = None,
     out: Path | str | None = None,
@@ -102,18 +156,21 @@ def run(
     fresh: bool = False,
     say: Callable[[str], object] = logger.info,
 ) -> Result:
-    """Play prepared settings; the options are those of `simulate`, and `say` gets a note about runs taken over.
+    """Play prepared settings, with the options of `simulate`.
 
-    `executor` may also be an open pool (`open_pool`), to be used for several simulations.
+    `say` gets a note about runs taken over.
+
+    `executor` may also be an open pool (`open_pool`), to be used for several
+    simulations.
     """
     if resume and fresh:
         raise ParameterError("fresh", fresh, "contradicts resume", "give one of the two")
     with open_pool(executor, workers) as pool:
         if out is None:
-            return _play(settings, new_result(settings), pool, progress, None)
-        from profitable.simulation.keeper import Keeper
+            return _play(settings, new_result(settings), pool, progress, lambda result: None)
+        from profitable.simulation.result_folder import keeping
 
-        with Keeper(as_path("out", out)) as keeper:
+        with keeping(as_path("out", out)) as keeper:
             result = keeper.start(new_result(settings), resume=resume, fresh=fresh)
             if result.finished:
                 say(f"{result.finished} of {settings.runs} runs are taken over from {out}")
@@ -125,73 +182,135 @@ def _play(
     result: Result,
     pool: Pool,
     progress: bool | Callable[[float], object] | None,
-    save: Callable[[Result], object] | None,
+    save: Callable[[Result], object],
 ) -> Result:
     """Play the runs that a result lacks."""
-    before, saved = result.finished // BLOCK, time.monotonic()
-    if result.finished < settings.runs:
-        for note in [*slow_parts(settings), *crowded_parts(settings)]:
-            logger.warning(note)
-        if pool.is_near:
-            with Interruption(at_once=True):
-                compile_kernels(settings)
-
-    def save_now_and_then(job: Job) -> None:
-        nonlocal saved
-        if save and time.monotonic() - saved > SAVE_EVERY:
-            save(result)
-            saved = time.monotonic()
-
-    lost = None
-    with (
-        Progress(total=settings.blocks, done=before, shown=progress) as bar,
-        Interruption() as interruption,
-    ):
-        try:
-            play_all(
-                [Job(settings, result)],
-                pool,
-                stopped=lambda: interruption.noticed,
-                show=lambda done: bar.update(before + done),
-                merged=save_now_and_then,
-            )
-        except ExecutorError as error:
-            lost = error
-        if save:
-            save(result)
-    if interruption.noticed and not lost:
-        problem, remedy = f"of {settings.runs} are finished", "run it again to continue"
-        lost = Interrupted("runs", result.finished, problem, remedy)
+    jobs = [Job(settings, result)] if result.finished < settings.runs else []
+    for note in [*slow_parts(settings), *crowded_parts(settings)] if jobs else []:
+        logger.warning(note)
+    before = result.finished // BLOCK
+    with Progress(total=settings.blocks, done=before, shown=progress) as bar:
+        lost = play_jobs(
+            jobs,
+            pool,
+            lambda: save(result),
+            lambda: (result.finished, settings.runs),
+            show=lambda done: bar.update(before + done),
+        )
     if lost:
         lost.result = result if result.finished else None
         raise lost
     return result
 
 
+def play_jobs(
+    jobs: Sequence[Job],
+    pool: Pool,
+    save: Callable[[], object],
+    runs: Callable[[], tuple[int, int]],
+    *,
+    show: Callable[[float], object] = lambda done: None,
+    merged: Callable[[], object] = lambda: None,
+    ended: Callable[[], object] = lambda: None,
+) -> ExecutorError | Interrupted | None:
+    """Play jobs, and save every few seconds and at the end.
+
+    Return the error if workers are lost, or after Ctrl-C.  `runs` returns how many are
+    finished, and of how many.  `show` gets the blocks that are done, `merged` is called
+    when some were added, and `ended` before the last save, if the jobs are complete.
+    """
+    if pool.shares_memory:
+        with Interruption(at_once=True):
+            for job in jobs:
+                compile_kernels(job.settings)
+    saved = time.monotonic()
+
+    def save_now_and_then(job: Job) -> None:
+        nonlocal saved
+        merged()
+        if time.monotonic() - saved > SAVE_EVERY:
+            save()
+            saved = time.monotonic()
+
+    with Interruption() as interruption:
+        lost = None
+        try:
+            Engine(pool, lambda: interruption.noticed, show, save_now_and_then).play(jobs)
+            if all(job.result.finished >= job.settings.runs for job in jobs):
+                ended()
+        except ExecutorError as error:
+            lost = error
+        save()
+    if interruption.noticed and not lost:
+        finished, planned = runs()
+        problem, remedy = f"of {planned} are finished", "run it again to continue"
+        return Interrupted("runs", finished, problem, remedy)
+    return lost
+
+
 def new_result(settings: Settings) -> Result:
-    """The result before the first run."""
+    """Return the result before the first run."""
     scenario, points = settings.scenario, settings.checkpoints
     curves = [
         Curve.empty(
-            name,
-            kernel,
+            each.name,
+            each.kernel,
             scenario,
             points,
-            key=stream_name(policy),
-            **_from_theory(settings, policy),
+            key=each.key,
+            unlucky=unlucky_starts(scenario, each.policy, settings.horizon),
+            lost_for_good=_lost_for_good(settings, each.policy),
         )
-        for name, kernel, policy in zip(settings.names, settings.kernels, settings.policies, strict=True)
+        for each in settings.policies
     ]
     pairs = Moments.empty(len(curves) ** 2 * points.size) if settings.common else None
     return Result(scenario, settings.horizon, settings.runs, settings.seed, points, curves, pairs)
 
 
-def _from_theory(settings: Settings, policy: Any) -> dict[str, Any]:
-    """What theory knows about runs that may be too rare to be seen."""
-    scenario, horizon = settings.scenario, settings.horizon
-    found: dict[str, Any] = {"unlucky": unlucky_starts(scenario, policy, horizon)}
-    if isinstance(policy, Policy):
-        size: dict[str, Any] = {"horizon": horizon, "checkpoints": settings.checkpoints, "seed": settings.seed}
-        with Interruption(at_once=True):  # it may compile
-            found["lost_for_good"] = lost_for_good(scenario, policy, **size)
-    return found
+def _lost_for_good(settings: Settings, policy: Any) -> LostForGood | None:
+    if not isinstance(policy, Policy):
+        return None
+    with Interruption(at_once=True):  # it may compile
+        return lost_for_good(
+            settings.scenario,
+            policy,
+            horizon=settings.horizon,
+            checkpoints=settings.checkpoints,
+            seed=settings.seed,
+        )
+
+
+class Interruption:
+    """A context in which Ctrl-C only sets `noticed`; a second one ends it at once.
+
+    So nothing is left half done.  With `at_once`, the first one raises
+    KeyboardInterrupt, and if that gets lost on its way, the end of the context raises
+    it again: a compiler may swallow it, or make another error of it.
+
+    SIGTERM is treated in the same way where somebody handles it, as the command line
+    does.
+    """
+
+    def __init__(self, *, at_once: bool = False) -> None:
+        self.noticed = False
+        self._at_once = at_once
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if callable(signal.getsignal(number)):
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def _note(self, number: int, frame: object) -> None:
+        if self.noticed or self._at_once:
+            self.noticed = True
+            raise KeyboardInterrupt
+        self.noticed = True
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._at_once and self.noticed:
+            raise KeyboardInterrupt from None

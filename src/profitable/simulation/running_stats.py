@@ -1,6 +1,7 @@
-"""Statistics that grow with the runs: mean, squared deviations, extremes, and a histogram for quantiles.
+"""Statistics that grow with the runs: moments, extremes, histograms for quantiles.
 
-Blocks of runs are always added in the same order, so the numbers do not depend on which worker finished first.
+Blocks of runs are always added in the same order, so the numbers do not depend on which
+worker finished first.
 """
 
 from dataclasses import dataclass
@@ -11,20 +12,21 @@ import numpy.typing as npt
 
 from profitable.common.types import FloatArray, IntArray
 
-# Histogram of positive numbers: bins of equal ratio, so that a quantile is right to within half of BIN_WIDTH.
+# Histogram of positive numbers: bins of equal ratio, so that a quantile is right to
+# within half of BIN_WIDTH.
 BIN_WIDTH = 0.01
 FIRST_BIN = 1e-12
 BINS = 8192  # up to FIRST_BIN * 1.01^8191 = 2.5e23
 SmallArray = npt.NDArray[np.integer[Any]]  # integers of few bytes
-NO_DIGITS = 1e-12  # of a sum: what is left of it beside the largest run is rounding error
+NO_DIGITS = 1e-12  # of a sum: without the largest run, the rest is rounding error
 
 
 @dataclass
 class Moments:
-    """Mean, sums of powers of deviations from it, and extremes of L quantities over runs, all [L].
+    """Mean, sums of powers of deviations, and extremes of L quantities, all [L].
 
-    `cubes` and `fourths` are NaN where they are unknown: in results of the first format, and where numbers are so huge
-    that their fourth power overflows.
+    `cubes` and `fourths` are NaN where they are unknown: in results of the first
+    format, and where numbers are so huge that their fourth power overflows.
     """
 
     runs: int
@@ -39,7 +41,9 @@ class Moments:
     def empty(cls, size: int) -> Self:
         """Moments of no runs."""
         zeros = np.zeros(size)
-        return cls(0, zeros, zeros.copy(), zeros + np.inf, zeros - np.inf, zeros.copy(), zeros.copy())
+        return cls(
+            0, zeros, zeros.copy(), zeros + np.inf, zeros - np.inf, zeros.copy(), zeros.copy()
+        )
 
     @classmethod
     def of(cls, values: FloatArray) -> Self:
@@ -50,10 +54,15 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             cubes, fourths = (squares * (values - mean)).sum(axis=0), (squares**2).sum(axis=0)
         extremes = values.min(axis=0), values.max(axis=0)
-        return cls(len(values), mean, squares.sum(axis=0), *extremes, _known(cubes), _known(fourths))
+        return cls(
+            len(values), mean, squares.sum(axis=0), *extremes, _known(cubes), _known(fourths)
+        )
 
     def add(self, other: "Moments") -> None:
-        """Add the runs of `other` (Chan, Golub and LeVeque's update; Pebay's for the third and fourth powers)."""
+        """Add the runs of `other`.
+
+        By Chan, Golub and LeVeque's update; Pebay's for the third and fourth powers.
+        """
         both = self.runs + other.runs
         step = other.mean - self.mean
         mine, others = self.runs / both, other.runs / both
@@ -64,7 +73,11 @@ class Moments:
             lopsided = both * mine * others * (mine - others)
             fourths = both * mine * others * (mine**2 - mine * others + others**2)
             self.fourths = (
-                self.fourths + other.fourths + step**4 * fourths + 6.0 * step**2 * crossed + 4.0 * step * across
+                self.fourths
+                + other.fourths
+                + step**4 * fourths
+                + 6.0 * step**2 * crossed
+                + 4.0 * step * across
             )
             self.cubes = self.cubes + other.cubes + step**3 * lopsided + 3.0 * step * spread
         self.fourths, self.cubes = _known(self.fourths), _known(self.cubes)
@@ -74,13 +87,15 @@ class Moments:
         self.runs = both
 
     def stderr(self) -> FloatArray:
-        """Standard errors of the means, [L]; NaN for a single run."""
+        """Return standard errors of the means, [L]; NaN for a single run."""
         if self.runs < 2:
             return np.full(self.mean.shape, np.nan)
         return np.sqrt(self.squares / (self.runs - 1.0) / self.runs)
 
     def stderr_uncertainty(self) -> FloatArray:
-        """How uncertain the standard errors are themselves, as a share, [L]: sqrt((kurtosis - 1)/runs)/2.
+        """Return the relative uncertainty of the standard errors, [L].
+
+        It is sqrt((kurtosis - 1)/runs)/2.
 
         It is 0.7 % for 10 000 normal numbers.  NaN where it is unknown.
         """
@@ -89,7 +104,7 @@ class Moments:
             return 0.5 * np.sqrt((kurtosis - 1.0) / self.runs)
 
     def kurtosis_without_largest(self) -> FloatArray:
-        """The kurtosis of all runs but the one with the largest number, [L]; NaN where it is unknown.
+        """Return the kurtosis of all runs but the largest, [L]; NaN if unknown.
 
         >>> values = np.random.default_rng(1).normal(size=(10_000, 1))
         >>> values[7] = 1e4
@@ -101,7 +116,11 @@ class Moments:
             return np.full(self.mean.shape, np.nan)
         largest = self.high - self.mean
         with np.errstate(all="ignore"):
-            squares, cubes, fourths = self.squares - largest**2, self.cubes - largest**3, self.fourths - largest**4
+            squares, cubes, fourths = (
+                self.squares - largest**2,
+                self.cubes - largest**3,
+                self.fourths - largest**4,
+            )
             step = -largest / rest  # of the mean, when the largest is removed
             fourths = fourths - 4.0 * step * cubes + 6.0 * step**2 * squares - 3.0 * rest * step**4
             kurtosis = rest * fourths / (squares - rest * step**2) ** 2
@@ -114,7 +133,7 @@ def _known(values: FloatArray) -> FloatArray:
 
 
 def bins_of(values: FloatArray) -> IntArray:
-    """The histogram bin of each number >= 0; bin 0 is for zeros."""
+    """Return the histogram bin of each number >= 0; bin 0 is for zeros."""
     with np.errstate(divide="ignore"):
         place = np.floor(np.log(values / FIRST_BIN) / np.log1p(BIN_WIDTH))
     return np.clip(np.nan_to_num(place, neginf=-1.0), -1.0, BINS - 2.0).astype(np.int64) + 1
@@ -126,7 +145,9 @@ def new_histogram(columns: int) -> IntArray:
 
 
 def count_sparsely(values: FloatArray) -> tuple[SmallArray, SmallArray]:
-    """The bins of [runs, L] numbers that are not empty, as places in the flattened histogram, and their counts.
+    """Return the nonempty bins of [runs, L] numbers, and their counts.
+
+    Bins are places in the flattened histogram.
 
     They are small integers, because they travel.
 
@@ -136,25 +157,19 @@ def count_sparsely(values: FloatArray) -> tuple[SmallArray, SmallArray]:
     """
     columns: IntArray = np.arange(values.shape[1], dtype=np.int64)
     places, numbers = np.unique(bins_of(values) + BINS * columns, return_counts=True)
-    return places.astype(np.int32), numbers.astype(np.min_scalar_type(len(values)))  # at most 1 000 * BINS places
-
-
-def count_into(counts: IntArray, values: FloatArray) -> None:
-    """Add [runs, L] numbers to the bins."""
-    add_counts(counts, *count_sparsely(values))
-
-
-def add_counts(counts: IntArray, places: SmallArray, numbers: SmallArray) -> None:
-    """Add what `count_sparsely` has counted to a histogram."""
-    counts.reshape(-1)[places] += numbers
+    # At most 1 000 * BINS places.
+    return places.astype(np.int32), numbers.astype(np.min_scalar_type(len(values)))
 
 
 def quantile(counts: IntArray, low: FloatArray, high: FloatArray, share: float) -> FloatArray:
-    """The smallest number with at least that share of the runs at or below it, for each of the L columns.
+    """Return the smallest number that at least this share of runs does not exceed.
+
+    One for each of the L columns.
 
     >>> values = np.array([[1.0], [2.0], [3.0], [4.0], [500.0]])
     >>> counts = new_histogram(1)
-    >>> count_into(counts, values)
+    >>> places, numbers = count_sparsely(values)
+    >>> counts.reshape(-1)[places] += numbers
     >>> quantile(counts, values.min(axis=0), values.max(axis=0), 0.5).round(1)
     array([3.])
     """
@@ -163,3 +178,27 @@ def quantile(counts: IntArray, low: FloatArray, high: FloatArray, share: float) 
     place = (below < needed[:, None]).sum(axis=1)
     middle = FIRST_BIN * np.exp((place - 0.5) * np.log1p(BIN_WIDTH))
     return np.clip(np.where(place == 0, 0.0, middle), low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSums:
+    """Sums of one policy in one block: moments, and bins of regrets that are not empty.
+
+    `bins` are places in the flattened histogram of a curve, and `counts` says how many
+    runs are there.
+    """
+
+    moments: Moments
+    bins: SmallArray
+    counts: SmallArray
+    seconds: float
+
+    @classmethod
+    def of(cls, rows: FloatArray, regret: slice, unit: float, seconds: float) -> Self:
+        """Sum over `rows`, [runs, columns]; `regret` is its columns, in `unit`."""
+        return cls(Moments.of(rows), *count_sparsely(rows[:, regret] / unit), seconds)
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes, about."""
+        return 6 * self.moments.mean.nbytes + self.bins.nbytes + self.counts.nbytes

@@ -1,7 +1,12 @@
-"""Scenario: categories and the hidden truth about them.  A simulation needs it, an agent must never see it."""
+"""Scenario: categories and the hidden truth about them, in Python or in a TOML file.
 
+A simulation needs it, an agent must never see it.  Every mistake in a file is reported
+with the file, the category, the field and the value.
+"""
+
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -9,13 +14,25 @@ from typing import Any, NamedTuple, Self, cast
 
 from profitable.common import check
 from profitable.common.files import as_path, read_text, replace_text
+from profitable.common.types import IntArray
 from profitable.errors import DuplicateNameError, InputError, ParameterError, ProfitableError
-from profitable.model.category import Category, is_text
+from profitable.model.category import Category, is_text, said_before
+from profitable.model.category_table import (
+    in_file,
+    is_list,
+    is_table,
+    known_fields,
+    needed_field,
+    parse_toml,
+    read_category,
+    read_entries,
+)
+from profitable.model.families import FAMILIES
 from profitable.model.family import Family
 from profitable.policy.policy import Policy
-from profitable.simulation.arrivals import Clients
+from profitable.simulation.clients_per_round import LAWS, Clients
 from profitable.simulation.cut_rewards import cut_mean
-from profitable.theory import bounds
+from profitable.theory import regret_bounds
 from profitable.theory.unlucky_start import UnluckyStarts, unlucky_rate
 
 NO_SPREAD = 1e-6
@@ -24,7 +41,7 @@ Means = tuple[tuple[int, float], ...]  # from which round on, and the mean from 
 
 
 class Phase(NamedTuple):
-    """Rounds in which a mean stays the same: the first and the last of them, and the truth then."""
+    """Rounds in which a mean stays the same: first, last, and the truth then."""
 
     start: int
     end: int
@@ -33,78 +50,69 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True)
 class Truth:
-    """A category, the mean of its rewards, and how many of its clients come in a round.
+    """A category with the truth about its clients, which an agent must never see.
 
-    - `mean`: a number, or pairs (round, mean) if it changes: [(1, 0.3), (5000, 0.1)] is 0.3 from round 1 on and 0.1
-      from round 5 000 on.
-    - `clients`: a number, a law of `profitable.simulation.arrivals`, or a list with one count for each round.
-    - `amount_sd`: standard deviation of a loan's amount.  Amounts are gamma distributed and independent of repayment.
-      So they change the realised profit and nothing else.
-    - `sigma`: the standard deviation of `Normal` rewards, which the agent does not know.
+    Parameters
+    ----------
+    category : Category
+        All that the agent knows.
+    mean : float or list of pairs
+        Mean of the rewards, or pairs (round, mean) if it changes: [(1, 0.3), (5000,
+        0.1)] is 0.3 from round 1 on and 0.1 from round 5 000 on.
+    clients : int, list of int or Clients
+        Clients per round: a number, a law such as `OnePlusPoisson`, or a list with one
+        count for each round.
+    amount_sd : float
+        Standard deviation of a loan's amount.  Amounts are gamma distributed and
+        independent of repayment, so they change the realised profit and nothing else.
+    sigma : float, optional
+        Standard deviation of `Normal` rewards, which the agent does not know.
 
+    Examples
+    --------
     >>> from profitable import Bernoulli
-    >>> students = Truth(Category("students", Bernoulli(), threshold=0.2), mean=0.3, clients=5)
+    >>> category = Category("students", Bernoulli(), threshold=0.2)
+    >>> students = Truth(category, mean=0.3, clients=5)
     >>> students.profitable, round(students.loss, 3)
     (True, 0.1)
-    >>> moved = Truth(students.category, mean=[(1, 0.3), (5000, 0.1)], clients=5)
-    >>> [(phase.start, phase.end, phase.truth.profitable) for phase in moved.phases(20_000)]
-    [(1, 4999, True), (5000, 20000, False)]
+    >>> moved = Truth(category, mean=[(1, 0.3), (5000, 0.1)], clients=5)
+    >>> [(phase.start, phase.end, phase.truth.mean) for phase in moved.phases(20_000)]
+    [(1, 4999, 0.3), (5000, 20000, 0.1)]
+
     """
 
     category: Category
     mean: float | Sequence[tuple[int, float]] = field(kw_only=True)
-    clients: Clients = field(kw_only=True, default=Clients.of(1))
-    amount_sd: float = field(kw_only=True, default=0.0)
-    sigma: float | None = field(kw_only=True, default=None)
+    clients: Clients = field(kw_only=True)
+    amount_sd: float = field(kw_only=True)
+    sigma: float | None = field(kw_only=True)
 
-    def __post_init__(self) -> None:
-        category = self.category
+    def __init__(
+        self,
+        category: Category,
+        *,
+        mean: float | Sequence[tuple[int, float]],
+        clients: int | Sequence[int] | IntArray | Clients = 1,
+        amount_sd: float = 0.0,
+        sigma: float | None = None,
+    ) -> None:
         if not isinstance(category, Category):
-            raise ParameterError("category", category, "is not a category", "give Category(name, family, threshold=)")
+            raise ParameterError(
+                "category",
+                category,
+                "must be a Category",
+                "give Category(name, family, threshold=)",
+            )
         try:
-            self._check(category)
+            checked = _checked(category, mean, clients, amount_sd, sigma)
         except ProfitableError as error:
             raise error.about(category.name) from None
-
-    def _check(self, category: Category) -> None:
-        family = category.family
-        if not family.has_law:
-            remedy = "choose a family with a law, such as Bernoulli, and give its bound"
-            raise InputError("family", str(family), "has no law to draw rewards from", remedy)
-        if self.sigma is not None:
-            object.__setattr__(self, "sigma", check.positive("sigma", self.sigma))
-        family.drawn(self.sigma)
-        if category.weight is not None:
-            remedy = "give Category(name, family, threshold=), where each client counts the same"
-            raise InputError("weight", category.weight, "belongs to amounts, and a simulation draws none", remedy)
-        object.__setattr__(self, "mean", check_means("mean", self.mean, family))
-        object.__setattr__(self, "clients", Clients.of(self.clients))
-        object.__setattr__(self, "amount_sd", check.not_negative("amount_sd", self.amount_sd))
-        if self.amount_sd > 0.0 and category.amount is None:
-            raise ParameterError(
-                "amount_sd", self.amount_sd, "belongs to a loan, and this is none", "use Category.loan"
-            )
-        if 0.0 < self.amount_sd < NO_SPREAD * category.price:
-            problem = f"is too small for an amount of {category.price:g}"
-            raise ParameterError("amount_sd", self.amount_sd, problem, "leave it out, or give a larger one")
-        for _, mean in self.means:
-            self._check_cut(mean)
-
-    def _check_cut(self, mean: float) -> None:
-        """ParameterError if cutting rewards at the bound moves the mean to the other side of the threshold."""
-        category = self.category
-        edges = category.bounds()
-        if edges is None or category.family.bounds is not None:
-            return
-        cut = cut_mean(self.family, mean, *edges)
-        if (cut > category.threshold) != (mean > category.threshold) and mean != category.threshold:
-            problem = f"cuts the mean {mean:g} to {cut:g}, on the other side of the threshold"
-            remedy = f"give a larger bound, or another threshold than {category.threshold:g}"
-            raise ParameterError("bound", category.bound, problem, remedy)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def family(self) -> Family:
-        """The family that rewards are drawn from: the category's own, with what is hidden from the agent."""
+        """The family that rewards are drawn from, with what the agent does not see."""
         return self.category.family.drawn(self.sigma)
 
     @property
@@ -121,38 +129,125 @@ class Truth:
     def fixed_mean(self) -> float:
         """The mean; InputError if it changes."""
         if self.moves:
-            problem, remedy = "changes with time, and this is about a mean that does not", "ask about one of its phases"
-            raise InputError("mean", [list(pair) for pair in self.means], problem, remedy, self.category.name)
+            raise InputError(
+                "mean",
+                [list(pair) for pair in self.means],
+                "changes with time, and this is about a mean that does not",
+                "ask about one of its phases",
+                self.category.name,
+            )
         return self.means[0][1]
 
     def phases(self, horizon: int) -> list[Phase]:
-        """The stretches of rounds up to a horizon in which the mean stays the same."""
+        """Return the phases up to a horizon: rounds in which the mean stays the same.
+
+        Parameters
+        ----------
+        horizon : int
+            The last round.
+
+        Returns
+        -------
+        list of Phase
+            First round, last round and truth of each phase.
+
+        """
         return list(_phases(self, horizon))
 
     def changes_sides(self, horizon: int) -> bool:
-        """Whether it is profitable at one time and not at another, up to a horizon."""
+        """Return whether the category is profitable in some rounds and not in others.
+
+        Parameters
+        ----------
+        horizon : int
+            The last round.
+
+        Returns
+        -------
+        bool
+            True if the mean crosses the threshold up to the horizon.
+
+        """
         threshold = self.category.threshold
         return len({mean > threshold for start, mean in self.means if start <= horizon}) > 1
 
     @property
     def profitable(self) -> bool:
-        """Whether accepting its clients pays: mean > threshold; InputError if the mean changes."""
+        """Whether accepting its clients pays: mean > threshold.
+
+        InputError if the mean changes.
+        """
         return self.fixed_mean > self.category.threshold
 
     @property
     def loss(self) -> float:
-        """|Delta_a|: what the wrong decision about one client costs on average, in money; InputError if it changes."""
-        return bounds.loss(self.category, self.fixed_mean)
+        """Mean cost of a wrong decision about one client, |Delta_a|, in money."""
+        return regret_bounds.loss(self.category, self.fixed_mean)
 
     @property
     def largest_loss(self) -> float:
         """The largest loss at any time."""
-        return max(bounds.loss(self.category, mean) for _, mean in self.means)
+        return max(regret_bounds.loss(self.category, mean) for _, mean in self.means)
+
+
+def _checked(
+    category: Category, mean: object, clients: object, amount_sd: object, sigma: object
+) -> dict[str, Any]:
+    """Return the fields of a truth, or raise an error."""
+    family = category.family
+    if not family.has_law:
+        raise InputError(
+            "family",
+            str(family),
+            "has no law to draw rewards from",
+            "choose a family with a law, such as Bernoulli, and give its bound",
+        )
+    sigma = None if sigma is None else check.positive("sigma", sigma)
+    drawn = family.drawn(sigma)
+    if category.weight is not None:
+        raise InputError(
+            "weight",
+            category.weight,
+            "belongs to amounts, and a simulation draws none",
+            "give Category(name, family, threshold=), where each client counts the same",
+        )
+    means = check_means("mean", mean, family)
+    arrivals = Clients.of(clients)
+    spread = check.not_negative("amount_sd", amount_sd)
+    if spread > 0.0 and category.amount is None:
+        raise ParameterError(
+            "amount_sd", spread, "belongs to a loan, and this is not one", "use Category.loan"
+        )
+    if 0.0 < spread < NO_SPREAD * category.price:
+        raise ParameterError(
+            "amount_sd",
+            spread,
+            f"is too small for an amount of {category.price:g}",
+            "leave it out, or give a larger one",
+        )
+    edges = category.bounds() if family.bounds is None else None
+    for each in [mean for _, mean in means] if isinstance(means, tuple) else [means]:
+        cut = each if edges is None else cut_mean(drawn, each, *edges)
+        crosses = (cut > category.threshold) != (each > category.threshold)
+        if crosses and each != category.threshold:
+            raise ParameterError(
+                "bound",
+                category.bound,
+                f"cuts the mean {each:g} to {cut:g}, on the other side of the threshold",
+                f"give a larger bound, or another threshold than {category.threshold:g}",
+            )
+    return {
+        "category": category,
+        "mean": means,
+        "clients": arrivals,
+        "amount_sd": spread,
+        "sigma": sigma,
+    }
 
 
 @lru_cache(maxsize=64)
 def _phases(truth: Truth, horizon: int) -> tuple[Phase, ...]:
-    """`Truth.phases`, kept, because every block of runs asks for them."""
+    """Return `Truth.phases`, cached: every block of runs needs them."""
     starts = [(start, mean) for start, mean in truth.means if start <= horizon]
     ends = [*(start - 1 for start, _ in starts[1:]), horizon]
     return tuple(
@@ -162,7 +257,9 @@ def _phases(truth: Truth, horizon: int) -> tuple[Phase, ...]:
 
 
 def check_means(name: str, given: object, family: Family) -> float | Means:
-    """The mean that is given, or the means and since when; ParameterError if it cannot be one of that family.
+    """Return the mean, or the means and their first rounds.
+
+    ParameterError if it cannot be a mean of that family.
 
     >>> from profitable import Bernoulli
     >>> check_means("mean", [[1, 0.3], [5000, 0.1]], Bernoulli())
@@ -173,37 +270,56 @@ def check_means(name: str, given: object, family: Family) -> float | Means:
     pairs: list[Any] = list(cast(Sequence[Any], given))
     given = pairs
     remedy = "give [[1, mean], [round, mean], ...] with rising rounds"
-    if not pairs or not all(isinstance(pair, list | tuple) and len(cast(Sequence[Any], pair)) == 2 for pair in pairs):
-        raise ParameterError(name, given, "is neither a number nor a list of rounds and means", remedy)
+    if not pairs or not all(
+        isinstance(pair, list | tuple) and len(cast(Sequence[Any], pair)) == 2 for pair in pairs
+    ):
+        raise ParameterError(name, given, "must be a number, or a list of rounds and means", remedy)
     if len(pairs) > MOST_CHANGES:
-        raise ParameterError(name, f"{len(pairs)} pairs", "are too many", f"give at most {MOST_CHANGES}")
+        raise ParameterError(
+            name, f"{len(pairs)} pairs", "are too many", f"give at most {MOST_CHANGES}"
+        )
     rounds = [check.whole(f"round in {name}", start) for start, _ in pairs]
     if rounds[0] != 1:
         raise ParameterError(name, given, f"begins in round {rounds[0]} and not in round 1", remedy)
     for earlier, later in pairwise(rounds):
         if later <= earlier:
             raise ParameterError(name, given, f"has round {later} after round {earlier}", remedy)
-    means = [_check_mean(f"{name} from round {start}", mean, family) for start, (_, mean) in zip(rounds, pairs)]
+    means = [
+        _check_mean(f"{name} from round {start}", mean, family)
+        for start, (_, mean) in zip(rounds, pairs)
+    ]
     return means[0] if len(means) == 1 else tuple(zip(rounds, means, strict=True))
 
 
 def _check_mean(name: str, given: object, family: Family) -> float:
     mean = family.check_mean(name, given)
     if (family.support.open and mean == family.support.low) or not family.view().holds_mean(mean):
-        raise ParameterError(name, mean, f"cannot be the mean of {family} rewards", "give a larger one")
+        raise ParameterError(
+            name, mean, f"cannot be the mean of {family} rewards", "give a larger one"
+        )
     return mean
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a simulation needs to know: a name and the truth about each category.
+    """A name and the truth about each category.
 
+    Parameters
+    ----------
+    name : str
+        Name of the scenario.
+    truths : iterable of Truth
+        One truth for each category; their names must differ.
+
+    Examples
+    --------
     >>> from profitable import Bernoulli
-    >>> students = Truth(Category("students", Bernoulli(), threshold=0.2), mean=0.3, clients=5)
+    >>> category = Category("students", Bernoulli(), threshold=0.2)
     >>> shops = Truth(Category("shops", Bernoulli(), threshold=0.5), mean=0.4)
-    >>> scenario = Scenario("two segments", [students, shops])
+    >>> scenario = Scenario("two", [Truth(category, mean=0.3, clients=5), shops])
     >>> Scenario.from_toml(scenario.to_toml()) == scenario
     True
+
     """
 
     name: str
@@ -211,18 +327,32 @@ class Scenario:
 
     def __init__(self, name: str, truths: Iterable[Truth]) -> None:
         if not isinstance(name, str) or not name.strip() or not is_text(name):
-            raise ParameterError("name", name, "is not a name", "give the scenario a text that is not empty")
+            raise ParameterError(
+                "name", name, "must be a text", "give the scenario a name that is not empty"
+            )
         if not isinstance(truths, Iterable):
-            raise ParameterError("truths", truths, "is not a list", "give a list of Truth(category, mean=, clients=)")
+            raise ParameterError(
+                "truths",
+                truths,
+                "must be a list",
+                "give a list of Truth(category, mean=, clients=)",
+            )
         truths = tuple(truths)
         if not truths:
             raise InputError("category", [], "is empty", "give at least one category")
         seen: set[str] = set()
         for truth in truths:
             if not isinstance(truth, Truth):
-                raise ParameterError("truths", truth, "is not a Truth", "give Truth(category, mean=..., clients=...)")
+                raise ParameterError(
+                    "truths",
+                    truth,
+                    "must be a Truth",
+                    "give Truth(category, mean=..., clients=...)",
+                )
             if truth.category.name in seen:
-                raise DuplicateNameError("name", truth.category.name, "is given twice", "give each category its own")
+                raise DuplicateNameError(
+                    "name", truth.category.name, "is given twice", "give each category its own"
+                )
             seen.add(truth.category.name)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "truths", truths)
@@ -244,64 +374,244 @@ class Scenario:
 
     @property
     def unit(self) -> float:
-        """What one wrong round costs in the most expensive category.  Histograms count regret in this unit."""
+        """The cost of one wrong round in the most expensive category.
+
+        Histograms count regret in this unit.
+        """
         return max(truth.largest_loss * truth.clients.average for truth in self.truths) or 1.0
 
-    def lower_bound(self) -> bounds.LowerBound:
-        """Theorem 1 for this scenario; InputError if means change, because it is about means that do not."""
-        means, sigmas = [truth.fixed_mean for truth in self.truths], [truth.sigma for truth in self.truths]
-        return bounds.lower_bound(self.categories, means, sigmas=sigmas)
+    def lower_bound(self) -> regret_bounds.LowerBound:
+        """Return the lower bound of Theorem 1 for this scenario.
+
+        Returns
+        -------
+        LowerBound
+            Clients and regret per log T of each category.
+
+        Raises
+        ------
+        InputError
+            If means change: the theorem is about means that do not.
+
+        """
+        return regret_bounds.lower_bound(
+            self.categories,
+            [truth.fixed_mean for truth in self.truths],
+            sigmas=[truth.sigma for truth in self.truths],
+        )
 
     def lower_bound_per_log_t(self) -> float | None:
-        """Its constant; None if means change."""
+        """Return the constant of Theorem 1.
+
+        Returns
+        -------
+        float or None
+            Regret per log T; None if means change.
+
+        """
         return None if self.moves else self.lower_bound().total
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "scenario") -> Self:
-        """A scenario from the text of a file; `source` names the file in errors."""
-        from profitable.simulation.scenario_file import read
+        """Read a scenario from the text of a scenario file.
 
+        Parameters
+        ----------
+        text : str
+            Content of a TOML file.
+        source : str
+            Name of the file in error messages.
+
+        Returns
+        -------
+        Scenario
+            The scenario.
+
+        """
         if not isinstance(text, str):
-            raise ParameterError("text", text, "is not a text", "give the content of a scenario file")
-        return cls(*read(text, str(source)))
+            raise ParameterError(
+                "text", text, "must be a text", "give the content of a scenario file"
+            )
+        return cls(*read_table(parse_toml(text, "scenario", str(source)), str(source)))
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """A scenario from a TOML file."""
-        try:
-            text = read_text(as_path("scenario", path), "utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise InputError("scenario", str(path), f"cannot be read ({reason})", "give a TOML file") from None
-        return cls.from_toml(text, source=str(path))
+        """Read a scenario from a TOML file.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Scenario
+            The scenario.
+
+        """
+        return cls.from_toml(read_toml("scenario", as_path("scenario", path)), source=str(path))
 
     def to_toml(self) -> str:
-        """The text of a scenario file; read back, it gives the same scenario."""
-        from profitable.simulation.scenario_file import write
+        """Return the text of a scenario file.
 
-        return write(self.name, self.truths)
+        Returns
+        -------
+        str
+            TOML; `from_toml` reads the same scenario from it.
+
+        """
+        tables = [_table(truth) for truth in self.truths]
+        return f"name = {_plain(self.name)}\n" + "".join(
+            "\n[[category]]\n" + "".join(f"{key} = {_plain(each)}\n" for key, each in table.items())
+            for table in tables
+        )
 
     def save(self, path: Path | str) -> None:
-        """Write a scenario file."""
+        """Write a scenario file.
+
+        Parameters
+        ----------
+        path : path
+            The file; it is replaced as a whole.
+
+        """
         try:
             replace_text(as_path("path", path), self.to_toml())
         except OSError as error:
-            problem = f"cannot be written ({error.strerror or error})"
-            raise InputError("path", str(path), problem, "choose another file") from None
+            raise InputError(
+                "path",
+                str(path),
+                f"cannot be written ({error.strerror or error})",
+                "choose another file",
+            ) from None
 
 
 def unlucky_starts(scenario: Scenario, policy: Policy | Any, horizon: int) -> UnluckyStarts:
-    """How often a policy rejects profitable categories for a long time after an unlucky start.
+    """Return how often a policy rejects profitable categories for long.
 
-    If the policy forgets, a rejected category returns by itself.  If means change, it is not judged.  Nothing is known
-    about an object that decides by itself.
+    That happens after an unlucky start.
+
+    If the policy forgets, a rejected category returns by itself.  If means change, it
+    is not judged.  Nothing is known about an object that decides by itself.
     """
     if scenario.moves or (isinstance(policy, Policy) and policy.forgets):
         return UnluckyStarts()
     if not isinstance(policy, Policy):
         return UnluckyStarts(known=not any(truth.profitable for truth in scenario.truths))
     policy = policy.within(horizon)
-    rates = [unlucky_rate(policy, truth.category, truth.fixed_mean, truth.clients.seen) for truth in scenario.truths]
+    rates = [
+        unlucky_rate(policy, truth.category, truth.fixed_mean, truth.clients.seen)
+        for truth in scenario.truths
+    ]
     if None in rates:
         return UnluckyStarts(known=False)
     return UnluckyStarts(tuple(rate or 0.0 for rate in rates), policy.terms.c)
+
+
+# ------------------------------------------------------------------ scenario files
+
+
+def read_toml(field: str, path: Path, remedy: str = "give a TOML file") -> str:
+    """Return the text of a TOML file; InputError about `field` if it cannot be read."""
+    try:
+        return read_text(path, "utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InputError(field, str(path), f"cannot be read ({reason})", remedy) from None
+
+
+def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth]]:
+    """Read the name and the truths of a scenario file; `source` names it in errors."""
+    known_fields(table, {"name", "category"}, source)
+    name = table.get("name", "")
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(
+            f"{source}: name",
+            table.get("name"),
+            "is not a name",
+            'give the scenario one: name = "..."',
+        )
+    entries = read_entries(table, source)
+    with said_before():
+        return name, [_truth(*entry) for entry in entries]
+
+
+def _truth(name: str, entry: dict[str, Any], where: str) -> Truth:
+    clients = _clients(needed_field(entry, "clients", where), where)
+    if "loan" in entry:
+        inside = ("repayment", "amount_sd")
+        category = read_category(
+            entry, name, where, forms=("loan",), beside=("clients",), inside=inside
+        )
+        where, loan = f"{where}: loan", entry["loan"]
+        repayment = needed_field(loan, "repayment", where)
+        in_file(where, lambda: check_means("repayment", repayment, category.family))
+        hidden = {"mean": repayment, "amount_sd": loan.get("amount_sd", 0.0)}
+    else:
+        kind = FAMILIES.get(str(entry.get("family")))
+        keys = ("mean", "sigma") if kind is not None and kind.hides_sigma else ("mean",)
+        drawable = [family.name for family in FAMILIES.values() if family.has_law]
+        category = read_category(
+            entry, name, where, forms=("loan",), families=drawable, beside=("clients", *keys)
+        )
+        hidden = {key: needed_field(entry, key, where) for key in keys}
+    return in_file(where, lambda: Truth(category, clients=clients, **hidden))
+
+
+def _clients(value: Any, where: str) -> Clients:
+    where = f"{where}: clients"
+    if not is_table(value):
+        return in_file(where, lambda: Clients.of(value))
+    law = value.get("law")
+    if not isinstance(law, str) or law not in LAWS:
+        raise InputError(f"{where}: law", law, "is unknown", f"choose from {', '.join(LAWS)}")
+    kind = LAWS[law]
+    parameters = [each.name for each in fields(kind)]
+    known_fields(value, {"law", *parameters}, where)
+    known = {key: needed_field(value, key, where) for key in parameters}
+    return in_file(where, lambda: kind(**known))
+
+
+def _table(truth: Truth) -> dict[str, Any]:
+    """Return the [[category]] table of a truth."""
+    category = truth.category
+    means = [[start, mean] for start, mean in truth.means] if truth.moves else truth.mean
+    table: dict[str, Any] = {"name": category.name}
+    if category.amount is not None:
+        loan = {"amount": category.amount, "rate": _rate(category), "repayment": means}
+        others = {"recovery": category.recovery, "amount_sd": truth.amount_sd}
+        table["loan"] = loan | {key: value for key, value in others.items() if value > 0.0}
+    else:
+        table |= {"family": category.family.name, **category.family.parameters, "mean": means}
+        worth = None if category.worth == 1.0 else category.worth
+        others = {"threshold": category.threshold, "bound": category.bound, "worth": worth}
+        optional = {"sigma": truth.sigma} | others
+        table |= {key: value for key, value in optional.items() if value is not None}
+    if category.prior is not None:
+        table["prior"] = asdict(category.prior)
+    return table | {"clients": truth.clients.to_plain()}
+
+
+def _rate(category: Category) -> float:
+    """Return the loan's rate: the shortest decimal that gives the same category."""
+    share, amount = category.recovery, category.amount or 0.0
+    exact = (1.0 - share) / category.threshold - (1.0 - share)
+    for digits in range(1, 17):
+        rate = round(exact, digits)
+        if rate >= 0.0:
+            with said_before():
+                same = Category.loan(category.name, amount=amount, rate=rate, recovery=share)
+            if same.threshold == category.threshold:
+                return rate
+    return exact
+
+
+def _plain(value: Any) -> str:
+    """Return a value as TOML text."""
+    if is_table(value):
+        return "{ " + ", ".join(f"{key} = {_plain(each)}" for key, each in value.items()) + " }"
+    if is_list(value):
+        return "[" + ", ".join(_plain(each) for each in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

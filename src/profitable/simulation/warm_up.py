@@ -1,7 +1,8 @@
 """Warm up: compile everything that agents and simulations need, before they need it.
 
-`steps` are small uses of the package, one for each pair of a family and a policy.  They compile what is called from
-Python.  Other functions that kernels may call are compiled by name.
+`steps` are small uses of the package, one for each pair of a family and a policy.  They
+compile what is called from Python.  Other functions that kernels may call are compiled
+by name.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +15,12 @@ import numpy as np
 
 from profitable.agent.agent import Agent
 from profitable.errors import ProfitableError
-from profitable.kernels.late import late_functions
+from profitable.kernels.compile import lazy_functions
 from profitable.model.category import Category
 from profitable.model.families import FAMILIES, Normal
 from profitable.model.family import Family
 from profitable.policy.policies import POLICIES, Policy
-from profitable.simulation.arrivals import OnePlusPoisson
+from profitable.simulation.clients_per_round import OnePlusPoisson
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.simulation.runner import simulate
 from profitable.simulation.scenario import Scenario, Truth
@@ -30,8 +31,10 @@ HORIZON = 8
 CLIENTS = OnePlusPoisson(rate=1.0)
 
 
-def steps(families: Iterable[str] | None = None, policies: Iterable[str] | None = None) -> Iterator[Step]:
-    """The steps with their names: for some families and policies, or else for all of them and everything else.
+def steps(
+    families: Iterable[str] | None = None, policies: Iterable[str] | None = None
+) -> Iterator[Step]:
+    """Yield the steps with their names, for some families and policies or for all.
 
     >>> [name for name, _ in steps(["bernoulli"], ["ts", "kl-ucb"])]
     ['bernoulli', 'bernoulli with ts', 'bernoulli with kl-ucb']
@@ -43,22 +46,22 @@ def steps(families: Iterable[str] | None = None, policies: Iterable[str] | None 
             yield f"{family} with {policy}", partial(_use, example, POLICIES[policy]())
     if families is None and policies is None:
         yield "a policy of your own", _use_own
-        yield from late_functions()
+        yield from lazy_functions()
 
 
 def _example(cls: type[Family]) -> Family:
-    """A family of that kind."""
+    """Return a family of that kind."""
     needed = (each.name for each in fields(cls) if each.default is MISSING)
     return cls(**{name: 0.0 if name == "low" else 2 for name in needed})
 
 
 def _sigma(family: Family) -> float | None:
-    """A standard deviation, if a simulation has to know one."""
+    """Return a standard deviation, if a simulation has to know one."""
     return 1.0 if family.hides_sigma else None
 
 
 def _numbers(family: Family) -> tuple[float, float]:
-    """A mean inside the domain, and a threshold above it."""
+    """Return a mean inside the domain, and a threshold above it."""
     low, high = family.mean_domain
     low = max(low, 0.0)
     width = min(high - low, 2.0)
@@ -89,12 +92,16 @@ def _use(family: Family, policy: Policy) -> None:
     with suppress(ProfitableError):
         world = Scenario("it", [Truth(category, mean=mean, clients=CLIENTS, sigma=_sigma(family))])
         for kernel in ("events", "rounds"):
-            simulate(world, [policy], horizon=HORIZON, runs=1, kernel=kernel, workers=1, progress=False)
+            simulate(
+                world, [policy], horizon=HORIZON, runs=1, kernel=kernel, workers=1, progress=False
+            )
 
 
 def _ask_agent(category: Category, policy: Policy) -> None:
     agent = Agent([category], policy=policy, seed=1)
-    reward = max(category.family.support.low, 0.0) + (0.0 if category.family.support.whole else 0.01)
+    reward = max(category.family.support.low, 0.0) + (
+        0.0 if category.family.support.whole else 0.01
+    )
     for rewards in ([reward], [reward] * 20):
         agent.decide()
         agent.observe("it", rewards)
@@ -116,5 +123,7 @@ class _Own:
 
 def _use_own() -> None:
     family = FAMILIES["bernoulli"]()
-    world = Scenario("it", [Truth(Category("it", family, threshold=0.5), mean=0.5, clients=CLIENTS)])
+    world = Scenario(
+        "it", [Truth(Category("it", family, threshold=0.5), mean=0.5, clients=CLIENTS)]
+    )
     simulate(world, [_Own()], horizon=HORIZON, runs=1, workers=1, progress=False)

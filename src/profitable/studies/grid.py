@@ -1,16 +1,17 @@
-"""The grid of a study: its worlds, and the settings that are compared in each of them."""
+"""The grid of a study: its worlds, and the settings compared in each of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import Any
 
-from profitable.errors import InputError, ParameterError, ProfitableError
+from profitable.errors import InputError, ParameterError
+from profitable.model.category_table import in_file
 from profitable.policy.policy import Policy
 from profitable.simulation.scenario import Scenario
 from profitable.simulation.settings import Settings, prepare
-from profitable.studies.expression import Value, fill, places_in, shown
-from profitable.studies.template import Template
+from profitable.studies.template import Template, Value, fill, places_in, shown
 
 MOST_SETTINGS = 3_000
 HORIZON_NAME = "horizon"
@@ -18,11 +19,11 @@ Values = dict[str, Value]
 
 
 @dataclass(frozen=True)
-class Setting:
+class StudySetting:
     """One policy in one world.
 
-    `pattern` is the policy as the study writes it, as kl-ucb:forget={forget}; `values` are those of the axes that only
-    the policy names.
+    `pattern` is the policy as the study writes it, as kl-ucb:forget={forget}; `values`
+    are those of the axes that only the policy names.
     """
 
     policy: str
@@ -34,20 +35,30 @@ class Setting:
 class World:
     """One scenario up to one horizon, and the settings that are compared in it.
 
-    `values` are those of the axes that the scenario names, and `label` says them in words.
+    `values` are those of the axes that the scenario names, and `label` says them in
+    words.
     """
 
     scenario: Scenario
     horizon: int
     values: Values
     label: str
-    settings: tuple[Setting, ...]
+    settings: tuple[StudySetting, ...]
 
-    def prepared(self, setting: Setting, *, runs: int, seed: int, where: str) -> Settings:
-        """What `simulate` would play for a setting; an error names the study as `where`."""
-        size: dict[str, Any] = {"horizon": self.horizon, "runs": runs, "seed": seed, "checkpoints": [self.horizon]}
+    def prepared(self, setting: StudySetting, *, runs: int, seed: int, where: str) -> Settings:
+        """Return the settings that `simulate` would play.
+
+        An error names the study as `where`.
+        """
         try:
-            return prepare(self.scenario, [setting.policy], **size)
+            return prepare(
+                self.scenario,
+                [setting.policy],
+                horizon=self.horizon,
+                runs=runs,
+                seed=seed,
+                checkpoints=[self.horizon],
+            )
         except InputError as error:
             field = f"{where}: policies: {error.where} of {setting.policy!r} in {self.label}"
             raise type(error)(field, error.value, error.problem, error.remedy) from None
@@ -60,7 +71,10 @@ def worlds_of(
     axes: Mapping[str, Sequence[Value]],
     where: str,
 ) -> tuple[World, ...]:
-    """All worlds with their settings; InputError if the grid is too large or an axis is of no use."""
+    """Return all worlds with their settings.
+
+    InputError if the grid is too large or an axis is of no use.
+    """
     _refuse_unused(templates, policies, axes, where)
     _refuse_many(templates, horizons, policies, axes, where)
     worlds: list[World] = []
@@ -70,41 +84,45 @@ def worlds_of(
             for horizon in horizons:
                 known: Values = {HORIZON_NAME: horizon} | values
                 scenario = template.at(known)
-                label = _label(template, horizon, values, several=(len(templates) > 1, len(horizons) > 1))
+                label = _label(
+                    template, horizon, values, several=(len(templates) > 1, len(horizons) > 1)
+                )
                 settings = tuple(_settings(policies, axes, known, where))
                 worlds.append(World(scenario, horizon, values, label, settings))
     return tuple(worlds)
 
 
 def _points(named: Sequence[str], axes: Mapping[str, Sequence[Value]]) -> Iterator[Values]:
-    """All combinations of the values of some axes."""
+    """Return all combinations of the values of some axes."""
     for values in product(*(axes[name] for name in named)):
         yield dict(zip(named, values, strict=True))
 
 
 def _settings(
     policies: Sequence[str], axes: Mapping[str, Sequence[Value]], known: Values, where: str
-) -> Iterator[Setting]:
+) -> Iterator[StudySetting]:
     seen: dict[str, str] = {}
     for pattern in policies:
         own = [name for name in axes if name in places_in(pattern) and name not in known]
         for values in _points(own, axes):
             text = fill(pattern, known | values, f"{where}: policies")
-            try:
-                key = Policy.parse(text).stream_name
-            except ProfitableError as error:
-                raise type(error)(
-                    f"{where}: policies: {error.where}", error.value, error.problem, error.remedy
-                ) from None
+            key = in_file(f"{where}: policies", partial(Policy.parse, text)).stream_name
             if key in seen:
-                problem = f"is the same policy as {seen[key]!r}"
-                raise ParameterError(f"{where}: policies", text, problem, "leave one of the two out")
+                raise ParameterError(
+                    f"{where}: policies",
+                    text,
+                    f"is the same policy as {seen[key]!r}",
+                    "leave one of the two out",
+                )
             seen[key] = text
-            yield Setting(text, pattern, values)
+            yield StudySetting(text, pattern, values)
 
 
 def _refuse_unused(
-    templates: Sequence[Template], policies: Sequence[str], axes: Mapping[str, Sequence[Value]], where: str
+    templates: Sequence[Template],
+    policies: Sequence[str],
+    axes: Mapping[str, Sequence[Value]],
+    where: str,
 ) -> None:
     used = {name for template in templates for name in template.axes} | {
         name for pattern in policies for name in places_in(pattern)
@@ -112,12 +130,20 @@ def _refuse_unused(
     known = {*axes, HORIZON_NAME}
     for template in templates:
         for name in sorted(template.axes - known):
-            remedy = f"choose from {', '.join(sorted(known))}"
-            raise InputError(template.where, name, "is a name in an expression, and no axis is called so", remedy)
+            raise InputError(
+                template.where,
+                name,
+                "is a name in an expression, but no axis has it",
+                f"choose from {', '.join(sorted(known))}",
+            )
     for name, values in axes.items():
         if name not in used:
-            problem, remedy = "is an axis that nothing uses", f"write {name} in the scenario or {{{name}}} in a policy"
-            raise InputError(f"{where}: axes: {name}", list(values), problem, remedy)
+            raise InputError(
+                f"{where}: axes: {name}",
+                list(values),
+                "is an axis that nothing uses",
+                f"write {name} in the scenario or {{{name}}} in a policy",
+            )
 
 
 def _refuse_many(
@@ -127,27 +153,25 @@ def _refuse_many(
     axes: Mapping[str, Sequence[Value]],
     where: str,
 ) -> None:
+    def size(names: Set[str]) -> int:
+        return math.prod(len(values) for name, values in axes.items() if name in names)
+
     total = 0
     for template in templates:
-        worlds, of_world = len(horizons), set(template.axes)
-        for name in of_world & set(axes):
-            worlds *= len(axes[name])
-        here = 0
-        for pattern in policies:
-            size = 1
-            for name in places_in(pattern) & set(axes) - of_world:
-                size *= len(axes[name])
-            here += size
-        total += worlds * here
+        own = sum(size(places_in(pattern) - template.axes) for pattern in policies)
+        total += len(horizons) * size(template.axes) * own
     if total > MOST_SETTINGS:
         sizes = ", ".join(f"{name} has {len(values)} values" for name, values in axes.items())
-        problem = f"are too many; {sizes}, and there are {len(policies)} policies"
-        remedy = f"give at most {MOST_SETTINGS}, with fewer values or in several studies"
-        raise InputError(f"{where}: axes", f"{total} settings", problem, remedy)
+        raise InputError(
+            f"{where}: axes",
+            f"{total} settings",
+            f"are too many; {sizes}, and there are {len(policies)} policies",
+            f"give at most {MOST_SETTINGS}, with fewer values or in several studies",
+        )
 
 
 def _label(template: Template, horizon: int, values: Values, *, several: tuple[bool, bool]) -> str:
-    """What sets a world apart from the others of its study, in words."""
+    """Return what distinguishes a world from the others of its study, in words."""
     parts = [template.name] if several[0] else []
     parts += [f"{name} = {shown(value)}" for name, value in values.items()]
     parts += [f"{HORIZON_NAME} = {horizon}"] if several[1] else []

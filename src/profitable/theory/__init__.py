@@ -1,1 +1,1 @@
-"""Theory: the paper's bounds (`profitable.bounds`), the exact optimum, the price of an unlucky start, waits."""
+"""Theory: the paper's bounds, the price of an unlucky start, losses, waits."""

@@ -1,22 +1,30 @@
-"""An unlucky start: how long a profitable category with positive continuous rewards may be rejected, and how often.
+"""An unlucky start: long rejections of a profitable category, and how often.
 
-The rewards of the first n clients may add up to very little.  A policy then rejects the category for a while, and for
-more than w rounds with probability weight(n)/w.  The reason: for rewards of shape k, e^(-evidence) and the probability
-of so small a sum both fall with the power kn of that sum (docs/mathematics.md).  So the mean number of rejected rounds
-grows like log t times the sum of the weights.  Few runs cause this growth: about one run in w waits for w rounds.
+They happen with positive continuous rewards.
 
-Patience log(inflate t) + c log log t makes it rate/(w (log w)^c), where the rate is the sum of the weights divided by
-inflate.  For any c > 0 the mean then grows more slowly than log t.  A prior counts as clients who were seen already:
-then the sum is never small, and there are no such waits.  A floor ends a wait after a number of rounds that is
-geometric: long ones have no weight.
+The rewards of the first n clients may add up to very little.  A policy then rejects the
+category for a while, and for more than w rounds with probability weight(n)/w.  The
+reason: for rewards of shape k, e^(-evidence) and the probability of so small a sum both
+fall with the power kn of that sum (docs/mathematics.md).  So the mean number of
+rejected rounds grows like log t times the sum of the weights.  Few runs cause this
+growth: about one run in w waits for w rounds.
 
-A policy that looks ahead rejects after N clients while e^(-evidence) is below about 2 risk N/M, where M are to come.
-N/M is taken as if every round had brought the average number of clients.  If the policy expects kappa times the past,
-the wait is as above, with 2 risk times the accepted rounds as a factor, and divided by kappa.  With a horizon or a
-discount, the category is lost for good with that probability, and `theory/lost_for_good.py` is about that.
+Patience log(inflate t) + c log log t makes it rate/(w (log w)^c), where the rate is the
+sum of the weights divided by inflate.  For any c > 0 the mean then grows more slowly
+than log t.  A prior counts as clients who were seen already: then the sum is never
+small, and there are no such waits.  A floor ends a wait after a number of rounds that
+is geometric: long ones have no weight.
 
-All this is about the patience and the evidence of the paper's policies and of `Optimal`.  Nothing is known about a
-policy with a patience or a rule of its own: its waits may grow faster than log t (`tail_of`).
+A policy that looks ahead rejects after N clients while e^(-evidence) is below about 2
+risk N/M, where M are to come. N/M is taken as if every round had brought the average
+number of clients.  If the policy expects kappa times the past, the wait is as above,
+with 2 risk times the accepted rounds as a factor, and divided by kappa.  With a horizon
+or a discount, the category is lost for good with that probability, and
+`theory/lost_for_good.py` is about that.
+
+All this is about the patience and the evidence of the paper's policies and of
+`Optimal`.  Nothing is known about a policy with a patience or a rule of its own: its
+waits may grow faster than log t (`tail_of`).
 """
 
 import math
@@ -26,13 +34,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from profitable.common.types import FloatArray
-from profitable.kernels.evidence import DIVERGENCE, DIVERGENCE_PLUS, EMPIRICAL, PLUS_OF_ROUNDS, POSTERIOR, VARIANCE
+from profitable.kernels.evidence import (
+    DIVERGENCE,
+    DIVERGENCE_PLUS,
+    EMPIRICAL,
+    PLUS_OF_ROUNDS,
+    POSTERIOR,
+    VARIANCE,
+)
 from profitable.kernels.law import GAMMA
 from profitable.kernels.patience import AHEAD, DRAWN, TIME
 from profitable.model.category import Category
 from profitable.policy.policy import Bayesian, BoundedPolicy, Policy
 
-TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = "posterior", "divergence", "divergence+"
+TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = (
+    "posterior",
+    "divergence",
+    "divergence+",
+)
 TAIL_OF_PLUS_OF_ROUNDS = "divergence+, of rounds"
 TAIL_AHEAD = "posterior, looking ahead"
 NO_TAIL = ""
@@ -48,7 +67,9 @@ MOST_SEEN = 2_000  # clients; the weights fall geometrically
 
 @dataclass(frozen=True)
 class UnluckyStarts:
-    """A policy's waits in a scenario: longer than w rounds with probability rate/(w (log w)^c); a rate per category.
+    """A policy's waits: longer than w with probability rate/(w (log w)^c).
+
+    There is a rate per category.
 
     If they are not `known`, there are no rates, and that says nothing.
     """
@@ -63,7 +84,9 @@ class UnluckyStarts:
         return self.rates if self.c == 0.0 else (0.0,) * len(self.rates)
 
     def unseen(self, t: float, runs: int) -> tuple[float, ...]:
-        """The mean number of rounds up to t, for each category, in waits so long that `runs` runs may show none.
+        """Return the mean rounds up to t in waits that `runs` runs may not show.
+
+        There is one number for each category.
 
         >>> UnluckyStarts((0.5,)).unseen(1e9, 2_000)  # 0.5 log(10^9 / 1000)
         (6.907...,)
@@ -74,7 +97,10 @@ class UnluckyStarts:
 
 
 def _unseen(rate: float, c: float, t: float, runs: int) -> float:
-    """The integral of rate/(w (log w)^c) from the wait that comes once in all runs to t, over u = log w."""
+    """Integrate rate/(w (log w)^c) from the wait seen once in all runs to t.
+
+    The integral is over u = log w.
+    """
     if rate <= 0.0 or t <= math.e:
         return 0.0
     late, early = math.log(t), 0.0 if c == 0.0 else 1.0
@@ -82,7 +108,9 @@ def _unseen(rate: float, c: float, t: float, runs: int) -> float:
     if expected > early:
         low, high = early, expected  # where u + c log u = log(runs rate)
         while low < (middle := 0.5 * (low + high)) < high:
-            low, high = (middle, high) if middle + c * math.log(middle) < expected else (low, middle)
+            low, high = (
+                (middle, high) if middle + c * math.log(middle) < expected else (low, middle)
+            )
         early = high
     if early >= late:
         return 0.0
@@ -91,10 +119,13 @@ def _unseen(rate: float, c: float, t: float, runs: int) -> float:
     return rate * (late ** (1.0 - c) - early ** (1.0 - c)) / (1.0 - c)
 
 
-def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable[[int], FloatArray]) -> float | None:
-    """The rate of a category; 0 if a policy has no such waits there, None if that is not known.
+def unlucky_rate(
+    policy: Policy, category: Category, mean: float, seen: Callable[[int], FloatArray]
+) -> float | None:
+    """Return the rate of a category: 0 without such waits, None if unknown.
 
-    `seen(most)` has the probabilities that exactly 0, 1, ..., most - 1 clients have come after some round.
+    `seen(most)` has the probabilities that exactly 0, 1, ..., most - 1 clients have
+    come after some round.
     """
     view, tail = category.family.view(), tail_of(policy)
     if mean <= category.threshold or policy.floor > 0.0 or policy.stops_for_good:
@@ -115,10 +146,13 @@ def unlucky_rate(policy: Policy, category: Category, mean: float, seen: Callable
 
 
 def tail_of(policy: Policy) -> str | None:
-    """Which weights belong to a policy; `NO_TAIL` if it sees rewards cut, None if its waits are not known.
+    """Return the weights of a policy.
 
-    On an interval [0, B], n clients who bring nothing are evidence of at most n log(B/(B - tau)) for the rules listed.
-    So long waits need many bad clients, and these are rarer than 1/w.
+    `NO_TAIL` if it sees rewards cut, None if its waits are not known.
+
+    On an interval [0, B], n clients who bring nothing are evidence of at most n
+    log(B/(B - tau)) for the rules listed. So long waits need many bad clients, and
+    these are rarer than 1/w.
     """
     kind, rule = policy.terms.kind, policy.rule
     if kind not in (TIME, DRAWN, AHEAD):
@@ -131,11 +165,14 @@ def tail_of(policy: Policy) -> str | None:
 
 
 def sum_of_weights(tail: str, ratio: float, shape: float, seen: FloatArray) -> float:
-    """The sum over n of weight(n) times `seen[n]`; `ratio` is r = tau/mu of the statistic, below 1.
+    """Return the sum over n of weight(n) times `seen[n]`.
 
-    The weight is r^(kn) for a posterior policy and r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for a divergence.  It is n times
-    as large if the evidence has log N added, or if the policy looks ahead.  If log of the accepted rounds is added, it
-    is as many times as large as there are rounds: n over the clients per round, and at least 1.
+    `ratio` is r = tau/mu of the statistic, below 1.
+
+    The weight is r^(kn) for a posterior policy and r^(kn) (kn/e)^(kn)/Gamma(kn + 1) for
+    a divergence.  It is n times as large if the evidence has log N added, or if the
+    policy looks ahead.  If log of the accepted rounds is added, it is as many times as
+    large as there are rounds: n over the clients per round, and at least 1.
 
     >>> always = np.ones(100)  # one client in every round
     >>> round(sum_of_weights(TAIL_OF_POSTERIOR, 0.5, 1.0, always), 6)  # r/(1 - r)
@@ -149,7 +186,9 @@ def sum_of_weights(tail: str, ratio: float, shape: float, seen: FloatArray) -> f
     power = shape * n
     log_weights = power * math.log(ratio)
     if tail in (TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS, TAIL_OF_PLUS_OF_ROUNDS):
-        log_weights += power * np.log(power) - power - np.array([math.lgamma(each + 1.0) for each in power])
+        log_weights += (
+            power * np.log(power) - power - np.array([math.lgamma(each + 1.0) for each in power])
+        )
     if tail in (TAIL_OF_DIVERGENCE_PLUS, TAIL_AHEAD):
         log_weights += np.log(n)
     if tail == TAIL_OF_PLUS_OF_ROUNDS:

@@ -15,7 +15,10 @@ def upgrade() -> None:
     op.create_table(
         JOURNAL,
         sa.Column("line", Number, primary_key=True, autoincrement=False),
-        *(sa.Column(name, sa.Text, nullable=False) for name in ("time", "actor", "version", "kind")),
+        *(
+            sa.Column(name, sa.Text, nullable=False)
+            for name in ("time", "actor", "version", "kind")
+        ),
         *(sa.Column(name, sa.Text) for name in ("id", "category")),
         sa.Column("round", Number, nullable=False),
         *(sa.Column(name, Number) for name in ("decision", "matures")),
@@ -34,7 +37,14 @@ def upgrade() -> None:
         ("change", "line", "kind = 'change'"),
     ):
         only = sa.text(condition)
-        op.create_index(f"{JOURNAL}_{name}", JOURNAL, [column], unique=True, sqlite_where=only, postgresql_where=only)
+        op.create_index(
+            f"{JOURNAL}_{name}",
+            JOURNAL,
+            [column],
+            unique=True,
+            sqlite_where=only,
+            postgresql_where=only,
+        )
     op.create_table(
         STATE,
         sa.Column("part", sa.Text, primary_key=True),

@@ -1,0 +1,93 @@
+"""One thread at a time: agents that threads share and that survive a fork."""
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import wraps
+from inspect import isgeneratorfunction
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+from profitable.errors import ForkedError
+
+
+class Locked(Protocol):
+    """Something with a lock of its own that a thread may take more than once."""
+
+    @property
+    def _lock(self) -> AbstractContextManager[Any]: ...
+
+
+Owner = TypeVar("Owner", bound=Locked)
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def alone(
+    method: Callable[Concatenate[Owner, Given], Answer],
+) -> Callable[Concatenate[Owner, Given], Answer]:
+    """Let one thread at a time into a method; into a generator from start to end."""
+    if isgeneratorfunction(method):
+        steps: Callable[..., Any] = method
+
+        @wraps(method)
+        def generator(self: Any, *args: Any, **options: Any) -> Any:
+            with self._lock:
+                yield from steps(self, *args, **options)
+
+        return generator
+
+    @wraps(method)
+    def guarded(self: Owner, *args: Given.args, **options: Given.kwargs) -> Answer:
+        with self._lock:
+            return method(self, *args, **options)
+
+    return guarded
+
+
+def lock_of(owner: object) -> Any:
+    """Return a new lock, which the owner keeps as `_lock`.
+
+    A thread that holds it during a fork is missing in the child: it would never release
+    the lock, and its change may be half done.  So the lock then raises a ForkedError in
+    the child, whoever wants it.
+    """
+    _owners[id(owner)] = owner
+    return threading.RLock()
+
+
+class _Lost:
+    """The lock of something that a missing thread was using."""
+
+    def acquire(self, *, blocking: bool) -> bool:  # it is asked for without waiting
+        return False
+
+    def __enter__(self) -> None:
+        raise ForkedError(
+            "process",
+            os.getpid(),
+            "was forked while another thread used this agent or portfolio",
+            "fork while nobody uses it, or spawn the process",
+        )
+
+    def __exit__(self, *_: object) -> None:
+        raise AssertionError("nobody has it")
+
+
+_owners: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def _look_after_a_fork() -> None:
+    for owner in list(_owners.values()):
+        lock = getattr(owner, "_lock", None)  # there is none yet if the owner is just being made
+        if lock is None:
+            continue
+        if lock.acquire(blocking=False):  # it is free, or this thread has it
+            lock.release()
+        else:
+            owner._lock = _Lost()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_look_after_a_fork)

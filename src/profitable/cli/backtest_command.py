@@ -1,0 +1,225 @@
+"""`profitable backtest`: what policies would have earned on past clients."""
+
+import inspect
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from profitable.cli.shared import JSON_HELP, policy_names
+from profitable.common.declared_options import OptionField, options_of
+from profitable.errors import ParameterError
+from profitable.replay.backtest_options import RUN_OPTIONS, CellOptions, RunOptions
+from profitable.replay.layout import Layout, number_or_text
+
+EXAMPLE = (
+    "profitable backtest loans.csv --category purpose --time issued --reward paid_back "
+    "--amount lent --required 0.05 --known settled --out results/loans"
+)
+OPTIONS = options_of(Layout) | options_of(RunOptions) | options_of(CellOptions)
+CELL_OPTIONS = options_of(CellOptions).keys()
+COMPLETIONS = {"policies": policy_names}
+UNSET: tuple[Any, ...] = (None, [])
+LEAVE_OUT = "leave one of them out"
+
+
+def backtest(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Files of CSV or Parquet, folders, or patterns such as 'loans-*.csv'; or cells."
+        ),
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="A TOML file with these options; those on the command line win."
+        ),
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Run on 1 000 German loans that come with the package.")
+    ] = False,
+    cells: Annotated[
+        Path | None,
+        typer.Option(
+            help="Only aggregate the clients, with DuckDB, into this Parquet file; a backtest "
+            "takes it as data."
+        ),
+    ] = None,
+    describe: Annotated[
+        bool,
+        typer.Option(
+            "--describe", help="Only print what was read: rounds, categories, possible leaks."
+        ),
+    ] = False,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            help="A category: also print its evidence against the patience of each policy."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the report, its pictures and its numbers.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    **declared: Any,
+) -> None:
+    """Replay policies over past clients: what each would have earned if it had decided.
+
+    A policy sees outcomes only of clients whom it accepts, and only when they were
+    really known.
+    """
+    given = {name: _read(name, value) for name, value in declared.items() if value not in UNSET}
+    where, options = _collect(data or None, settings, demo, given)
+    if cells is None:
+        for name in CELL_OPTIONS & options.keys():
+            raise ParameterError(
+                name,
+                options[name],
+                "is given without cells",
+                "give --cells with the name of a file",
+            )
+    only = "cells" if cells is not None else "describe" if describe else None
+    for name, value in {"out": out, "show": show, "describe": describe or None}.items():
+        if value is not None and only not in (None, name):
+            _refuse(name, str(value), f"is given with {only}, which replays nothing")
+    if cells is not None:
+        _aggregate(where, options, cells, as_json)
+    elif describe:
+        _describe(where, options, as_json)
+    else:
+        _replay(where, options, show, out, as_json)
+
+
+def parameters(options: Iterable[OptionField]) -> list[inspect.Parameter]:
+    """Options of the command, made from their declaration; none is set by default."""
+    found: list[inspect.Parameter] = []
+    for each in options:
+        values = _type_on_command_line(each.type)
+        repeated = " Can be repeated." if values is list[str] else ""
+        info = typer.Option(
+            each.flag or f"--{each.name.replace('_', '-')}",
+            help=re.sub(r"`(\w+)`", _as_flag, each.help) + repeated,
+            show_default=each.shown_default or False,
+            rich_help_panel=each.group or None,
+            autocompletion=COMPLETIONS.get(each.name),
+        )
+        annotation, keyword = Annotated[values | None, info], inspect.Parameter.KEYWORD_ONLY
+        found.append(inspect.Parameter(each.name, keyword, default=None, annotation=annotation))
+    return found
+
+
+def _as_flag(match: re.Match[str]) -> str:
+    name = match[1]
+    return f"--{name.replace('_', '-')}" if name in OPTIONS else name
+
+
+def _type_on_command_line(written: str) -> Any:
+    """Return the type of an argument: text where a text is possible, or a list."""
+    if "Sequence[str" in written:
+        return list[str]
+    return str if "str" in written else float if "float" in written else int
+
+
+def _read(name: str, value: Any) -> Any:
+    """Read a number where an option takes a number or a column."""
+    return number_or_text(value) if OPTIONS[name].type.startswith("float | str") else value
+
+
+def _with_declared_options() -> None:
+    """Give the command the options that are declared elsewhere."""
+    own = list(inspect.signature(backtest).parameters.values())[:-1]
+    signature = inspect.Signature([*own, *parameters(OPTIONS.values())])
+    backtest.__signature__ = signature  # type: ignore[attr-defined]
+
+
+_with_declared_options()
+
+
+def _refuse(name: str, value: object, problem: str) -> None:
+    raise ParameterError(name, value, problem, LEAVE_OUT)
+
+
+def _collect(
+    data: list[str] | None, settings: Path | None, demo: bool, given: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Collect the data and all options; those on the command line win."""
+    where: Any = data
+    if settings is not None:
+        from profitable.replay.backtest_options import load_toml
+
+        if demo:
+            _refuse("from", str(settings), "is given with demo")
+        found, options = load_toml(settings)
+        where, given = data or found, options | given
+    if demo:
+        from profitable.replay.backtest_options import demo as demo_of
+
+        if data:
+            _refuse("data", data, "is given with demo, which has its own")
+        path, shown = demo_of()
+        where, given = str(path), shown.to_dict() | given
+    if where is None:
+        raise ParameterError(
+            "data", None, "is missing", "give a file, --from a TOML file, or --demo"
+        )
+    return where, given
+
+
+def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
+    from profitable.common.progress import Progress
+    from profitable.replay.describe import describe
+
+    family = {"family": options.get("family"), "bound": options.get("bound")}
+    with Progress(total=1, title="reading") as reading:
+        found = describe(where, Layout.of(options), **family, progress=reading.update)
+    typer.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
+
+
+def _aggregate(where: Any, options: dict[str, Any], path: Path, as_json: bool) -> None:
+    from profitable.replay.aggregate import cells, relation
+
+    for key in RUN_OPTIONS:
+        if key in options and key != "family":
+            raise ParameterError(
+                key,
+                options[key],
+                "is given with cells, which replays nothing",
+                "give it when you replay the cells",
+            )
+    found = cells(relation(where), **options)
+    found.save(path)
+    summary = {
+        "cells": len(found),
+        "rows": found.past.rows,
+        "clients": len(found.clients),
+        "path": str(path),
+    }
+    typer.echo(json.dumps(summary) if as_json else f"{found}\nCells: {path}")
+
+
+def _replay(
+    where: Any, options: dict[str, Any], show: str | None, out: Path | None, as_json: bool
+) -> None:
+    from profitable.replay.backtest import prepare, run
+    from profitable.replay.backtest_result import report_writer
+    from profitable.replay.backtest_summary import position, trace
+
+    if out is not None:
+        report_writer()  # a missing package is reported before the work
+    past, chosen = prepare(where, options)
+    if show is not None:
+        position(past.clients.names, show)
+    found = run(past, chosen, command=shlex.join(["profitable", *sys.argv[1:]]))
+    typer.echo(found.to_json() if as_json else str(found))
+    if show is not None and not as_json:
+        typer.echo(f"\n{trace(past.clients, found.policies, show)}")
+    if out is not None:
+        page = found.save(out)
+        if not as_json:
+            typer.echo(f"\nReport: {page}")

@@ -1,0 +1,225 @@
+"""Lines of the journal in words: extracts, and why a round decided as it did."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from profitable.common.text_tables import number, text_table
+from profitable.errors import ParameterError
+from profitable.portfolio.journal import (
+    LINE_KINDS,
+    Line,
+    altered,
+    chain_of,
+    forms_in,
+    journal,
+    newest,
+)
+from profitable.portfolio.stored_decision import REINSTATED, RecordedDecision, decided_at
+
+LOG_HEADERS = ("line", "time", "actor", "kind", "what")
+
+
+class JournalExtract(list[Line]):
+    """Some lines of a journal, the oldest first; `print` puts them into words."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One object for each line, with its body read."""
+        return [{**line._asdict(), "body": line.content if line.body else None} for line in self]
+
+    def __str__(self) -> str:
+        rows = [
+            (
+                number(line.line),
+                _to_seconds(line.time),
+                line.actor,
+                line.kind,
+                line_text(line),
+            )
+            for line in self
+        ]
+        return text_table(LOG_HEADERS, rows, words=(1, 2, 3, 4)) if rows else "no lines"
+
+
+def _to_seconds(time: str) -> str:
+    return time[:19].replace("T", " ")
+
+
+def line_text(line: Line) -> str:
+    """Return a line in words; BrokenPortfolioError if a part of it is missing."""
+    try:
+        return _line_text(line)
+    except (KeyError, TypeError, ValueError):
+        raise altered(line.line) from None
+
+
+def _line_text(line: Line) -> str:
+    content, key = line.content, "" if line.id is None else f", key {line.id}"
+    match line.kind:
+        case "create":
+            name = f"{content['name']}, " if content["name"] else ""
+            return f"{name}begun{' as a shadow' if content['shadow'] else ''}"
+        case "decide":
+            columns, again = content["columns"], ""
+            accepted = sum(map(bool, columns.get("granted", columns["accepted"])))
+            if REINSTATED in content:
+                again = f" ({REINSTATED}, decided {_to_seconds(decided_at(line))})"
+            chosen = f"{number(accepted)} of {number(len(columns['name']))} accepted"
+            return f"round {number(line.round)}{key}: {chosen}{again}"
+        case "open":
+            later = "" if line.matures is None else f", matures {number(line.matures)} rounds later"
+            return f"{line.id} of {line.category}, accepted in round {line.decision}{later}"
+        case "outcome":
+            since = "" if line.decision is None else f", accepted in round {line.decision}"
+            return f"{line.id} of {line.category}: {_money(line)}{since}"
+        case "correct":
+            after = "taken back" if line.reward is None else _money(line)
+            reason = f" ({content['reason']})" if content.get("reason") else ""
+            before = f"reward {content['was']['reward']:.12g} was wrong, "
+            if content["was"] == content["now"]:
+                before = ""
+            return f"line {line.refers}: {before}{after}{reason}{key}"
+        case "upgrade":
+            versions = f"schema version {content['from']} becomes {content['to']}"
+            return f"{versions}; the state was recomputed"
+        case "restore":
+            return f"restored from {content['from']}, which ends with line {number(line.line - 1)}"
+        case "change" if content["setting"] == "category":
+            return f"new category {line.category}"
+        case "change":
+            whose = "" if line.category is None else f" of {line.category}"
+            before, after = _shown(content["from"]), _shown(content["to"])
+            becomes = f"{before} becomes " if before != after else ""
+            return f"{content['setting']}{whose}: {becomes}{after}{key}"
+
+
+def _money(line: Line) -> str:
+    others = ((name, getattr(line, name)) for name in ("amount", "cost"))
+    more = "".join(f", {name} {value:.12g}" for name, value in others if value is not None)
+    return f"reward {line.reward:.12g}{more}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value['policy']} with {value['prior']}" if isinstance(value, dict) else str(value)
+
+
+def conditions(
+    *,
+    since: str | date | None = None,
+    until: str | date | None = None,
+    category: str | None = None,
+    kind: str | None = None,
+) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions on lines; ParameterError for wrong ones."""
+    chosen = [
+        None if since is None else journal.c.time >= moment("since", since),
+        None if until is None else journal.c.time < moment("until", until, after=True),
+        None if category is None else journal.c.category == category,
+        None if kind is None else journal.c.kind == kind,
+    ]
+    if kind is not None and kind not in LINE_KINDS:
+        raise ParameterError("kind", kind, "is unknown", f"choose from {', '.join(LINE_KINDS)}")
+    return [condition for condition in chosen if condition is not None]
+
+
+def moment(field: str, value: object, *, after: bool = False) -> str:
+    """Return a time as the journal writes it; with `after`, the end of a day.
+
+    >>> moment("since", "2026-01-01"), moment("until", "2026-01-31", after=True)
+    ('2026-01-01T00:00:00.000000Z', '2026-02-01T00:00:00.000000Z')
+    """
+    given = value
+    if isinstance(value, date) and not isinstance(value, datetime):
+        given = value.isoformat()
+    is_day = isinstance(given, str) and len(given.strip()) <= len("2026-01-31")
+    try:
+        read = datetime.fromisoformat(given) if isinstance(given, str) else given
+    except ValueError:
+        read = None
+    if not isinstance(read, datetime):
+        raise ParameterError(
+            field, value, "must be a date", "give one as 2026-01-31 or 2026-01-31T08:00"
+        )
+    try:
+        if read.tzinfo is not None:
+            read = read.astimezone(UTC).replace(tzinfo=None)
+        if after and is_day:
+            read += timedelta(days=1)
+    except OverflowError:
+        # The first or the last day of the calendar, by which people mean all there is.
+        read = datetime.min if read.year == datetime.min.year else datetime.max
+    return read.isoformat(timespec="microseconds") + "Z"
+
+
+def story(connection: sa.Connection, id: str) -> list[Line]:
+    """All lines about one client, or about one key: opened, outcome, corrections."""
+    found = newest(connection, journal.c.id.in_(forms_in(connection, id)))
+    lines = {each.line: each for line in found for each in chain_of(connection, line)}
+    return [lines[place] for place in sorted(lines)]
+
+
+SHOWN = 10  # outcomes and settings that are listed
+REINSTATED_NOTE = (
+    "It was put back from its file: outcomes that it knew may be missing below, or come later."
+)
+
+
+def explanation(connection: sa.Connection, decision: RecordedDecision, category: str) -> str:
+    """Explain a stored decision by its numbers and the last known outcomes."""
+    verdict = decision[category]
+    said = "accepted" if verdict.accepted else "not accepted"
+    who = f"{decision.actor} with profitable {decision.version}, in line {number(decision.line)}"
+    shadow = " This portfolio is a shadow: nobody acted on it." if decision.is_shadow else ""
+    chance = "unknown" if verdict.propensity is None else f"{100.0 * verdict.propensity:.4g} %"
+    evidence = f"Evidence {number(verdict.evidence)}, patience {number(verdict.patience)} nats"
+    known = f"{number(verdict.clients)} outcomes"
+    if verdict.counted != verdict.clients:
+        known += f", which counted as {number(verdict.counted)}"
+    if verdict.mean is not None:
+        known += f", with mean {number(verdict.mean)}"
+    if verdict.waiting:
+        known += f"; {number(verdict.waiting)} accepted clients had no outcome yet"
+    lines = [
+        f"{category} was {said} in round {number(decision.round)} (key {decision.key}).",
+        f"Decided {_to_seconds(decision.time)} UTC by {who}.{shadow}",
+        *([REINSTATED_NOTE] if decision.reinstated else []),
+        f"Policy {decision.policy}: {verdict.reason}.",
+        f"{evidence}; its chance was {chance}.",
+        f"Threshold {number(verdict.threshold)}. Known: {known}.",
+        *_behind(connection, decision, category),
+        *_settings(connection, decision, category),
+    ]
+    return "\n".join(lines)
+
+
+def _behind(connection: sa.Connection, decision: RecordedDecision, category: str) -> list[str]:
+    """Return the outcomes that were known, the last of them one by one."""
+    chosen = (
+        journal.c.category == category,
+        journal.c.line < decision.line,
+        journal.c.kind.in_(("outcome", "correct")),
+    )
+    found = [*newest(connection, *chosen, limit=SHOWN)][::-1]
+    if not found:
+        return ["No outcome of it was reported before."]
+    rows = [
+        (number(each.line), _to_seconds(each.time), each.actor, line_text(each)) for each in found
+    ]
+    head = (
+        "The outcomes behind it:" if len(found) < SHOWN else f"The last {SHOWN} outcomes behind it:"
+    )
+    return [head, text_table(("line", "time", "actor", "what"), rows, words=(1, 2, 3))]
+
+
+def _settings(connection: sa.Connection, decision: RecordedDecision, category: str) -> list[str]:
+    mine = sa.or_(journal.c.category == category, journal.c.category.is_(None))
+    chosen = (journal.c.kind == "change", journal.c.line < decision.line, mine)
+    return [
+        f"Setting, line {number(each.line)}, {each.time[:10]} by {each.actor}: {line_text(each)}."
+        for each in [*newest(connection, *chosen, limit=SHOWN)][::-1]
+    ]

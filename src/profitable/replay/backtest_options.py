@@ -1,0 +1,319 @@
+"""Options of a backtest: what is replayed over the past clients, and how often.
+
+With `Layout`, this is the one declaration of the arguments of `profitable.backtest`,
+the options of the command and the keys of its file.
+
+>>> RunOptions(policies="ts").policies
+(ThompsonSampling(forget=1.0, window=None, floor=0.0, prior=None),)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from profitable.common import check
+from profitable.common.declared_options import DeclaredOptions, option, options_of
+from profitable.errors import InputError, ParameterError
+from profitable.replay.layout import Layout, is_list
+
+if TYPE_CHECKING:  # the command line reads the declaration, and must start quickly
+    from profitable.model.family import Family
+    from profitable.policy.policies import Policy
+    from profitable.replay.limits import Limits
+
+POLICIES_TRIED = (
+    "kl-ucb",
+    "kl-ucb+:count=rounds",
+    "bayes-ucb",
+    "ts",
+    "optimal:horizon",
+    "kl-ucb:forget=0.97",
+    "ts:forget=0.97",
+)
+MOST_TRIED = 100
+MOST_BINS = 10_000
+limit = partial(option, group="Limits of a round")
+chance, cell = partial(option, group="Seeds and intervals"), partial(option, group="With --cells")
+
+
+def _policies(field: str, value: Any) -> tuple[Policy, ...]:
+    from profitable.policy.policies import Policy
+
+    given: Any = [value] if isinstance(value, str | Policy) else value
+    if not is_list(given):
+        raise ParameterError(
+            field, given, "must be a list of policies", "give names, as ['ts', 'kl-ucb']"
+        )
+    if not given:
+        raise ParameterError(field, given, "is empty", "give at least one, as ts")
+    policies = tuple(Policy.of(each) for each in given)
+    names = [str(policy) for policy in policies]
+    if len(names) > MOST_TRIED:
+        raise ParameterError(
+            field, names, f"has more than {MOST_TRIED} policies", "give fewer of them"
+        )
+    if len(set(names)) < len(names):
+        raise ParameterError(field, names, "has one policy twice", "give each policy once")
+    return policies
+
+
+def _family(field: str, value: Any) -> Family:
+    from profitable.model.family import Family
+
+    return Family.of(value)
+
+
+def _repeats(field: str, value: object, most: int) -> int:
+    number = check.whole(field, value, least=0, most=most)
+    if number == 1:
+        raise ParameterError(field, 1, "says nothing about chance", "give 0, or 100 or more")
+    return number
+
+
+def _share(field: str, value: object) -> float:
+    share = check.number(value)
+    if not check.fits(share, 0.0, 1.0):
+        raise ParameterError(field, value, "is not a share", "give a number from 0 to 1")
+    return float(share)
+
+
+def _commit(field: str, value: object) -> float:
+    share = check.number(value)
+    if not check.fits(share, 0.0, 1.0) or share in (0, 1):
+        raise ParameterError(field, value, "is not a share of the rounds", "give 0.2 for 20 %")
+    return float(share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(DeclaredOptions):
+    """Policies to replay, and the number of replays."""
+
+    policies: str | Policy | Sequence[str | Policy] = option(
+        POLICIES_TRIED,
+        "Name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon (the length of the file), or "
+        "several. `profitable policies` lists them.",
+        check=_policies,
+        group="Policies",
+        flag="--policy",
+    )
+    family: Family | str | None = option(
+        None,
+        "Family of rewards, such as bernoulli; suggested from the data unless given.",
+        check=_family,
+        group="Policies",
+    )
+    bound: float | None = option(
+        None,
+        "Upper bound of rewards, for policies that need one.",
+        check=check.positive,
+        group="Policies",
+    )
+    seed: int = chance(
+        1,
+        "Seed of random numbers: the same seed gives the same result.",
+        check=partial(check.whole, least=0),
+    )
+    seeds: int = chance(
+        20,
+        "Number of replays of a policy that draws at random.",
+        check=partial(check.whole, most=10_000),
+    )
+    replays: int = chance(
+        200,
+        "Number of bootstrap portfolios for the confidence intervals; 0 for none.",
+        check=partial(_repeats, most=100_000),
+    )
+    budget: float | None = limit(None, "Money available in each round.", check=check.positive)
+    places: int | None = limit(
+        None,
+        "Number of clients that can be accepted in each round.",
+        check=check.whole,
+        excludes=("budget",),
+    )
+    explore: float | None = limit(
+        None,
+        "Share of the budget or the places reserved for learning.",
+        check=_share,
+        needs=("budget", "places"),
+    )
+    commit: float | None = chance(
+        0.2,
+        "Share of the rounds after which the baseline that learns first commits itself.",
+        check=_commit,
+    )
+    shuffles: int = chance(
+        10,
+        "Number of replays with time shuffled; 0 for none.",
+        check=partial(_repeats, most=10_000),
+    )
+
+    @property
+    def tried(self) -> tuple[Policy, ...]:
+        """The policies, checked."""
+        return self.policies  # type: ignore[return-value]
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits of a round, if there are any."""
+        from profitable.replay.limits import Limits
+
+        if self.budget is None and self.places is None:
+            return None
+        return Limits(self.budget, self.places, self.explore)
+
+    def check(self, layout: Layout) -> None:
+        """ParameterError where options and columns contradict each other."""
+        limit = "places" if self.budget is None else "budget"
+        is_log = layout.propensity is not None and layout.treated is None
+        if getattr(self, limit) is not None and is_log:
+            self._refuse(
+                limit,
+                "cannot be combined with a log",
+                "leave it out: a log does not say whom a limit would have left out",
+            )
+        if self.budget is not None and isinstance(layout.cost, str):
+            self._refuse(
+                "budget",
+                "cannot be shared out by a column of costs",
+                "give places, or a cost that is the same for all",
+            )
+        if layout.counts_open:
+            self._check_open_clients(layout)
+
+    def _check_open_clients(self, layout: Layout) -> None:
+        """ParameterError where open clients cannot count at a promised reward."""
+        field = "emerges" if layout.open_value is None else "open_value"
+        value = getattr(layout, field)
+        if layout.amount is not None and layout.weight == "money":
+            raise ParameterError(
+                field,
+                value,
+                "is not defined where clients weigh as much as their amounts",
+                "give weight = client, too",
+            )
+        for policy in self.tried:
+            if policy.rule.needs_values:
+                raise ParameterError(
+                    field,
+                    value,
+                    f"is not defined for {policy}, which looks at every single reward",
+                    "leave this policy out",
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for the report; `RunOptions(**values)` reads them."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in RUN_OPTIONS}
+        values["policies"] = [str(policy) for policy in self.tried]
+        if self.family is not None:
+            values["family"] = written_family(_family("family", self.family))
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellOptions(DeclaredOptions):
+    """Options for aggregating past clients into cells."""
+
+    id: str | None = cell(
+        None,
+        "Column of whole numbers that names the client. It assigns clients to 20 folds, from "
+        "which intervals are computed.",
+    )
+    fold: str | None = cell(
+        None,
+        "Column of whole numbers from 0 to 19 that replaces `id` where ids are texts.",
+        excludes=("id",),
+    )
+    bins: int | None = cell(
+        None,
+        "Number of bins in which rewards are counted, for policies that look at single rewards, "
+        "such as kl-emp-ucb.",
+        check=partial(check.whole, least=2, most=MOST_BINS),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BacktestArguments(RunOptions, Layout):
+    """All arguments of a backtest.  Type checkers read them here."""
+
+    progress: bool | Callable[[float], object] | None = option(
+        None, "Whether to show progress, or a function that is called with the share done."
+    )
+    command: str | None = option(None, "Command to repeat in the report.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellArguments(CellOptions, Layout):
+    """All arguments of `backtest.cells`."""
+
+    family: Family | str | None = option(
+        None,
+        "Family of rewards, where another statistic than the reward is added up (pareto, weibull).",
+    )
+
+
+RUN_OPTIONS = tuple(options_of(RunOptions))
+FILE_KEYS = ("data", *options_of(Layout), *RUN_OPTIONS)
+
+
+def written_family(family: Family) -> str:
+    """Write a family as on the command line.
+
+    >>> from profitable import Family
+    >>> written_family(Family.of("bounded: low=0, high=2"))
+    'bounded:low=0.0,high=2.0'
+    """
+    values = ",".join(f"{key}={value!r}" for key, value in family.parameters.items())
+    return f"{family.name}:{values}" if values else family.name
+
+
+def demo() -> tuple[Path, Layout]:
+    """Return the file of the demo and its layout: 1 000 German loans.
+
+    A good loan brings +1 and a bad one -5: these are the costs of the source
+    (`german_credit.md`), and those of a loan at a rate of 20 %.  There are no dates, so
+    the order of the rows is the time, and outcomes are taken as known at once.
+
+    >>> path, layout = demo()
+    >>> path.read_text().splitlines()[1]
+    'below 0 DM,unknown or none,radio/television,6,1169,good'
+    """
+    path = Path(__file__).with_name("german_credit.csv")
+    return path, Layout(category="checking", reward="outcome=good", cost=5.0, revenue=6.0, round=20)
+
+
+def load_toml(path: Path) -> tuple[str | list[str] | None, dict[str, Any]]:
+    """Read data and options from a backtest's file; data are relative to the file."""
+    from profitable.common.files import read_text
+    from profitable.model.category_table import known_fields, parse_toml
+
+    try:
+        text = read_text(path)
+    except OSError as error:
+        raise InputError(
+            "from", str(path), f"cannot be read ({error.strerror})", "give the name of a TOML file"
+        ) from None
+    except ValueError as error:
+        raise InputError(
+            "from", str(path), f"is not a TOML file ({error})", "correct it there"
+        ) from None
+    table = parse_toml(text, "from", str(path))
+    known_fields(table, FILE_KEYS, str(path))
+    data: Any = table.pop("data", None)
+    return (None if data is None else _data(data, path)), table
+
+
+def _data(value: Any, path: Path) -> str | list[str]:
+    names: list[Any] = list(value) if is_list(value) else [value]
+    if not all(isinstance(name, str) and name for name in names):
+        raise InputError(
+            f"{path}: data",
+            value,
+            "must be a file",
+            "give a name, a pattern such as loans-*.csv, or a list of them",
+        )
+    joined = [str(path.parent / name) for name in names]
+    return joined if is_list(value) else joined[0]

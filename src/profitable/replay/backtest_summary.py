@@ -1,0 +1,366 @@
+"""Summaries for a result: clients, delays, vintages, cost of learning, traces."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from profitable.common.text_tables import number, text_table
+from profitable.common.types import BoolArray, FloatArray
+from profitable.errors import UnknownCategoryError
+from profitable.replay.backtest_entry import BacktestEntry, in_short
+from profitable.replay.backtest_options import RunOptions
+from profitable.replay.family_choice import FamilyChoice
+from profitable.replay.layout import CALENDAR
+from profitable.replay.past import NEVER_KNOWN, Past, PastClients
+
+VINTAGES = 12  # at most so many
+MOST_PICTURED = 60  # categories in a picture; those with the most clients
+ROUNDS_TRACED = 12  # of one policy
+IMMEDIATE = "Outcomes assumed immediate"
+
+
+def first_line(past: Past) -> str:
+    """Say when outcomes were known."""
+    clients, layout = past.clients, past.layout
+    if layout.known is None and layout.matures is None:
+        known = (
+            "no column says when they were known, so every policy learns sooner than it could have"
+        )
+        return f"{IMMEDIATE}: {known}."
+    people = clients.sum_of("number")
+    late = np.where(
+        clients.known == NEVER_KNOWN, np.inf, clients.known - clients.round.astype(np.float64)
+    )
+    delay = _median(late, people)
+    seen = float(people @ (clients.known <= clients.rounds)) / float(people.sum())
+    later = (
+        f"{number(math.ceil(delay))} {'round' if 0.0 < delay <= 1.0 else 'rounds'}"
+        if delay < math.inf
+        else ""
+    )
+    typical = (
+        f"half of them {later} or more after the client asked"
+        if later
+        else "half of them or more never"
+    )
+    if layout.known is None:
+        when = f"Outcomes assumed to be known {layout.matures} rounds after the client asked"
+    else:
+        when = f"Outcomes known on {layout.known}: {typical}"
+    return f"{when}; {seen:.0%} before the last round ended."
+
+
+def _median(values: FloatArray, weights: FloatArray) -> float:
+    """Return the weighted median; the mean of the middle two if there are two.
+
+    >>> _median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0]))
+    1.5
+    """
+    order = np.argsort(values, kind="stable")
+    until = np.cumsum(weights[order])
+    half = 0.5 * until[-1]
+    low, high = (
+        values[order[np.searchsorted(until, half, side=side)]] for side in ("left", "right")
+    )
+    return float(low) if low == high else float(0.5 * (low + high))
+
+
+def headline(past: Past, terms: FamilyChoice) -> list[str]:
+    """Describe the clients in two lines."""
+    clients = past.clients
+    total = (
+        clients.profit[clients.logged].sum() if clients.logged is not None else clients.profit.sum()
+    )
+    lent = "" if clients.amount is None else f", {in_short(float(clients.amount.sum()))} lent"
+    who = (
+        f"{number(len(clients))} clients in {len(clients.names)} categories and {clients.rounds} "
+        "rounds"
+    )
+    span = f"{clients.labels[0]} to {clients.labels[-1]}"
+    return [
+        f"{who} ({span}){lent}; the past itself earned {in_short(float(total))}.",
+        f"Rewards: {terms.family}, because {terms.reason}."
+        if terms.reason != "chosen by the user"
+        else f"Rewards: {terms.family}, as chosen.",
+    ]
+
+
+def intervals(past: Past) -> str:
+    """Return the source of the intervals."""
+    folds = past.clients.folds
+    return "bootstrap" if folds is None else "none" if folds == 1 else f"from {folds} folds"
+
+
+def added_up(past: Past) -> list[str]:
+    """Explain what follows if the clients were aggregated before."""
+    folds = past.clients.folds
+    if folds is None:
+        return []
+    if folds == 1:
+        without = "there are no intervals and no cross-fitting."
+        return [f"Clients were added up before, without folds: {without}"]
+    by_folds = f"intervals and cross-fitting are from {folds} folds. Time is not shuffled."
+    return [f"Clients were added up before: {by_folds}"]
+
+
+def categories(past: Past, terms: FamilyChoice) -> list[dict[str, Any]]:
+    """Return a row for each category: clients, amounts, means, profit and its error."""
+    clients, size = past.clients, len(past.clients.names)
+    seen = np.ones(clients.size, dtype=bool) if clients.logged is None else clients.logged
+    category = clients.category[seen]
+
+    def summed(name: str) -> FloatArray:
+        return np.bincount(category, clients.sum_of(name)[seen], minlength=size).astype(np.float64)
+
+    count = summed("number")
+    some = np.maximum(count, 1.0)
+    profit, reward = summed("profit"), summed("reward")
+    spread = np.sqrt(np.maximum(summed("profit_squares") - profit**2 / some, 0.0))
+    amount = None if clients.amount is None else summed("amount")
+    back = None if clients.amount is None else summed("back")
+    rows: list[dict[str, Any]] = []
+    for k, name in enumerate(clients.names):
+        rows.append(
+            {
+                "name": name,
+                "clients": int(count[k]),
+                "amount": None if amount is None else amount[k],
+                "mean": reward[k] / some[k] if count[k] else None,
+                "mean_by_money": None
+                if amount is None or back is None or not amount[k]
+                else back[k] / amount[k],
+                "threshold": terms.categories[k].threshold,
+                "profit": profit[k],
+                "profit_error": spread[k],
+            }
+        )
+    return rows
+
+
+def known_over_time(clients: PastClients) -> dict[str, Any]:
+    """Return the share known, the known mean and the final mean after each round."""
+    size = clients.rounds + 1
+    seen = np.ones(clients.size, dtype=bool) if clients.logged is None else clients.logged
+    rounds, known = clients.round[seen], np.minimum(clients.known[seen], size)
+    people, reward = clients.sum_of("number")[seen], clients.sum_of("reward")[seen]
+
+    def until(when: Any, values: FloatArray) -> FloatArray:
+        return np.cumsum(np.bincount(when, values, minlength=size + 1))[1:size].astype(np.float64)
+
+    asked, seen_by_then = until(rounds, people), until(known, people)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "round": list(clients.labels),
+            "share_known": seen_by_then / asked,
+            "known_mean": until(known, reward) / seen_by_then,
+            "final_mean": until(rounds, reward) / asked,
+        }
+
+
+def vintages(labels: Sequence[str]) -> list[str]:
+    """Return the vintage of each round: a year, a quarter, or a group of rounds.
+
+    >>> vintages(["2025-11", "2025-12", "2026-01"])
+    ['2025-Q4', '2025-Q4', '2026-Q1']
+    >>> vintages(["1", "2", "3"])
+    ['1', '2', '3']
+    """
+    if all(re.match(r"\d{4}-\d\d", label) for label in labels):
+        quarters = [f"{label[:4]}-Q{(int(label[5:7]) + 2) // 3}" for label in labels]
+        return quarters if len(set(quarters)) <= VINTAGES else [label[:4] for label in labels]
+    if all(re.match(r"\d{4}-(Q|W)\d", label) for label in labels):
+        return [label[:4] if len(set(labels)) > VINTAGES else label for label in labels]
+    if len(labels) <= VINTAGES:
+        return list(labels)
+    groups = np.array_split(np.arange(len(labels)), VINTAGES)
+    return [_span(labels[int(group[0])], labels[int(group[-1])]) for group in groups for _ in group]
+
+
+def _span(first: str, last: str) -> str:
+    """From one round to another.
+
+    >>> _span("rows 1-20", "rows 81-100"), _span("7", "9")
+    ('rows 1-100', '7 to 9')
+    """
+    rows = [re.fullmatch(r"rows (\d+)-(\d+)", label) for label in (first, last)]
+    return f"rows {rows[0][1]}-{rows[1][2]}" if rows[0] and rows[1] else f"{first} to {last}"
+
+
+def by_vintage(labels: Sequence[str], entry: BacktestEntry) -> list[dict[str, Any]]:
+    """Profit of an entry and of accepting all, by vintage."""
+    names = vintages(labels)
+    order = list(dict.fromkeys(names))
+    place = np.array([order.index(name) for name in names])
+    earned, everybody = (
+        np.bincount(place, table.sum(axis=1), minlength=len(order))
+        for table in (entry.earned, entry.everybody)
+    )
+    return [
+        {
+            "vintage": name,
+            "profit": earned[each],
+            "all": everybody[each],
+            "difference": earned[each] - everybody[each],
+        }
+        for each, name in enumerate(order)
+    ]
+
+
+def by_category(names: Sequence[str], entry: BacktestEntry) -> list[dict[str, Any]]:
+    """Return the cost of learning by category.
+
+    It is lost by accepting a category that does not pay, or by refusing one that pays.
+    """
+    pays = entry.everybody.sum(axis=0) > 0.0
+    earned, everybody = entry.earned.sum(axis=0), entry.everybody.sum(axis=0)
+    return [
+        {
+            "category": name,
+            "difference": earned[k] - everybody[k],
+            "lost_accepting": 0.0 if pays[k] else max(-earned[k], 0.0),
+            "lost_refusing": everybody[k] - earned[k] if pays[k] else 0.0,
+        }
+        for k, name in enumerate(names)
+    ]
+
+
+def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[str]:
+    """List the assumptions in plain words."""
+    clients, layout = past.clients, past.layout
+    period = past.round if past.round in CALENDAR else "round"
+    texts = [
+        (
+            f"A policy decides at the start of each {period}, before it knows an outcome of it: "
+            "all of a category or none."
+        ),
+        "Clients would have come, and behaved, the same whatever had been decided before.",
+    ]
+    if layout.known is None and layout.matures is None:
+        texts.append(
+            "The outcome of a client is known before the next round. Real outcomes are known later."
+        )
+    elif options.limits is None and layout.matures is None and layout.open_value is None:
+        texts.append(
+            "An outcome counts from the round after the one in which it was known, and not at "
+            "all before."
+        )
+    if layout.open_value is not None:
+        per = (
+            " per unit lent"
+            if layout.amount is not None and not isinstance(layout.open_value, str)
+            else ""
+        )
+        texts.append(
+            f"An open client counts at {layout.open_value}{per}, until the outcome is known."
+        )
+    elif layout.counts_open:
+        texts.append(
+            f"An open client counts more and more over {layout.matures} rounds, at what was "
+            "promised."
+        )
+    elif layout.matures is not None:
+        texts.append(
+            f"Outcomes count when their round's clients are {layout.matures} rounds old, not "
+            "before."
+        )
+    never = round(float(clients.sum_of("number")[clients.known == NEVER_KNOWN].sum()))
+    if never:
+        texts.append(
+            f"{number(never)} outcomes were never known: their profit counts, and no policy "
+            "learns from them."
+        )
+    if layout.amount is not None:
+        required = layout.required or 0.0
+        above = f" beyond the {required:.1%} that are required" if required else ""
+        texts.append(
+            f"Profit is the money that came back less the amount{above}. It is not discounted "
+            "further."
+        )
+    elif isinstance(layout.cost, str):
+        texts.append(
+            f"Each client costs what {layout.cost} says, and a reward of 1 is worth "
+            f"{layout.revenue:g}."
+        )
+    else:
+        texts.append(
+            f"Each client costs {layout.cost:g}, and a reward of 1 is worth {layout.revenue:g}."
+        )
+        if clients.range_of("reward") == (0.0, 1.0):
+            texts.append(
+                "A reward of 0 loses the whole cost. If something comes back, give amounts instead."
+            )
+    if layout.treated is not None:
+        texts.append(
+            "Rewards are what the treatment adds, against the control group of the same category."
+        )
+    elif layout.accepted is None:
+        texts.append(
+            "Rewards are all that clients brought. What they would have brought anyway is not "
+            "subtracted."
+        )
+    if options.limits is not None:
+        texts.append("Where a category is granted a part, its clients are drawn by lot.")
+    texts += added_up(past)
+    texts.append(
+        "Intervals are about new portfolios of the same law. They do not know of changes that "
+        "are not in the file."
+    )
+    texts.append(f"Evidence is that of {terms.family} rewards.")
+    return texts
+
+
+def trace(clients: PastClients, policies: Sequence[BacktestEntry], category: str) -> str:
+    """Return evidence against patience, for each policy, when its decision changed."""
+    place = position(clients.names, category)
+    tables = [(entry.name, _trace_table(entry, place, clients.labels)) for entry in policies]
+    return "\n\n".join(f"{name}, {category}:\n\n{table}" for name, table in tables if table)
+
+
+def position(names: Sequence[str], category: str) -> int:
+    """Return the position of a category; UnknownCategoryError if there is none."""
+    if category not in names:
+        raise UnknownCategoryError(
+            "show",
+            category,
+            "is not in this past",
+            (
+                "choose from "
+                f"{', '.join(names[:ROUNDS_TRACED])}{', ...' if len(names) > ROUNDS_TRACED else ''}"
+            ),
+        )
+    return names.index(category)
+
+
+def _trace_table(entry: BacktestEntry, place: int, labels: Sequence[str]) -> str:
+    if entry.evidence is None or entry.patience is None or entry.decided is None:
+        return ""
+    evidence, patience, decided = (
+        entry.evidence[:, place],
+        entry.patience[:, place],
+        entry.decided[:, place],
+    )
+    rows = [
+        [
+            labels[t],
+            number(float(evidence[t])),
+            number(float(patience[t])),
+            "accepted" if decided[t] else "refused",
+        ]
+        for t in _turns(decided)
+    ]
+    left_out = int((np.diff(decided.astype(int)) != 0).sum()) + 2 - len(rows)
+    more = (
+        f"\n... and {left_out} changes more" if left_out > 0 and len(rows) == ROUNDS_TRACED else ""
+    )
+    return text_table(["round", "evidence", "patience", "decision"], rows) + more
+
+
+def _turns(decided: BoolArray) -> list[int]:
+    """Return the first and last round and those with a new decision, up to a limit."""
+    turns = [0, *(np.flatnonzero(decided[1:] != decided[:-1]) + 1).tolist()]
+    last = decided.size - 1
+    shown = turns[: ROUNDS_TRACED - 1]
+    return shown if last in shown else [*shown, last]

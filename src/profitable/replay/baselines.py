@@ -1,0 +1,242 @@
+"""Baselines: simple rules that policies are compared with.
+
+Each returns its profit by round and category, [R, K], and its accepted clients.
+
+- accept all, and accept none.
+- hindsight: the best fixed set of categories, chosen when all outcomes are known.
+  Nobody could have done it, and its profit is too good by luck: a bad category that was
+  lucky is in the set.
+- hindsight, cross-fitted: chosen on one half of the clients and scored on the other,
+  both ways.  The luck is gone.
+- learn, then commit: accept all for a share of the rounds, then keep the categories
+  whose known mean pays.
+- by score: where a round has a limit, the clients with the highest score, without
+  learning.
+
+Example: a category that pays in both halves of its clients, and one that does not.
+
+>>> clients = SingleClients.of(
+...     names=("good", "bad"), labels=("1", "2"),
+...     round=[1, 1, 2, 2], category=[0, 1, 0, 1], known=[1, 1, 2, 2],
+...     reward=[1, 0, 1, 0], profit=[0.5, -0.5, 0.5, -0.5],
+... )
+>>> found = hindsight(Setup(clients))
+>>> float(found.table.sum()), found.clients()
+(1.0, 2.0)
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.replay.limits import Limits, draw_lots, fill
+from profitable.replay.off_policy import AcceptanceLog
+from profitable.replay.past import PastClients
+from profitable.replay.single_clients import SingleClients
+
+# Name the random streams of the halves, and of the order in which clients come.
+HALVES, DRAWN_ORDER = 11, 13
+SPLITS = 10  # into halves, which are averaged
+ALL, ACCEPT_NONE, HINDSIGHT, CROSS_FITTED = (
+    "accept all",
+    "accept none",
+    "hindsight",
+    "hindsight, cross-fitted",
+)
+BY_SCORE = "by score"
+
+
+@dataclass(frozen=True, eq=False)
+class Earned:
+    """Profit of a baseline by cell, [R, K], and its acceptances, if unique."""
+
+    table: FloatArray
+    accepted: BoolArray | None = None  # cells, [R, K]
+    # How often each client was accepted, where a round has a limit, [n].
+    taken: IntArray | None = None
+    asked: PastClients | None = None
+
+    def clients(self) -> float:
+        """Count accepted clients; NaN if that is not known."""
+        if self.taken is not None:
+            return float(self.taken.sum())
+        if self.accepted is None or self.asked is None:
+            return math.nan
+        return float(self.asked.counts[self.accepted].sum())
+
+
+Baseline = Callable[["Setup"], Earned]
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """The clients, how often each of them is there, and what a round has."""
+
+    clients: PastClients
+    weights: IntArray | None = None
+    limits: Limits | None = None
+    log: AcceptanceLog | None = None  # if only some clients were accepted, by chance
+    price: float = 0.0  # of a client, where it is the same for all
+    seed: int = 1
+    splits: int = SPLITS
+
+    @cached_property
+    def profit(self) -> FloatArray:
+        """The profit of accepting everybody, without a limit, by cell, [R, K]."""
+        return self.table(self.weights)
+
+    def table(self, times: IntArray | None) -> FloatArray:
+        """Return the profit by cell, [R, K], if clients count `times`."""
+        if self.log is not None:
+            tables = self.log.tables(times)
+            return tables.robust if self.log.has_refused else tables.weighted
+        clients = self.clients
+        return clients.profit_by_cell if times is None else clients.by_cell(clients.profit * times)
+
+    def times(self, chosen: BoolArray) -> IntArray:
+        """Return the weights of the chosen clients, [n]; 0 for the others."""
+        return chosen.astype(np.int64) if self.weights is None else self.weights * chosen
+
+    def earned(self, rank: FloatArray, eligible: BoolArray) -> Earned:
+        """Return the profit of eligible cells [R, K], the highest rank [n] first."""
+        if self.limits is None:
+            return Earned(np.where(eligible, self.profit, 0.0), eligible, None, self.clients)
+        taken = self.take(rank, eligible)
+        return Earned(self.table(taken), eligible, taken, self.clients)
+
+    def ranked(self, rank: FloatArray) -> Earned:
+        """Return the profit of all categories, the highest rank [n] first."""
+        return self.earned(rank, self.everywhere(np.ones(len(self.clients.names), dtype=bool)))
+
+    def take(self, rank: FloatArray, eligible: BoolArray) -> IntArray:
+        """Return how often each client is accepted under the limit, [n]."""
+        clients = self.clients
+        assert self.limits is not None
+        assert isinstance(clients, SingleClients)
+        times = self.times(eligible[clients.round - 1, clients.category])
+        lots = draw_lots(clients, [self.seed, DRAWN_ORDER])
+        order = np.lexsort((lots, -rank, clients.round))
+        ends = np.concatenate(
+            [[0], np.cumsum(np.bincount(clients.round, minlength=clients.rounds + 1)[1:])]
+        )
+        amounts = None
+        if self.limits.budget is not None:
+            # A client who brings money with him uses nothing of a budget.
+            amounts = (
+                clients.amount
+                if clients.amount is not None
+                else np.full(len(clients), max(self.price, 0.0))
+            )
+        taken = np.zeros(len(clients), dtype=np.int64)
+        for start, stop in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            row = order[start:stop]
+            taken[row] = fill(
+                self.limits.size, times[row], None if amounts is None else amounts[row]
+            )
+        return taken
+
+    def by_category(self, table: FloatArray, times: IntArray | None) -> FloatArray:
+        """Return the profit of each category per unit of what is scarce, [K]."""
+        clients = self.clients
+        has_budget = self.limits is not None and self.limits.budget is not None
+        if has_budget and clients.amount is not None:
+            used = clients.by_cell(clients.amount if times is None else clients.amount * times)
+        else:
+            used = clients.clients_by_cell(times)
+        return table.sum(axis=0) / np.maximum(used.sum(axis=0), 1e-12)
+
+    def everywhere(self, chosen: BoolArray) -> BoolArray:
+        """Categories [K] as cells [R, K]."""
+        return np.broadcast_to(chosen, (self.clients.rounds, chosen.size))
+
+
+def accept_all(setup: Setup) -> Earned:
+    """Accept everybody; with a limit, in random order until it is used up."""
+    return setup.ranked(np.zeros(setup.clients.size))
+
+
+def accept_none(setup: Setup) -> Earned:
+    """Nobody."""
+    nowhere = np.zeros((setup.clients.rounds, len(setup.clients.names)))
+    return Earned(nowhere, nowhere > 0.0, None, setup.clients)
+
+
+def _best_set(setup: Setup, table: FloatArray, times: IntArray | None) -> Earned:
+    """Return the profit of the categories that pay in a table, the best first."""
+    value = setup.by_category(table, times)
+    return setup.earned(value[setup.clients.category], setup.everywhere(value > 0.0))
+
+
+def hindsight(setup: Setup) -> Earned:
+    """Accept the best fixed set, chosen when everything is known."""
+    return _best_set(setup, setup.profit, setup.weights)
+
+
+def cross_fitted(setup: Setup) -> Earned:
+    """Choose the best set on one half of the clients, and score it on the other.
+
+    With a limit, the set is scored on all clients, since half of them would have the
+    whole limit.
+    """
+    rng, total = np.random.default_rng([setup.seed, HALVES]), np.zeros_like(setup.profit)
+    for _ in range(setup.splits):
+        first = setup.clients.draw_half(rng)
+        one = setup.table(setup.times(first))
+        other = setup.profit - one
+        if setup.limits is None:
+            total += np.where(one.sum(axis=0) > 0.0, other, 0.0) + np.where(
+                other.sum(axis=0) > 0.0, one, 0.0
+            )
+        else:
+            for table, half in ((one, first), (other, ~first)):
+                total += 0.5 * _best_set(setup, table, setup.times(half)).table
+    return Earned(total / setup.splits)
+
+
+def learn_then_commit(share: float) -> Baseline:
+    """Accept all for a share of the rounds; then keep what has paid by then."""
+
+    def commit(setup: Setup) -> Earned:
+        clients = setup.clients
+        last, anybody = max(1, round(share * clients.rounds)), np.zeros(clients.size)
+        eligible = np.ones((clients.rounds, len(clients.names)), dtype=bool)
+        known = clients.known <= last
+        learned = (
+            setup.times(known) if setup.limits is None else setup.take(anybody, eligible) * known
+        )
+        eligible[last:] = setup.table(learned).sum(axis=0) >= 0.0
+        return setup.earned(anybody, eligible)
+
+    return commit
+
+
+def by_score(setup: Setup) -> Earned:
+    """Accept the clients with the highest score, as many as the limit allows."""
+    assert setup.clients.score is not None
+    return setup.ranked(setup.clients.score)
+
+
+def by_promise(setup: Setup) -> Earned:
+    """Accept the clients who promise the most, as many as the limit allows."""
+    assert setup.clients.promised is not None
+    return setup.ranked(setup.clients.promised)
+
+
+def baselines_for(
+    clients: PastClients, limits: Limits | None, commit: float | None
+) -> dict[str, Baseline]:
+    """Return the baselines that apply here, by name."""
+    found: dict[str, Baseline] = {ALL: accept_all, ACCEPT_NONE: accept_none}
+    if commit is not None:
+        found[f"learn {commit:.0%}, then commit"] = learn_then_commit(commit)
+    if limits is not None and clients.score is not None:
+        found[BY_SCORE] = by_score
+    if limits is not None and clients.promised is not None:
+        found["by promised reward"] = by_promise
+    if clients.folds != 1:  # one fold has no halves
+        found[CROSS_FITTED] = cross_fitted
+    return found | {HINDSIGHT: hindsight}

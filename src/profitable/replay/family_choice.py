@@ -1,0 +1,285 @@
+"""The family of rewards, chosen by the user or suggested from the data.
+
+The family is one for all categories.  A suggestion looks at all rewards of the file,
+which is a mild leak: it knows the shape of the rewards and the largest of them, not
+which category is good.
+
+Why `Normal` is not suggested where few rewards decide, or where outcomes come late.  It
+estimates the spread.  Before the first of some rare large rewards the spread is tiny,
+and the category looks hopeless; if losses are known before gains, the few outcomes that
+are known look alike.  `Bounded` needs far more clients to refuse a category, and its
+bounds are near the rewards of the file, so that it does not need more than it must
+(docs/backtest.md has the table).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from profitable.common.text_tables import number
+from profitable.errors import InputError, ProfitableError
+from profitable.kernels.law import GAUSSIAN, NORMAL, deviance
+from profitable.model.category import Category, said_before
+from profitable.model.families import (
+    Bernoulli,
+    Bounded,
+    Exponential,
+    NegativeBinomial,
+    Normal,
+    Poisson,
+)
+from profitable.model.family import Family
+from profitable.replay.backtest_entry import varying
+from profitable.replay.layout import Layout
+from profitable.replay.past import Past, PastClients
+
+CLOSE = 0.15  # an observed spread this near to the family's counts as equal
+# Observed variance above the family's by more than this: decisions are too sure of
+# themselves.
+TOO_WIDE = 1.3
+TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
+# Standard deviations of a ratio; 0.4 % of the categories that fit lie beyond, at most.
+BEYOND_CHANCE = 5.0
+FEWEST_REWARDS = 100  # clients of a category, below which nothing is texts about its variance
+FEW_DECIDE = 0.1  # of the clients: of normal rewards a third decides, of exponential ones a ninth
+SMALLEST_FAILURES = 0.01  # of a negative binomial; counts that vary more than it allows are bounded
+BOUND_DIGITS = 12  # of a bound that is a multiple of a round step
+
+
+@dataclass(frozen=True)
+class FamilyFit:
+    """The variance of a category's rewards and that of the family at the same mean."""
+
+    category: str
+    observed: float
+    family: float
+    error: float = 0.0  # the standard deviation of the ratio, if the family is right
+
+    @property
+    def ratio(self) -> float:
+        """Observed over the family's."""
+        if self.family > 0.0:
+            return self.observed / self.family
+        return math.inf if self.observed > 0.0 else 1.0
+
+    @property
+    def warning(self) -> str | None:
+        """The problem in two words, if there is one."""
+        return "too wide" if self.is_wide else "too narrow" if self.is_narrow else None
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether rewards vary more than the family allows, beyond chance."""
+        return self.ratio > max(TOO_WIDE, 1.0 + BEYOND_CHANCE * self.error)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether rewards vary less than the family says, beyond chance."""
+        return self.ratio < min(TOO_NARROW, 1.0 - BEYOND_CHANCE * self.error)
+
+
+@dataclass(frozen=True)
+class FamilyChoice:
+    """The family and the categories, with the reason."""
+
+    categories: tuple[Category, ...]
+    reason: str  # why this family
+    fit: tuple[FamilyFit, ...]
+
+    @property
+    def family(self) -> Family:
+        """The family of all categories."""
+        return self.categories[0].family
+
+    def warnings(self) -> list[str]:
+        """Warn where the family does not fit."""
+        wide = [each for each in self.fit if each.is_wide]
+        narrow = [each for each in self.fit if each.is_narrow]
+        texts: list[str] = []
+        if wide:
+            worst = max(wide, key=lambda each: each.ratio)
+            texts.append(
+                f"{self.family} does not fit {len(wide)} of {len(self.fit)} categories: the "
+                "variance of "
+                f"{worst.category!r} is {number(worst.observed)}, {worst.ratio:.1f} times the "
+                "family's. Evidence "
+                f"against such a category is overstated. Try --family bounded:low=...,high=..."
+            )
+        if narrow:
+            worst = min(narrow, key=lambda each: each.ratio)
+            texts.append(
+                f"{self.family} is too cautious for {len(narrow)} of {len(self.fit)} categories: "
+                "the variance of "
+                f"{worst.category!r} is {worst.ratio:.2f} of what the family allows. Learning is "
+                "slower than it could "
+                f"be. Try --family normal if outcomes are known at once."
+            )
+        return texts
+
+
+def choose_family(
+    past: Past, *, family: Family | str | None = None, bound: float | None = None
+) -> FamilyChoice:
+    """Make the categories; InputError if rewards or threshold do not fit the family."""
+    clients, layout = past.clients, past.layout
+    past.check_promised()
+    if family is None:
+        chosen, reason = _suggest(clients, layout, bound)
+    else:
+        chosen, reason = Family.of(family), "chosen by the user"
+    with said_before():
+        categories = tuple(_category(name, chosen, layout, bound) for name in clients.names)
+    past.check_rewards(chosen)
+    return FamilyChoice(categories, reason, _fits(clients, chosen))
+
+
+def _category(name: str, family: Family, layout: Layout, bound: float | None) -> Category:
+    if layout.amount is not None:
+        weight = "client" if layout.weight == "client" else "money"
+        return Category.returns(
+            name, required=layout.required or 0.0, family=family, high=bound, weight=weight
+        )
+    cost = layout.cost
+    if isinstance(cost, str):
+        return Category(name, family, threshold=0.0, bound=bound)
+    try:
+        return Category(
+            name,
+            family,
+            threshold=(cost or 0.0) / layout.revenue,
+            worth=layout.revenue,
+            bound=bound,
+        )
+    except ProfitableError as error:
+        raise InputError(
+            "cost",
+            cost,
+            (
+                f"is a threshold of {(cost or 0.0) / layout.revenue:g} rewards, which {family} "
+                "cannot have"
+            ),
+            "give the cost in money, and --revenue, what a reward of 1 is worth",
+        ) from error
+
+
+# --------------------------------------------------------------------------- suggesting
+
+
+def _suggest(clients: PastClients, layout: Layout, bound: float | None) -> tuple[Family, str]:
+    low, high = clients.range_of("reward")
+    seen = f"{number(low)} to {number(high)}"
+    if layout.amount is not None:
+        return _bounded(
+            clients, layout, bound
+        ), f"money back per unit lent was {seen}, whatever its law"
+    whole = clients.only_whole() and low >= 0.0
+    if whole and high <= 1.0:
+        return Bernoulli(), "all rewards are 0 or 1"
+    mean, variance = _within(clients)
+    if whole:
+        ratio = variance / mean
+        varies = f"rewards are whole numbers, and their variance is {ratio:.2f} times their mean"
+        if ratio <= 1.0 + CLOSE:
+            return Poisson(), varies
+        if mean / (ratio - 1.0) >= SMALLEST_FAILURES:
+            return NegativeBinomial(failures=float(f"{mean / (ratio - 1.0):.3g}")), varies
+    if low > 0.0 and abs(math.sqrt(variance) / mean - 1.0) <= CLOSE:
+        return (
+            Exponential(),
+            (
+                f"rewards are positive, and their spread is {math.sqrt(variance) / mean:.2f} of "
+                "their mean"
+            ),
+        )
+    if (varying(clients.standing_out(), np.ones(len(clients.names))) or 0.0) < FEW_DECIDE * len(
+        clients
+    ):
+        return _bounded(clients, layout, bound), f"rewards were {seen}, and few of them decide"
+    if not clients.is_immediate:
+        return _bounded(clients, layout, bound), f"rewards were {seen}, and were known late"
+    return Normal(), "rewards have no shape that is known, so that their spread is estimated"
+
+
+def _bounded(clients: PastClients, layout: Layout, bound: float | None) -> Bounded:
+    """Return bounds near the rewards; the user's bound replaces the high one."""
+    threshold = 1.0 + (layout.required or 0.0)
+    if layout.amount is None:
+        threshold = 0.0 if isinstance(layout.cost, str) else (layout.cost or 0.0) / layout.revenue
+    names = ("reward",) if clients.promised is None else ("reward", "promised")
+    lows, highs = zip(*(clients.range_of(name) for name in names), strict=True)
+    low, high = near_bounds(min(lows), max(highs), threshold)
+    return Bounded(low=low, high=high if bound is None else bound)
+
+
+def near_bounds(low: float, high: float, threshold: float) -> tuple[float, float]:
+    """Return round numbers just beyond the rewards, with the threshold in between.
+
+    Where no reward was above the threshold, the high is as far above it as the low is
+    below: policies must learn it.
+
+    >>> near_bounds(0.6512, 1.0987, 1.0), near_bounds(0.4, 0.9, 1.0)
+    ((0.65, 1.1), (0.4, 1.6))
+    """
+    least, most = min(low, threshold), high if high > threshold else 2.0 * threshold - low
+    step = 10.0 ** (math.floor(math.log10((most - least) or max(abs(most), 1.0))) - 1)
+    down, up = math.floor(least / step + 1e-9), math.ceil(most / step - 1e-9)
+    down, up = down - (low >= threshold), up + (most <= threshold)
+    return min(_round(down * step), low), max(_round(up * step), high)
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.{BOUND_DIGITS}g}")
+
+
+def _within(clients: PastClients) -> tuple[float, float]:
+    """Return the mean, and the mean variance within categories."""
+    counts, means, variances = clients.moments()
+    return float(counts @ means / counts.sum()), float(counts @ variances / counts.sum())
+
+
+def _fits(clients: PastClients, family: Family) -> tuple[FamilyFit, ...]:
+    """Compare observed variances with the family's, where it has one for each mean."""
+    view = family.view()
+    if isinstance(family, Bounded | Bernoulli) or view.law.code == NORMAL:
+        return ()
+    counts, means, variances = clients.moments(view.statistic)
+    found: list[FamilyFit] = []
+    for k in np.flatnonzero(counts >= FEWEST_REWARDS).tolist():
+        mean, clients_seen = float(means[k]), float(counts[k])
+        error = math.sqrt(max(2.0 + _curvature(family, mean), 0.0) / clients_seen)
+        unbiased = float(variances[k]) * clients_seen / (clients_seen - 1.0)
+        found.append(FamilyFit(clients.names[k], unbiased, _variance(family, mean), error))
+    return tuple(found)
+
+
+def _curvature(family: Family, mean: float) -> float:
+    """Return V'' of the family's variance V as a function of its mean m.
+
+    It is 0 for counts and 2 for exponential rewards.
+
+    The observed variance over V(observed mean) has the variance (2 + V'') / n.  For the
+    fourth cumulant of such a law is V (V V'' + V'^2), the third one V V', and the mean
+    in V takes V'^2 / V away again.
+    """
+    law = family.view().law
+    step = 0.1 * min(mean - law.low, law.high - mean, max(abs(mean), 1e-9))
+    if law.code == GAUSSIAN or not step > 0.0:
+        return 0.0
+    around = _variance(family, mean + step) + _variance(family, mean - step)
+    return (around - 2.0 * _variance(family, mean)) / step**2
+
+
+def _variance(family: Family, mean: float) -> float:
+    """Return the variance of the law at a mean.
+
+    Near the mean, the divergence of a step h is h^2 / (2 variance).
+    """
+    law = family.view().law
+    if law.code == GAUSSIAN:
+        return law.size**2
+    step = 1e-3 * min(mean - law.low, law.high - mean, max(abs(mean), 1e-9))
+    if not step > 0.0:
+        return 0.0
+    both = deviance(law, 1.0, mean + step, mean) + deviance(law, 1.0, mean - step, mean)
+    return step * step / both

@@ -1,0 +1,237 @@
+"""`profitable backtest` as a user, or another program, calls it."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import profitable as pb
+from tests.cli.test_app import call, run
+from tests.replay.tables import loans, write_csv, write_parquet
+
+COLUMNS = [
+    "--category",
+    "grade",
+    "--time",
+    "asked",
+    "--reward",
+    "back",
+    "--amount",
+    "lent",
+    "--known",
+    "known",
+]
+PRICES = ["--category", "grade", "--time", "asked", "--reward", "price", "--cost", "0.5"]
+QUICK = ["--policy", "kl-ucb", "--replays", "0", "--shuffles", "0"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_csv(tmp_path / "loans.csv", loans(400))
+    (tmp_path / "backtest.toml").write_text(
+        'data = "loans.csv"\ncategory = "grade"\ntime = "asked"\nreward = "back"\n'
+        'amount = "lent"\nknown = "known"\n'
+        'policies = ["kl-ucb"]\nreplays = 0\nshuffles = 0\n'
+    )
+    return tmp_path
+
+
+def test_a_table_for_people_and_json_for_programs(folder: Path) -> None:
+    done = run("backtest", "loans.csv", *COLUMNS, *QUICK, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Outcomes known on known")
+    assert "accept all" in done.stdout
+    numbers = call("backtest", "loans.csv", *COLUMNS, *QUICK, "--json", cwd=folder)
+    found = json.loads(numbers.stdout)
+    assert found["settings"]["reward"] == "back"
+    assert found["command"].startswith("profitable backtest loans.csv --category grade")
+    same = pb.backtest(
+        folder / "loans.csv",
+        category="grade",
+        time="asked",
+        reward="back",
+        amount="lent",
+        known="known",
+        policies=["kl-ucb"],
+        replays=0,
+        shuffles=0,
+    ).to_dict()
+    assert [entry["profit"] for entry in found["entries"]] == [
+        entry["profit"] for entry in same["entries"]
+    ]
+    assert sorted(path.name for path in folder.iterdir()) == ["backtest.toml", "loans.csv"]
+
+
+def test_a_file_says_the_same_and_options_win(folder: Path) -> None:
+    options = ["backtest", "loans.csv", *COLUMNS, *QUICK, "--json"]
+    said = json.loads(call(*options, cwd=folder).stdout)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    read = json.loads(
+        call("backtest", "--from", "../backtest.toml", "--json", cwd=elsewhere).stdout
+    )
+    assert read["entries"] == said["entries"]
+    other = json.loads(
+        call(
+            "backtest",
+            "--from",
+            "backtest.toml",
+            "--policy",
+            "ts:forget=0.9",
+            "--required",
+            "0.1",
+            "--seeds",
+            "2",
+            "--json",
+            cwd=folder,
+        ).stdout
+    )
+    assert other["entries"][0]["name"] == "ts:forget=0.9"
+    assert other["settings"]["required"] == 0.1
+
+
+def test_describe(folder: Path) -> None:
+    done = call("backtest", "loans.csv", *COLUMNS, "--describe", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "What was known of the clients who had asked" in done.stdout
+    found = json.loads(
+        call("backtest", "--from", "backtest.toml", "--describe", "--json", cwd=folder).stdout
+    )
+    assert found["rows"] == 400
+    assert "entries" not in found
+
+
+def test_numbers_and_columns_look_the_same(folder: Path) -> None:
+    plain = [
+        "backtest",
+        "loans.csv",
+        "--category",
+        "age:q2",
+        "--category",
+        "status",
+        "--time",
+        "number",
+        "--reward",
+        "good",
+        *QUICK,
+        "--json",
+    ]
+    number = json.loads(call(*plain, "--cost", "0.5", "--revenue", "2", cwd=folder).stdout)
+    column = json.loads(call(*plain, "--cost", "price", cwd=folder).stdout)
+    assert (number["settings"]["cost"], column["settings"]["cost"]) == (0.5, "price")
+    assert len(number["categories"]) == 4
+
+
+def test_show_evidence_against_patience(folder: Path) -> None:
+    done = call("backtest", "loans.csv", *COLUMNS, *QUICK, "--show", "C10", cwd=folder)
+    assert "kl-ucb, C10:" in done.stdout
+    assert "patience" in done.stdout
+
+
+def test_the_demo(tmp_path: Path) -> None:
+    done = call("backtest", "--demo", *QUICK, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 000 clients in 4 categories and 50 rounds" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(
+    find_spec("profitable.replay.backtest_report") is None, reason="there is no report yet"
+)
+def test_out_writes_the_report(folder: Path) -> None:
+    done = call("backtest", "loans.csv", *COLUMNS, *QUICK, "--out", "made/here", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    page = done.stdout.strip().splitlines()[-1].removeprefix("Report: ")
+    assert "evidence" in (folder / page).read_text(encoding="utf-8")
+
+
+def bad(folder: Path) -> None:
+    table = loans(60)
+    table["lent"][4] = "much"
+    write_csv(folder / "text.csv", table)
+    table = loans(60)
+    table["known"][6] = "2001-01-01"
+    write_csv(folder / "early.csv", table)
+    table = loans(60)
+    table["asked"][6] = "1.2.2026"
+    write_csv(folder / "mixed.csv", table)
+    (folder / "empty.csv").write_text("")
+    whole = write_parquet(folder / "cut.parquet", loans(60)).read_bytes()
+    (folder / "cut.parquet").write_bytes(whole[:-50])
+    write_csv(folder / "short.csv", {name: values[:1] * 2 for name, values in loans(60).items()})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["backtest"], "data"),
+        (["backtest", "nowhere.csv", *COLUMNS], "nowhere.csv"),
+        (["backtest", "loans.csv", "--category", "gradee", *COLUMNS[2:]], "did you mean grade"),
+        (["backtest", "text.csv", *COLUMNS], "text.csv, row 5, column lent = 'much'"),
+        (["backtest", "early.csv", *COLUMNS], "early.csv, row 7, column known"),
+        (["backtest", "mixed.csv", *COLUMNS], "mixed.csv, row 7, column asked = '1.2.2026'"),
+        (["backtest", "empty.csv", *COLUMNS], "empty.csv"),
+        (["backtest", "cut.parquet", *COLUMNS], "cut.parquet"),
+        (["backtest", "short.csv", *COLUMNS], "too few to learn from"),
+        (
+            ["backtest", "loans.csv", *PRICES, "--family", "bernoulli"],
+            "loans.csv, row 1, column price",
+        ),
+        (["backtest", "loans.csv", *COLUMNS, "--cost", "1"], "amount"),
+        (["backtest", "loans.csv", *COLUMNS, *QUICK, "--show", "Z"], "'Z'"),
+        (["backtest", "loans.csv", *COLUMNS, "--policy", "ucb1"], "ucb1"),
+        (["backtest", "loans.csv", *COLUMNS, "--round", "year"], "'year'"),
+        (["backtest", "loans.csv", *COLUMNS, "--describe", "--out", "x"], "describe"),
+        (["backtest", "--demo", "--from", "backtest.toml"], "demo"),
+        (["backtest", "--demo", "loans.csv"], "demo"),
+        (["backtest", "--from", "none.toml"], "none.toml"),
+        (
+            ["backtest", "loans.csv", "--time", "asked", "--reward", "good", "--cost", "1"],
+            "category",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    folder: Path, arguments: list[str], named: str
+) -> None:
+    bad(folder)
+    before = sorted(folder.iterdir())
+    out = [] if "--describe" in arguments else ["--out", "made"]
+    done = call(*arguments, *out, cwd=folder)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert named in done.stderr
+    assert sorted(folder.iterdir()) == before
+
+
+def test_cells_are_made_and_replayed(folder: Path) -> None:
+    done = run("backtest", "loans.csv", *COLUMNS, "--cells", "cells.parquet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "400 rows became" in done.stdout
+    assert done.stdout.endswith("Cells: cells.parquet\n")
+    rows = json.loads(run("backtest", "loans.csv", *COLUMNS, *QUICK, "--json", cwd=folder).stdout)
+    added = json.loads(run("backtest", "cells.parquet", *QUICK, "--json", cwd=folder).stdout)
+    assert added["intervals"] == "none"
+    assert added["settings"]["category"] == "grade"
+    by_name = {entry["name"]: entry["profit"] for entry in rows["entries"]}
+    for entry in added["entries"]:
+        assert entry["profit"] == pytest.approx(by_name[entry["name"]])
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--cells", "x.parquet", "--out", "page"], "replays nothing"),
+        (["--cells", "x.parquet", "--policy", "ts"], "give it when you replay the cells"),
+        (["--id", "client"], "give --cells"),
+        (["--cells", "x.parquet", "--fold", "grade"], "is of the type String, not a whole number"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_cells_and_other_options(folder: Path, more: list[str], words: str) -> None:
+    done = run("backtest", "loans.csv", *COLUMNS, *more, cwd=folder)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (folder / "x.parquet").exists()
