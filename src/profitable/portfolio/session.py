@@ -7,7 +7,7 @@ the whole agent.
 
 import getpass
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -102,7 +102,6 @@ class Session:
         self._accepted: dict[int, frozenset[str]] = {}
         self._shadow: list[tuple[int, bool]] = []  # since which lines it is a shadow, or is none
         self._store = Store(where, wait=wait)
-        self._lock = self._store._lock
         try:
             with self._store.read() as connection:
                 self.name, self._shadow = _who(connection, self._store)
@@ -110,6 +109,11 @@ class Session:
         except BaseException:
             self._store.close()
             raise
+
+    @property
+    def _lock(self) -> AbstractContextManager[Any]:
+        """The lock of the store, which is another one after a fork."""
+        return self._store._lock
 
     def close(self) -> None:
         """Let go of the database."""

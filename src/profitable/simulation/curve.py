@@ -69,7 +69,7 @@ class RowLayout:
     def place(self, name: str) -> slice:
         """Return the columns of a quantity; InputError if it is not known."""
         sizes = self.sizes
-        if name not in sizes:
+        if name not in list(sizes):  # callers may give anything, also lists
             raise InputError("name", name, "is not a quantity", f"choose from {', '.join(sizes)}")
         start = sum(list(sizes.values())[: list(sizes).index(name)])
         return slice(start, start + sizes[name])
