@@ -112,6 +112,14 @@ def test_python_files_on_the_pages_exist() -> None:
     ]
     assert len(named) > 50
     assert not [each for each in named if not any((base / each[1]).exists() for base in folders)]
+    files = {path.name for base in ROOT.glob("[!.]*/") for path in base.rglob("*.py")}
+    bare = [
+        (page.name, name)
+        for page in sorted(pages)
+        for name in re.findall(r"`(\w+\.py)`", page.read_text(encoding="utf-8"))
+    ]
+    assert len(bare) > 50
+    assert not [each for each in bare if each[1] not in files]
 
 
 def test_make_targets_on_the_pages_exist() -> None:
