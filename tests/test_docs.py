@@ -93,6 +93,16 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not heading or heading in headings(goal), (target, heading)
 
 
+def test_prose_has_one_sentence_per_line() -> None:
+    """Tables, pictures, HTML and code are left out."""
+    two_sentences = re.compile(r"[a-z)\]]\.\)? [A-Z]")
+    for page in sorted({*PAGES, *OTHER_PAGES}):
+        prose = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        lines = re.sub(r"`[^`\n]*`", "code", prose).splitlines()
+        kept = [line for line in lines if not line.startswith(("|", "!", "<", "    "))]
+        assert not [line for line in kept if two_sentences.search(line)], page.name
+
+
 def headings(page: Path) -> set[str]:
     """The names by which links reach the headings of a page."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
@@ -170,7 +180,7 @@ for arguments in json.loads(sys.argv[1]):
 
 
 def test_the_command_line_page_is_what_help_prints() -> None:
-    intro = "This is what `--help` prints for each command. Some general notes follow at the end."
+    intro = "This is what `--help` prints for each command.\nSome general notes follow at the end."
     parts = [f"# The command line\n\n{intro}\n"]
     names = [each.__name__.replace("_", "-") for panel in PANELS.values() for each, _ in panel]
     asked = [[], *([name] for name in names), ["portfolio"]]
