@@ -70,10 +70,10 @@ class Description:
                 "family": {"name": str(self.terms.family), "reason": self.terms.reason},
                 "categories": self.categories,
                 "known": backtest_summary.known_over_time(clients),
-                "left_out": [each.to_dict() for each in self.past.left_out],
+                "left_out": self.past.left_out,
                 "notes": self.past.notes,
                 "warnings": self.warnings,
-                "leaks": [each.to_dict() for each in self.leaks],
+                "leaks": self.leaks,
             }
         )
 

@@ -12,7 +12,7 @@ others, value by value or band by band.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,10 +61,6 @@ class Leak:
     def __str__(self) -> str:
         used = " (used as category)" if self.is_category else ""
         return f"{self.column}{used}: {self.reason}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ its clients asked, and the round in which their outcomes were known.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -44,15 +44,7 @@ PAST_REFUSED = (
 SmallInts = npt.NDArray[np.int32]
 
 
-class Learned(NamedTuple):
-    """Rows whose outcomes a policy learns in a round; how often each counts, [m]."""
-
-    part: slice
-    times: npt.NDArray[Any]
-    by_money: bool  # whether clients weigh as much as their amounts
-    by_round: bool  # whether they are learned by the round in which they were accepted
-
-
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PastClients(ABC):
     """Rows [n], sorted by known round, category and round of asking."""
 
@@ -70,11 +62,12 @@ class PastClients(ABC):
     logged: BoolArray | None = None  # whether the past accepted the client
     propensity: FloatArray | None = None  # with what probability it did
     score: FloatArray | None = None
+    number: FloatArray | None = None  # how many clients a row has; one each if None
     folds: int | None = None  # number of folds, if clients are aggregated
 
-    @abstractmethod
     def __len__(self) -> int:
         """Count the clients."""
+        return self.size if self.number is None else int(self.number.sum())
 
     @property
     def size(self) -> int:
@@ -120,11 +113,22 @@ class PastClients(ABC):
         """Number of clients by round and category, [R, K]."""
         return self.clients_by_cell(None)
 
-    # ---------------------------------------------------------- one by one, or added up
-
-    @abstractmethod
     def clients_by_cell(self, times: IntArray | None) -> FloatArray:
         """Count clients by cell, [R, K], if each row counts so many times [n]."""
+        if self.number is None:
+            return self.by_cell(times)
+        return self.by_cell(self.number if times is None else self.number * times)
+
+    def seen(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Select values [n] of clients whose outcomes are known at all."""
+        return values if self.logged is None else values[self.logged]
+
+    def by_category(self, name: str) -> FloatArray:
+        """Sum a quantity over the clients whose outcomes are known, [K]."""
+        sums = np.bincount(self.seen(self.category), self.seen(self.sum_of(name)), len(self.names))
+        return sums.astype(np.float64)
+
+    # ---------------------------------------------------------- one by one, or added up
 
     @abstractmethod
     def sum_of(self, name: str) -> FloatArray:
@@ -159,8 +163,20 @@ class PastClients(ABC):
         """Return `deviations` of the profit by category, [K]."""
 
     @abstractmethod
-    def tell(self, agent: Agent, learned: Learned) -> None:
-        """Tell an agent the outcomes of some rows."""
+    def tell(
+        self,
+        agent: Agent,
+        part: slice,
+        times: npt.NDArray[Any],
+        *,
+        by_money: bool,
+        by_round: bool,
+    ) -> None:
+        """Tell an agent the outcomes of some rows; each counts so many times [m].
+
+        `by_money` says that clients weigh as much as their amounts, and `by_round` that
+        they are learned by the round in which they were accepted.
+        """
 
 
 def outside(support: Support, rewards: FloatArray) -> BoolArray:
@@ -235,10 +251,6 @@ class LeftOut:
             f"{number(self.mean_reward)} against {number(self.kept_mean)} of those kept: "
             "the result is biased"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
-        return asdict(self)
 
 
 def check_kept(field: str, source: str, kind: str, tallies: Sequence[OutcomeTally]) -> None:

@@ -32,7 +32,7 @@ from profitable.model.category import Category
 from profitable.policy.policies import Policy
 from profitable.replay.layout import AT_MATURITY, EVENLY, Layout
 from profitable.replay.limits import Limits, ShareOut
-from profitable.replay.past import Learned, PastClients
+from profitable.replay.past import PastClients
 from profitable.replay.single_clients import SingleClients
 
 
@@ -193,4 +193,6 @@ class _Run:
             times = times if self.weights is None else times * self.weights[part]
         else:
             times = self.share_out.taken[part]
-        clients.tell(self.agent, Learned(part, times, self.by_money, self.late is not None))
+        clients.tell(
+            self.agent, part, times, by_money=self.by_money, by_round=self.late is not None
+        )

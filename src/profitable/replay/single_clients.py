@@ -30,7 +30,7 @@ from profitable.agent.ledger import NO_AMOUNTS
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Statistic
-from profitable.replay.past import Learned, PastClients, SmallInts, outside
+from profitable.replay.past import PastClients, outside
 
 # Of arrays without fractions.
 KINDS = {"round": np.int32, "category": np.int32, "known": np.int32, "logged": np.bool_}
@@ -38,7 +38,7 @@ ORDER = 5  # names the random stream of shuffled time
 PER_CLIENT = ("amount", "promised", "score", "logged", "propensity")  # what some files have
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SingleClients(PastClients):
     """Past clients [n], sorted by known round, category, round and reward.
 
@@ -46,20 +46,9 @@ class SingleClients(PastClients):
     round is one slice.
     """
 
-    names: tuple[str, ...]
-    labels: tuple[str, ...]
-    round: SmallInts
-    category: SmallInts
-    known: SmallInts
     # As the agent sees it: per client or per unit of money, after costs that differ, or
     # incremental.
     reward: FloatArray
-    profit: FloatArray
-    amount: FloatArray | None = None
-    promised: FloatArray | None = None
-    score: FloatArray | None = None
-    logged: BoolArray | None = None
-    propensity: FloatArray | None = None
 
     @classmethod
     def of(
@@ -81,10 +70,7 @@ class SingleClients(PastClients):
                 kind = KINDS.get(name, np.float64)
                 given[name] = np.asarray(values, kind) if in_place else np.array(values, kind)
         _sort(given, len(labels))
-        return cls(tuple(names), tuple(labels), **given)
-
-    def __len__(self) -> int:
-        return self.round.size
+        return cls(names=tuple(names), labels=tuple(labels), **given)  # type: ignore[arg-type]
 
     @cached_property
     def by_what_they_asked(self) -> IntArray:
@@ -114,9 +100,6 @@ class SingleClients(PastClients):
 
     # ----------------------------------------------------------------------- one by one
 
-    def clients_by_cell(self, times: IntArray | None) -> FloatArray:
-        return self.by_cell(times)
-
     def sum_of(self, name: str) -> FloatArray:
         if name == "number":
             return np.ones(self.size)
@@ -125,22 +108,18 @@ class SingleClients(PastClients):
             return self.amount * self.reward
         return self.profit**2 if name == "profit_squares" else getattr(self, name)
 
-    def _seen(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Select values [n] of clients whose outcomes are known at all."""
-        return values if self.logged is None else values[self.logged]
-
     def range_of(self, name: str) -> tuple[float, float]:
-        values = self._seen(getattr(self, name))
+        values = self.seen(getattr(self, name))
         return float(values.min()), float(values.max())
 
     def only_whole(self) -> bool:
-        rewards = self._seen(self.reward)
+        rewards = self.seen(self.reward)
         return bool((rewards == np.floor(rewards)).all())
 
     def moments(
         self, statistic: Statistic | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        values, category, size = self._seen(self.reward), self._seen(self.category), len(self.names)
+        values, category, size = self.seen(self.reward), self.seen(self.category), len(self.names)
         values = values if statistic is None else statistic.of_rewards(values)
         counts = np.bincount(category, minlength=size).astype(np.float64)
         some = np.maximum(counts, 1.0)
@@ -162,25 +141,31 @@ class SingleClients(PastClients):
         return generator.random(self.size) < 0.5
 
     def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        return deviations(self._seen(self.profit), self._seen(self.category), len(self.names))
+        return deviations(self.seen(self.profit), self.seen(self.category), len(self.names))
 
-    def tell(self, agent: Agent, learned: Learned) -> None:
-        part, times = learned.part, learned.times
+    def tell(
+        self,
+        agent: Agent,
+        part: slice,
+        times: npt.NDArray[Any],
+        *,
+        by_money: bool,
+        by_round: bool,
+    ) -> None:
         rewards = repeated(self.reward[part], times)
         if not rewards.size:
             return
         amounts = NO_AMOUNTS
-        if self.amount is not None and learned.by_money:  # else they decide nothing
+        if self.amount is not None and by_money:  # else they decide nothing
             amounts = repeated(self.amount[part], times)
         key = repeated(self.category[part], times).astype(np.int64)
-        asked = repeated(self.round[part], times) if learned.by_round else None
+        asked = repeated(self.round[part], times) if by_round else None
         if asked is not None:
             key = key * (self.rounds + 1) + asked
         ends = np.append(np.flatnonzero(key[1:] != key[:-1]) + 1, key.size)
         positions = repeated(self.category[part], times)[ends - 1].astype(np.int64)
-        ledger = agent.ledger
-        batches = ledger.digest(positions, ends, rewards, amounts)
-        ledger.book(
+        batches = agent.ledger.digest(positions, ends, rewards, amounts)
+        agent.ledger.book(
             positions, batches, accepted_in=None if asked is None else asked[ends - 1].tolist()
         )
 
