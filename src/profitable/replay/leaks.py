@@ -13,7 +13,7 @@ others, value by value or band by band.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from profitable.replay.layout import Layout
 from profitable.replay.past import SAMPLE, Past
 from profitable.replay.read import Reader
 from profitable.replay.single_clients import SingleClients
-from profitable.replay.source import Piece, Source, pyarrow
-from profitable.replay.typed_columns import Dates, is_text, numbers
+from profitable.replay.source import Piece, Source, pa, pc
+from profitable.replay.typed_columns import Dates, decoded, is_text, numbers
 
 LEARNED_PARTS = 5
 BANDS = 20  # a column of numbers is cut into so many
@@ -87,42 +87,26 @@ def find_leaks(
     if not source.again:
         return []
     reader = Reader(source, layout)
-    outcomes = {
-        name for name in (reader.reward, layout.amount, layout.accepted, layout.propensity) if name
-    }
-    outcomes |= {
-        each for each in (layout.cost, layout.promised, layout.open_value) if isinstance(each, str)
-    }
-    checked = [
-        name
-        for name in (columns or source.columns)
-        if name not in outcomes and name not in layout.times
-    ]
+    others = {*reader.roles.values(), layout.propensity, *layout.times}
+    checked = [name for name in (columns or source.columns) if name not in others]
     measured = measure(source, reader, rows, checked)
     by_category = {cut.column for cut in reader.cuts}
     leaks = [
-        _judge(each, measured, by_category, layout)
-        for each in measured
-        if each.column != layout.known
+        _judge(each, measured, by_category) for each in measured if each.column != layout.known
     ]
-    found = [leak for leak in leaks if leak is not None]
+    found = (leak for leak in leaks if leak is not None)
     return sorted(found, key=lambda leak: (not leak.is_certain, -leak.explains, leak.column))
 
 
-def _judge(
-    one: Measured, everyone: list[Measured], by_category: set[str], layout: Layout
-) -> Leak | None:
+def _judge(one: Measured, everyone: list[Measured], by_category: set[str]) -> Leak | None:
     """Why a column seems to know the outcome; None if it does not."""
     below = [
         each.explains for each in everyone if each.column != one.column and each.explains < MUCH
     ]
-    reason, is_certain = "", False
     if one.after >= AFTERWARDS:
         reason = f"it holds dates after the client asked ({one.after:.0%} of the rows)"
-        is_certain = True
     elif one.explains >= ALMOST_ALL:
         reason = f"it predicts the outcome almost perfectly ({one.explains:.0%} of its spread)"
-        is_certain = True
     elif one.missing >= MISSING_SAYS:
         reason = f"it is missing in {one.missing_rows} sampled rows, depending on the outcome"
     elif one.explains >= MUCH:
@@ -132,8 +116,9 @@ def _judge(
             f"it predicts the outcome far better than any other column ({one.explains:.1%} of "
             "its spread)"
         )
-    if not reason:
+    else:
         return None
+    is_certain = one.after >= AFTERWARDS or one.explains >= ALMOST_ALL
     return Leak(one.column, one.explains, reason, one.column in by_category, is_certain)
 
 
@@ -142,8 +127,7 @@ def check_categories(past: Past) -> list[str]:
     clients = past.clients
     if not isinstance(clients, SingleClients):
         return []
-    step = max(len(clients) // SAMPLE, 1)
-    chosen = np.arange(0, len(clients), step)
+    chosen = np.arange(0, len(clients), max(len(clients) // SAMPLE, 1))
     if clients.logged is not None:
         chosen = chosen[clients.logged[chosen]]
     measured = {name: (_bands(values), rewards) for name, (values, rewards) in past.uncut.items()}
@@ -168,16 +152,16 @@ def check_categories(past: Past) -> list[str]:
 
 def measure(source: Source, reader: Reader, rows: int, columns: Sequence[str]) -> list[Measured]:
     """Measure what each column says about the outcome, on a sample of rows."""
-    piece = _sampled(
-        source, list(dict.fromkeys([*reader.columns, *columns])), max(rows // SAMPLE, 1)
-    )
+    every = list(dict.fromkeys([*reader.columns, *columns]))
+    piece = _sampled(source, every, max(rows // SAMPLE, 1))
     reward = reader.rewards(piece)
     given = ~np.isnan(reward)
     asked = reader.time.read(piece) if reader.layout.times else None
     outcome = _cut_ends(reward[given])
-    lent = reader.layout.amount
-    amount = None if lent is None else numbers(piece, lent)[given]
-    by_amount = 0.0 if amount is None else predicts(_bands(amount), outcome)
+    amount, by_amount = None, 0.0
+    if reader.layout.amount is not None:
+        amount = numbers(piece, reader.layout.amount)[given]
+        by_amount = predicts(_bands(amount), outcome)
     found: list[Measured] = []
     for name in columns:
         codes, plain, times, kind = _coded(piece, name, given, reader.layout.date_format)
@@ -188,9 +172,9 @@ def measure(source: Source, reader: Reader, rows: int, columns: Sequence[str]) -
         after = 0.0
         if times is not None and asked is not None and reader.time.kind != rounds.NUMBER:
             first, second = times[given], asked[given]
-            both = (first != MISSING) & (second != MISSING)
             late = rounds.before(second, first, kind, reader.time.kind)
             after = float(late.mean()) if late.size else 0.0
+            both = (first != MISSING) & (second != MISSING)
             delay = np.where(both, (first - second).astype(np.float64), np.nan)
             explains = max(explains, predicts(_bands(delay), outcome))
         missing = codes == 0
@@ -223,26 +207,17 @@ def predicts(codes: IntArray, outcome: FloatArray) -> float:
 
 def _sampled(source: Source, columns: list[str], step: int) -> Piece:
     """Every so many rows of a source, as one piece."""
-    pa = pyarrow()
     batches: list[Any] = []
     before = 0
     for piece in source.pieces(columns):
         rows = piece.batch.num_rows
-        batches.append(piece.batch.take(pa.array(np.arange(-before % step, rows, step))))
+        taken = piece.batch.take(pa.array(np.arange(-before % step, rows, step)))
+        # Files may encode columns differently.
+        plain = list(map(decoded, taken.columns))
+        batches.append(pa.RecordBatch.from_arrays(plain, names=taken.schema.names))
         before += rows
-    plain = [_decoded(batch) for batch in batches]
-    table = pa.Table.from_batches(plain).combine_chunks()
-    return Piece(table.to_batches()[0] if table.num_rows else plain[0], source.name, 1)
-
-
-def _decoded(batch: Any) -> Any:
-    """Decode the columns of a batch: files may encode them differently."""
-    pa = pyarrow()
-    columns = [
-        each.dictionary_decode() if pa.types.is_dictionary(each.type) else each
-        for each in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    table = pa.Table.from_batches(batches).combine_chunks()
+    return Piece(table.to_batches()[0] if table.num_rows else batches[0], source.name, 1)
 
 
 def _cut_ends(values: FloatArray) -> FloatArray:
@@ -253,32 +228,27 @@ def _cut_ends(values: FloatArray) -> FloatArray:
     return np.clip(values, low, high) if low < high else values
 
 
-class Coded(NamedTuple):
-    """Codes of a column [n], 0 where it is missing, with its numbers or its times."""
+def _coded(
+    piece: Piece, name: str, given: BoolArray, date_format: str | None
+) -> tuple[IntArray, FloatArray | None, IntArray | None, str | None]:
+    """Read a column as dates if possible, else as numbers, else as words.
 
-    codes: IntArray
-    numbers: FloatArray | None = None
-    times: IntArray | None = None
-    kind: str | None = None
-
-
-def _coded(piece: Piece, name: str, given: BoolArray, date_format: str | None) -> Coded:
-    """Read a column as dates if possible, else as numbers, else as words."""
+    Returns codes [n], 0 where it is missing, its numbers, or its times and their kind.
+    """
     for pattern in dict.fromkeys((None, date_format)):
         read = Dates((name,), pattern)
         with suppress(InputError):
             times = read.read(piece)
             if read.kind not in (None, rounds.NUMBER):
                 plain = np.where(times == MISSING, np.nan, times.astype(np.float64))
-                return Coded(_bands(plain[given]), None, times, read.kind)
+                return _bands(plain[given]), None, times, read.kind
     with suppress(InputError):
         plain = numbers(piece, name)[given]
-        return Coded(_bands(plain), plain)
-    return Coded(_words(piece.column(name), given))
+        return _bands(plain), plain, None, None
+    return _words(piece.column(name), given), None, None, None
 
 
 def _words(values: Any, given: BoolArray) -> IntArray:
-    pa, pc = pyarrow(), pyarrow("compute")
     if not is_text(values.type):
         try:
             values = values.cast(pa.string())
@@ -292,19 +262,12 @@ def _words(values: Any, given: BoolArray) -> IntArray:
 def _bands(values: FloatArray) -> IntArray:
     """Return codes of values, or of bands if there are many; 0 where missing."""
     known = values[~np.isnan(values)]
-    different = np.unique(known)
-    if different.size > FEW_VALUES:
-        edges = np.unique(np.quantile(known, np.arange(1, BANDS) / BANDS))
-        common = _common(known)
-        edges = np.unique(np.concatenate([edges, common, np.nextafter(common, np.inf)]))
-    else:
-        edges = different
+    edges, count = np.unique(known, return_counts=True)
+    if edges.size > FEW_VALUES:
+        # Numbers that many rows share, as 0: each is a band of its own.
+        common = edges[count * BANDS >= known.size]
+        quantiles = np.quantile(known, np.arange(1, BANDS) / BANDS)
+        edges = np.unique(np.concatenate([quantiles, common, np.nextafter(common, np.inf)]))
     codes = np.searchsorted(edges, values, side="right") + 1
     codes[np.isnan(values)] = 0
     return codes.astype(np.int64)
-
-
-def _common(known: FloatArray) -> FloatArray:
-    """Numbers that many rows share, as 0; each is a band of its own."""
-    values, count = np.unique(known, return_counts=True)
-    return values[count * BANDS >= known.size]
