@@ -23,7 +23,7 @@ from profitable.replay.off_policy import (
     inverse_propensity,
     support,
 )
-from profitable.replay.single_clients import SingleClients
+from profitable.replay.past import SingleClients
 
 ERRORS = 4.0
 Row = tuple[int, int, float, bool, float]  # round, category, profit, accepted, propensity

@@ -17,9 +17,8 @@ from profitable.errors import InputError
 from profitable.replay import source as source_file
 from profitable.replay.backtest_options import load_toml
 from profitable.replay.layout import Layout
-from profitable.replay.past import NEVER_KNOWN, Past
+from profitable.replay.past import NEVER_KNOWN, Past, SingleClients
 from profitable.replay.read import read, treatment_effect
-from profitable.replay.single_clients import SingleClients
 from tests.replay.tables import (
     CALLS,
     LOANS,

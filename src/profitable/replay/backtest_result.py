@@ -282,11 +282,10 @@ class Backtest:
             if found is None:
                 return ""
             values = (found.inverse_propensity, found.self_normalised, found.doubly_robust)
-            shown = ["-" if value is None else money(value) for value in values]
             rows.append(
                 (
                     entry.name,
-                    *shown,
+                    *("-" if value is None else money(value) for value in values),
                     number(round(found.clients)),
                     number(round(found.effective_size)),
                 )
@@ -294,29 +293,22 @@ class Backtest:
         return text_table(ESTIMATE_HEADERS, rows)
 
     def __str__(self) -> str:
-        judged = [entry.sentence() for entry in self.policies]
-        notes = [f"note: {text}" for text in self.past.notes]
-        doubts = [f"warning: {text}" for text in self.warnings()]
-        head = [
-            self.first_line,
-            *backtest_summary.headline(self.past, self.terms),
-            *backtest_summary.added_up(self.past),
-        ]
         estimates = self.off_policy_table()
-        log = [ESTIMATED, "", estimates, ""] if estimates else []
         return "\n".join(
             [
-                *head,
+                self.first_line,
+                *backtest_summary.headline(self.past, self.terms),
+                *backtest_summary.added_up(self.past),
                 "",
                 self.table(),
                 "",
-                *log,
-                *judged,
+                *([ESTIMATED, "", estimates, ""] if estimates else []),
+                *(entry.sentence() for entry in self.policies),
                 "",
                 self.verdict(),
                 self.luck(),
-                *notes,
-                *doubts,
+                *(f"note: {text}" for text in self.past.notes),
+                *(f"warning: {text}" for text in self.warnings()),
             ]
         )
 

@@ -194,17 +194,15 @@ class GroupedClients(PastClients):
                 "adds up another statistic of the rewards than these cells do",
                 "make the cells with family=, the same as here",
             )
-        if needs_values and self.histogram is None and not self._is_zero_or_one():
+        # Sums say all about rewards of 0 and 1 that weigh the same.
+        is_plain = low >= 0.0 and high <= 1.0 and self.only_whole() and "amount" not in self.sums
+        if needs_values and self.histogram is None and not is_plain:
             raise InputError(
                 "policies",
                 policy,
                 "looks at how single rewards are spread, and these cells have sums only",
                 "make the cells with bins=200, or leave this policy out",
             )
-
-    def _is_zero_or_one(self) -> bool:
-        low, high = self.range_of("reward")
-        return low >= 0.0 and high <= 1.0 and self.only_whole() and "amount" not in self.sums
 
     def tell(
         self,

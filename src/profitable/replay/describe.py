@@ -85,17 +85,19 @@ class Description:
             f"{past.source}: {number(past.rows)} rows; a round is {of}.",
             *backtest_summary.headline(past, self.terms),
         ]
+        remarks = [
+            *(f"note: {text}" for text in past.notes),
+            *(f"warning: {text}" for text in self.warnings),
+        ]
         parts = [
             "\n".join(head),
             self._category_table(),
             self._known_table(),
             self._left_out(),
             self._leaks(),
+            "\n".join(remarks),
         ]
-        remarks = [f"note: {text}" for text in past.notes] + [
-            f"warning: {text}" for text in self.warnings
-        ]
-        return "\n\n".join(part for part in (*parts, "\n".join(remarks)) if part)
+        return "\n\n".join(filter(None, parts))
 
     def _category_table(self) -> str:
         rows = self.categories
@@ -118,19 +120,15 @@ class Description:
         moments: list[int] = np.unique(
             np.linspace(0, clients.rounds - 1, ROUNDS_SHOWN).round().astype(int)
         ).tolist()
-        rows: list[list[str]] = []
-        for t in moments:
-            share, mean, final = (
-                known[key][t] for key in ("share_known", "known_mean", "final_mean")
-            )
-            rows.append(
-                [
-                    clients.labels[t],
-                    "-" if share is None else f"{share:.0%}",
-                    number(mean),
-                    number(final),
-                ]
-            )
+        rows = [
+            [
+                clients.labels[t],
+                "-" if known["share_known"][t] is None else f"{known['share_known'][t]:.0%}",
+                number(known["known_mean"][t]),
+                number(known["final_mean"][t]),
+            ]
+            for t in moments
+        ]
         table = text_table(["by the end of", "known", "known mean", "final mean"], rows)
         return f"What was known of the clients who had asked:\n\n{table}"
 

@@ -39,7 +39,7 @@ CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 # themselves.
 TOO_WIDE = 1.3
 TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
-WIDE, NARROW = "too wide", "too narrow"
+VARY_MORE, VARY_LESS = "too wide", "too narrow"
 # Standard deviations of a ratio; 0.4 % of the categories that fit lie beyond, at most.
 BEYOND_CHANCE = 5.0
 FEWEST_REWARDS = 100  # clients of a category, below which nothing is texts about its variance
@@ -68,8 +68,8 @@ class FamilyFit:
     def warning(self) -> str | None:
         """Whether rewards vary more or less than the family says, beyond chance."""
         if self.ratio > max(TOO_WIDE, 1.0 + BEYOND_CHANCE * self.error):
-            return WIDE
-        return NARROW if self.ratio < min(TOO_NARROW, 1.0 - BEYOND_CHANCE * self.error) else None
+            return VARY_MORE
+        return VARY_LESS if self.ratio < min(TOO_NARROW, 1.0 - BEYOND_CHANCE * self.error) else None
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ class FamilyChoice:
     def warnings(self) -> list[str]:
         """Warn where the family does not fit."""
         wide, narrow = (
-            [each for each in self.fit if each.warning == problem] for problem in (WIDE, NARROW)
+            [each for each in self.fit if each.warning == problem]
+            for problem in (VARY_MORE, VARY_LESS)
         )
         texts: list[str] = []
         if wide:

@@ -22,9 +22,8 @@ from profitable.errors import InputError
 from profitable.replay import calendar_rounds as rounds
 from profitable.replay.calendar_rounds import MISSING
 from profitable.replay.layout import Layout
-from profitable.replay.past import SAMPLE, Past
+from profitable.replay.past import SAMPLE, Past, SingleClients
 from profitable.replay.read import Reader
-from profitable.replay.single_clients import SingleClients
 from profitable.replay.source import Piece, Source, pa, pc
 from profitable.replay.typed_columns import Dates, decoded, is_text, numbers
 
