@@ -39,9 +39,9 @@ from profitable.replay.backtest_options import (
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, Setup, baselines_for
 from profitable.replay.cells import Cells, GroupedClients, holds_cells
+from profitable.replay.describe import check_categories
 from profitable.replay.family_choice import FamilyChoice, choose_family
 from profitable.replay.layout import FIELDS, Layout
-from profitable.replay.leaks import check_categories
 from profitable.replay.off_policy import AcceptanceLog, evaluate
 from profitable.replay.past import Past, PastClients, SingleClients
 from profitable.replay.read import read

@@ -278,23 +278,22 @@ class _Run:
     def _expect(self, place: int) -> None:
         """Say how many clients were accepted, and on what terms their outcomes come."""
         number = self.demand[place] if self.share_out is None else self.share_out.number(place)
-        accepted = {
-            self.clients.names[k]: int(number[k])
-            for k in np.flatnonzero(self.accepted[place] & (number > 0)).tolist()
-        }
-        if not accepted:
-            return
-        if self.late is None:
-            self.agent.expect(accepted)
-        elif not self.late.by_age:
-            self.agent.expect(accepted, matures=self.late.matures)
-        else:
-            positions = {name: k for k, name in enumerate(self.clients.names)}
-            for name, clients in accepted.items():
-                terms: dict[str, Any] = {"matures": self.late.matures, "emerges": self.late.emerges}
+        accepted = np.flatnonzero(self.accepted[place] & (number > 0)).tolist()
+        names, late = self.clients.names, self.late
+        if late is not None and late.by_age:
+            for k in accepted:
                 self.agent.expect(
-                    name, clients, promised=self._promised(place, positions[name]), **terms
+                    names[k],
+                    int(number[k]),
+                    matures=late.matures,
+                    emerges=late.emerges,
+                    promised=self._promised(place, k),
                 )
+        elif accepted:
+            self.agent.expect(
+                {names[k]: int(number[k]) for k in accepted},
+                matures=None if late is None else late.matures,
+            )
 
     def _promised(self, place: int, k: int) -> float | None:
         """Return the mean promise of the accepted clients of a cell, or None."""
