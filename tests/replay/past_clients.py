@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 import profitable as pb
-from profitable.replay.past import NEVER_KNOWN
+from profitable.replay.past import NEVER_KNOWN, SingleClients
 from profitable.replay.replay import OpenTerms
-from profitable.replay.single_clients import SingleClients
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import profitable as pb
 from profitable.common.types import FloatArray, IntArray
 from profitable.replay.backtest import WIDER
 from profitable.replay.backtest_entry import POLICY, BacktestEntry, varying
+from profitable.replay.past import SingleClients
 from profitable.replay.replay import replay
-from profitable.replay.single_clients import SingleClients
 
 Whole = npt.NDArray[np.integer]
 SEEDS = 20

@@ -14,8 +14,8 @@ import pytest
 import profitable as pb
 from profitable.replay import backtest_entry as entries
 from profitable.replay.backtest_entry import POLICY, BacktestEntry
+from profitable.replay.past import deviations
 from profitable.replay.replay import replay
-from profitable.replay.single_clients import deviations
 from tests.replay.portfolios import (
     CLEAR,
     DRIFT,

@@ -127,6 +127,4 @@ def test_cells_decide_as_rows_do(loans: pd.DataFrame, columns: dict[str, Any], n
         np.testing.assert_array_equal(other.decided, one.decided)  # type: ignore[arg-type]
         assert other.profit == pytest.approx(one.profit)
     assert added["hindsight"].profit == pytest.approx(rows["hindsight"].profit)
-    assert [each.to_dict() for each in cells.past.left_out] == [
-        each.to_dict() for each in rows.past.left_out
-    ]
+    assert cells.past.left_out == rows.past.left_out

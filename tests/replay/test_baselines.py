@@ -18,9 +18,8 @@ from profitable.replay.baselines import (
     cross_fitted,
     hindsight,
 )
-from profitable.replay.limits import Limits, fill
-from profitable.replay.past import NEVER_KNOWN
-from profitable.replay.single_clients import SingleClients
+from profitable.replay.past import NEVER_KNOWN, SingleClients
+from profitable.replay.replay import Limits, fill
 
 ROUNDS, NAMES = 12, ("a", "b", "c", "d")
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profitable.replay.describe import describe
+from profitable.replay.describe import check_categories, describe, find_leaks, predicts
 from profitable.replay.layout import Layout
-from profitable.replay.leaks import check_categories, find_leaks, predicts
 from profitable.replay.read import read
 from profitable.replay.source import open_source
 from tests.replay.tables import CALLS, LOANS, loans, needs_calls, needs_loans

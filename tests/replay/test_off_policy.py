@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.errors import ParameterError
 from profitable.replay.off_policy import (
     AcceptanceLog,
     OffPolicy,
@@ -24,7 +23,7 @@ from profitable.replay.off_policy import (
     inverse_propensity,
     support,
 )
-from profitable.replay.single_clients import SingleClients
+from profitable.replay.past import SingleClients
 
 ERRORS = 4.0
 Row = tuple[int, int, float, bool, float]  # round, category, profit, accepted, propensity
@@ -413,28 +412,6 @@ BELOW = (
 SHOPS = [(1, 1, 1.0, True, 0.5), (2, 1, 1.0, False, 0.5), (3, 1, 1.0, True, 0.5)]
 
 
-def test_no_number_where_the_policy_accepts_what_the_log_never_did() -> None:
-    rows = [*SHOPS, (1, 0, 1.0, True, 0.5), (2, 0, 0.0, False, 0.0), (3, 0, 0.0, False, 0.0)]
-    found = told(rows, [[1, 1], [1, 1], [1, 1]])
-    assert numbers(found) == [None, None, None]
-    assert found.refusal == (
-        "The policy accepts category 'cars' in 2 rounds in which the log's propensity is 0 or "
-        "unknown (the first is 2026-02): nobody knows what these clients would have brought."
-    )
-    assert told(rows, [[1, 1], [0, 1], [0.25, 1]]).refusal.startswith(
-        "The policy accepts category 'cars' in 1 round in"
-    )
-    # 1/0.5 of cars, 2/0.5 of shops.
-    assert told(rows, [[1, 1], [0, 1], [0, 1]]).inverse_propensity == 6.0
-    assert found.to_dict()["refusal"] == found.refusal
-
-
-def test_an_unknown_propensity_is_no_support() -> None:
-    rows = [*SHOPS, (1, 0, 1.0, True, math.nan), (2, 0, 1.0, True, 0.5), (3, 0, 1.0, True, 0.5)]
-    assert "is 0 or unknown (the first is 2026-01)" in told(rows, [[1, 1], [1, 1], [1, 1]]).refusal
-    assert told(rows, [[0, 1], [1, 1], [1, 1]]).inverse_propensity == 8.0
-
-
 def test_no_number_where_the_log_accepted_nobody_of_a_category() -> None:
     rows = [*SHOPS, (1, 0, 0.0, False, 0.5), (2, 0, 0.0, False, 0.5)]
     found = told(rows, [[0, 1], [1, 1], [1, 1]])
@@ -544,42 +521,3 @@ def test_a_policy_that_accepts_nobody_earns_nothing() -> None:
     found = told(SHOPS, [[0, 0]] * 3)
     assert numbers(found) == [0.0, 0.0, 0.0]
     assert (found.clients, found.effective_size, found.warnings) == (0.0, 0.0, ())
-
-
-@pytest.mark.parametrize(
-    ("propensity", "logged", "text"),
-    [
-        (
-            1.5,
-            True,
-            "propensity of 'cars' = 1.5 must be a probability; give a number between 0 and 1.",
-        ),
-        (
-            -0.1,
-            False,
-            "propensity of 'cars' = -0.1 must be a probability; give a number between 0 and 1.",
-        ),
-        (
-            0.0,
-            True,
-            (
-                "propensity of 'cars' = 0.0 is that of an accepted client; "
-                "give the chance that the client had."
-            ),
-        ),
-    ],
-)
-def test_wrong_propensities_are_refused(propensity: float, logged: bool, text: str) -> None:
-    with pytest.raises(ParameterError) as error:
-        AcceptanceLog.of(make(3, ("cars", "shops"), [*SHOPS, (1, 0, 1.0, logged, propensity)]))
-    assert str(error.value) == text
-
-
-def test_a_log_needs_both_columns() -> None:
-    clients = random_log(0, by_cell=False)
-    with pytest.raises(
-        ParameterError, match=r"^propensity = None is not given; name the columns of both"
-    ):
-        AcceptanceLog.of(SingleClients(**{**vars(clients), "propensity": None}))
-    with pytest.raises(ParameterError, match=r"^accepted = None"):
-        AcceptanceLog.of(SingleClients(**{**vars(clients), "logged": None}))

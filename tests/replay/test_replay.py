@@ -19,10 +19,8 @@ from hypothesis import strategies as st
 import profitable as pb
 from profitable.model.category import said_before
 from profitable.policy.policies import POLICIES
-from profitable.replay.limits import Limits
-from profitable.replay.past import NEVER_KNOWN
-from profitable.replay.replay import OpenTerms, Replay, replay
-from profitable.replay.single_clients import SingleClients
+from profitable.replay.past import NEVER_KNOWN, SingleClients
+from profitable.replay.replay import Limits, OpenTerms, Replay, replay
 from tests.matrix import FAMILIES, FamilyRow
 from tests.replay.past_clients import Row, World, by_hand, draw_world
 

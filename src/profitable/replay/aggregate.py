@@ -123,21 +123,22 @@ def cells(frame: Any, **given: Any) -> Cells:
 
 def _refuse_rows_only(layout: Layout) -> None:
     """ParameterError for what cannot be computed from sums."""
-    for name, remedy in ROWS_ONLY.items():
-        value = getattr(layout, name)
-        if value is not None:
-            raise ParameterError(name, value, "needs single rows, and cells have none", remedy)
-    if isinstance(layout.round, int) or layout.time is None:
-        raise ParameterError(
+    single = "needs single rows, and cells have none"
+    for field, is_wrong, problem, remedy in (
+        *(
+            (name, getattr(layout, name) is not None, single, remedy)
+            for name, remedy in ROWS_ONLY.items()
+        ),
+        (
             "round",
-            layout.round,
+            isinstance(layout.round, int) or layout.time is None,
             "counts rows, and cells have none",
             "give time and a round of the calendar: in an engine, rows have no order",
-        )
-    if len(layout.times) > 1:
-        raise ParameterError(
-            "time", layout.time, "joins columns", "make one date of them in your engine"
-        )
+        ),
+        ("time", len(layout.times) > 1, "joins columns", "make one date of them in your engine"),
+    ):
+        if is_wrong:
+            raise ParameterError(field, getattr(layout, field), problem, remedy)
 
 
 def _lazy(frame: Any) -> Any:

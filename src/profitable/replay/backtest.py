@@ -39,14 +39,13 @@ from profitable.replay.backtest_options import (
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, Setup, baselines_for
 from profitable.replay.cells import Cells, GroupedClients, holds_cells
+from profitable.replay.describe import check_categories
 from profitable.replay.family_choice import FamilyChoice, choose_family
 from profitable.replay.layout import FIELDS, Layout
-from profitable.replay.leaks import check_categories
 from profitable.replay.off_policy import AcceptanceLog, evaluate
-from profitable.replay.past import Past, PastClients
+from profitable.replay.past import Past, PastClients, SingleClients
 from profitable.replay.read import read
 from profitable.replay.replay import OpenTerms, Replay, replay
-from profitable.replay.single_clients import SingleClients
 from profitable.replay.source import PARQUET_ENDINGS
 
 MOST_TABLED = 2_000_000  # beyond it, the evidence of a replay is not kept
@@ -180,9 +179,7 @@ def weights_of(
     [0, 0, 2, 0, 1, 1, 2, 1]
     """
     generator = np.random.default_rng([seed, WEIGHTS, replicate])
-    if log is None:
-        return clients.draw_weights(generator)
-    return log.draw_weights(generator).astype(np.int64, copy=False)
+    return (clients if log is None else log).draw_weights(generator)
 
 
 class _Work:
@@ -225,14 +222,15 @@ class _Work:
             found = {name: baseline(self._setup()) for name, baseline in self.baselines.items()}
             differences, variances = self._resample()
             mixed = self._shuffle(shuffles)
-        for place, entry in enumerate(entries):
-            name = entry.name
-            entries[place] = replace(
+        entries = [
+            replace(
                 entry,
-                resampled=differences[name],
-                seed_variance=variances.get(name),
-                shuffled=mixed.get(name),
+                resampled=differences[entry.name],
+                seed_variance=variances.get(entry.name),
+                shuffled=mixed.get(entry.name),
             )
+            for entry in entries
+        ]
         entries += [
             BacktestEntry(
                 name,

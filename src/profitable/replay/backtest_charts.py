@@ -6,7 +6,10 @@ Those with a menu are in `interactive_charts`.
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
 
+import json
+import re
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from typing import Any
 
 import altair as alt
@@ -31,21 +34,18 @@ from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.backtest_summary import MOST_PICTURED
 from profitable.replay.baselines import ALL
 from profitable.replay.layout import CALENDAR
-from profitable.replay.time_axis import LABEL, labels_of, points, time_axis
 
 ROW, LEAST_HEIGHT, LOW_HEIGHT = 17, 140, 170
 BASELINE_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))
 # More bands than these hide each other; then so many are shown at first.
 MOST_BANDS, SHOWN_FIRST = 3, 2
 LARGE_MONEY = 10_000.0  # from here on, axes say 20k and 3M
+MOST_POINTS = 150  # of a line; the eye sees no more on a screen
+MOST_SPANS = 60  # columns of the picture of what was accepted
+MOST_TICKS = 9
+YEAR = re.compile(r"(\d{4})-")
+LABEL = "labels[datum.x - 1]"  # of a row's round, in charts with the parameter `labels`
 UPRIGHT = "M-0.15,-1.2H0.15V1.2H-0.15Z"  # a symbol: a short vertical bar
-
-
-def figures(backtest: dict[str, Any]) -> list[Figure]:
-    """Draw all charts without a menu for which there are numbers."""
-    made = [difference_figure(backtest), over_time_figure(backtest), known_figure(backtest)]
-    made += [share_known_figure(backtest), means_figure(backtest)]
-    return [figure for figure in made if figure is not None]
 
 
 def shown_categories(backtest: dict[str, Any]) -> list[str]:
@@ -87,16 +87,11 @@ def rows_height(count: int) -> int:
 
 def looks(entries: Sequence[dict[str, Any]]) -> dict[str, Look]:
     """Return line styles: accepting all dotted, baselines grey, policies coloured."""
-    baselines = [
-        each["name"] for each in entries if each["kind"] != "policy" and each["name"] != ALL
-    ]
-    found = {
-        name: Look(GREY, BASELINE_DASHES[place % len(BASELINE_DASHES)])
-        for place, name in enumerate(baselines)
-    }
-    found |= {ALL: Look(BLACK, (1, 3))} | looks_of(
-        [each["name"] for each in entries if each["kind"] == "policy"]
-    )
+    found = looks_of([each["name"] for each in entries if each["kind"] == "policy"])
+    found[ALL] = Look(BLACK, (1, 3))
+    baselines = (each["name"] for each in entries if each["name"] not in found)
+    for name, dash in zip(baselines, cycle(BASELINE_DASHES), strict=False):
+        found[name] = Look(GREY, dash)
     return {each["name"]: found[each["name"]] for each in entries}
 
 
@@ -107,6 +102,8 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
         for each in backtest["entries"]
         if each["name"] != ALL and each["difference"] is not None
     ]
+    if not entries:
+        return None
     rows: Rows = [
         {"name": each["name"], "difference": digits(each["difference"])}
         | (
@@ -117,20 +114,16 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
         | {"standing": each["standing"]}
         for each in entries
     ]
-    if not rows:
-        return None
-    amounts = [
-        value for each in entries for value in (each["difference"], each["low"], each["high"])
-    ]
-    pointed = money_format(amounts)
-    names = [each["name"] for each in entries]
+    fields = ("difference", "low", "high")
+    amounts = [each[field] for each in entries for field in fields]
+    pointed, names = money_format(amounts), [each["name"] for each in entries]
     kinds, colours = [BETTER, UNSURE, WORSE], [GREEN, GREY, VERMILION]
     legend = alt.Legend(title=None, symbolSize=120, symbolStrokeWidth=0.0)
     base = alt.Chart(alt.NamedData(DATA)).encode(
         y=alt.Y("name:N", title=None, scale=alt.Scale(domain=names), axis=alt.Axis(labelLimit=240)),
         color=alt.Color("standing:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend),
         tooltip=[alt.Tooltip("name:N", title=" "), *(
-            alt.Tooltip(f"{field}:Q", format=pointed) for field in ("difference", "low", "high")
+            alt.Tooltip(f"{field}:Q", format=pointed) for field in fields
         ), "standing:N"],
     )  # fmt: skip
     across = alt.X("low:Q", title="difference, in money", axis=money_axis(amounts))
@@ -157,11 +150,7 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw the cumulative difference to accepting everybody over time."""
-    entries = [
-        each
-        for each in backtest["entries"]
-        if each.get("over_time") and each["difference"] is not None
-    ]
+    entries = [each for each in backtest["entries"] if each["difference"] is not None]
     labels = backtest["rounds"]
     rows: Rows = []
     for each in entries:
@@ -177,17 +166,15 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
     # The order of the curves.
     entries = sorted(entries, key=lambda each: -each["over_time"]["difference"][-1])
     amounts = [row["y"] for row in rows]
-    up = alt.Y("y:Q", title="cumulative difference, in money", axis=money_axis(amounts))
-    time = alt.Tooltip("label:N", title=period_of(backtest))
     policies = [each["name"] for each in entries if each["kind"] == "policy"]
     hidden = policies[SHOWN_FIRST:] if len(policies) > MOST_BANDS else []
     chart = lines_with_bands(
         rows,
         looks(entries),
         time_axis(labels, asked_in(backtest)),
-        up,
+        alt.Y("y:Q", title="cumulative difference, in money", axis=money_axis(amounts)),
         title="Difference over time",
-        time=time,
+        time=alt.Tooltip("label:N", title=period_of(backtest)),
         format=money_format(amounts),
         shown=[each["name"] for each in entries if each["name"] not in hidden],
     )
@@ -207,53 +194,40 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def known_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw the mean known by then and the final mean of clients who had asked."""
-    names = {"known by then": "known_mean", "in the end": "final_mean"}
-    return _known(
-        backtest,
-        names,
-        "Mean reward of clients who asked up to each round: of the outcomes that were known by "
-        "then, and of all in "
-        "the end. Where the first line lies above the second, bad outcomes took longer to show.",
-    )
-
-
-def _known(backtest: dict[str, Any], names: dict[str, str], caption: str) -> Figure | None:
-    known, labels = backtest.get("known"), backtest["rounds"]
-    if not known:
-        return None
+    known, labels = backtest["known"], backtest["rounds"]
     rows: Rows = [
         {"x": x, "label": labels[x - 1], "policy": name, "y": digits(known[field][x - 1])}
-        for name, field in names.items()
+        for name, field in (("known by then", "known_mean"), ("in the end", "final_mean"))
         for x in points(len(labels))
         if known[field][x - 1] is not None
     ]
     if not rows:
         return None
-    both = dict(zip(names, (Look(VERMILION), Look(BLUE, DASHED)), strict=True))
     up = alt.Y(
         "y:Q",
         title="mean reward",
         scale=alt.Scale(zero=False),
         axis=alt.Axis(format=",.6~g", tickCount=6),
     )
-    time = alt.Tooltip("label:N", title=period_of(backtest))
     chart = lines_with_bands(
         rows,
-        both,
+        {"known by then": Look(VERMILION), "in the end": Look(BLUE, DASHED)},
         time_axis(labels, period_of(backtest)),
         up,
         title="Known mean and final mean",
-        time=time,
+        time=alt.Tooltip("label:N", title=period_of(backtest)),
+    )
+    caption = (
+        "Mean reward of clients who asked up to each round: of the outcomes that were known by "
+        "then, and of all in the end. Where the first line lies above the second, bad outcomes "
+        "took longer to show."
     )
     return Figure("known", caption, chart)
 
 
 def share_known_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw the share of outcomes known in each round."""
-    known, labels = backtest.get("known"), backtest["rounds"]
-    if not known:
-        return None
-    shares = known["share_known"]
+    shares, labels = backtest["known"]["share_known"], backtest["rounds"]
     rows: Rows = [
         {"x": x, "y": digits(shares[x - 1])}
         for x in points(len(labels))
@@ -366,3 +340,85 @@ def means_reading(found: Sequence[dict[str, Any]]) -> str:
     )
     of = f"{number(len(apart))} of {number(len(found))} categories"
     return f"{text} In {of} the two means lie on different sides of what is needed: {listed}."
+
+
+# ------------------------------------------------------------------ the axis of rounds
+
+
+def points(rounds: int, most: int = MOST_POINTS) -> list[int]:
+    """Return the rounds that a line is drawn through: all, or evenly spaced ones.
+
+    The first and the last are always there.
+
+    >>> points(4), points(1_000, 5)
+    ([1, 2, 3, 4], [1, 251, 501, 750, 1000])
+    """
+    if rounds <= most:
+        return list(range(1, rounds + 1))
+    return [1 + round(place * (rounds - 1) / (most - 1)) for place in range(most)]
+
+
+def spans(rounds: int, most: int = MOST_SPANS) -> list[tuple[int, int]]:
+    """Return spans of equal length as (first, last); the last may be shorter.
+
+    >>> spans(3), spans(100, 3)
+    ([(1, 1), (2, 2), (3, 3)], [(1, 34), (35, 68), (69, 100)])
+    """
+    length = -(-rounds // most)
+    return [(first, min(first + length - 1, rounds)) for first in range(1, rounds + 1, length)]
+
+
+def ticks(labels: Sequence[str]) -> dict[int, str]:
+    """Return the rounds that have a label on the axis.
+
+    Labels are where years begin if there are three of them, else evenly spaced.
+
+    >>> ticks([f"{2007 + month // 12}-{month % 12 + 1:02}" for month in range(48)])
+    {1: '2007', 13: '2008', 25: '2009', 37: '2010'}
+    >>> ticks([str(1 + number) for number in range(1_000)])
+    {1: '1', 200: '200', 400: '400', 600: '600', 800: '800', 1000: '1000'}
+    """
+    years = [found[1] if (found := YEAR.match(label)) else "" for label in labels]
+    begins = {
+        place + 1: year
+        for place, year in enumerate(years)
+        if year and (labels[0].startswith(f"{year}-01") if place == 0 else year != years[place - 1])
+    }
+    if all(years) and len(begins) >= 3:
+        every = -(-len(begins) // MOST_TICKS)
+        return dict(list(begins.items())[::every])
+    step = next(
+        size * 10**power
+        for power in range(12)
+        for size in (1, 2, 5)
+        if len(labels) <= 6 * size * 10**power
+    )
+    return {place: labels[place - 1] for place in sorted({1, *range(step, len(labels) + 1, step)})}
+
+
+def time_axis(labels: Sequence[str], title: str) -> Any:
+    """Return the axis of rounds x, 1 to R, with labels at some of them."""
+    texts = ticks(labels)
+    names = json.dumps({str(place): text for place, text in texts.items()})
+    axis = alt.Axis(
+        values=list(texts),
+        labelExpr=f"{names}[toString(datum.value)]",
+        grid=False,
+        labelOverlap=True,
+    )
+    scale = alt.Scale(domain=[1, max(2, len(labels))], nice=False)
+    return alt.X("x:Q", title=title, axis=axis, scale=scale)
+
+
+def labels_of(labels: Sequence[str]) -> Any:
+    """Return the parameter `labels` of a chart, which `LABEL` looks up."""
+    return alt.param(name="labels", value=list(labels))
+
+
+FIGURES = (
+    difference_figure,
+    over_time_figure,
+    known_figure,
+    share_known_figure,
+    means_figure,
+)  # without a menu

@@ -23,7 +23,7 @@ from profitable.replay.layout import Layout, is_list
 if TYPE_CHECKING:  # the command line reads the declaration, and must start quickly
     from profitable.model.family import Family
     from profitable.policy.policies import Policy
-    from profitable.replay.limits import Limits
+    from profitable.replay.replay import Limits
 
 POLICIES_TRIED = (
     "kl-ucb",
@@ -159,7 +159,7 @@ class RunOptions(DeclaredOptions):
     @property
     def limits(self) -> Limits | None:
         """The limits of a round, if there are any."""
-        from profitable.replay.limits import Limits
+        from profitable.replay.replay import Limits
 
         if self.budget is None and self.places is None:
             return None

@@ -16,11 +16,11 @@ from profitable.common.charts import Figure
 from profitable.common.files import replace_text
 from profitable.common.pages import chart_script, chart_specs, environment, save_svg
 from profitable.common.text_tables import number
-from profitable.replay.backtest_charts import figures
+from profitable.replay.backtest_charts import FIGURES
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.backtest_summary import IMMEDIATE
 from profitable.replay.baselines import ALL
-from profitable.replay.interactive_charts import figures_to_choose
+from profitable.replay.interactive_charts import FIGURES_TO_CHOOSE
 
 TEMPLATES = Path(__file__).parent / "templates"
 BACKTEST_PAGE, BACKTEST_NUMBERS = "report.html", "backtest.json"
@@ -33,20 +33,15 @@ MANY_UNITS = 1_000.0  # a table with an amount like this is in whole units
 MARKS = {BETTER: "▲", WORSE: "▼", UNSURE: "○"}
 
 
-def write_report(
-    backtest: dict[str, Any], folder: Path, *, advance: Callable[[], object] = lambda: None
-) -> list[Path]:
+def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:
     """Write everything; returns the paths of the page, the numbers and the pictures.
 
-    `backtest` is the dict of `Backtest.to_dict()`.  `advance` is called after each
-    picture.
+    `backtest` is the dict of `Backtest.to_dict()`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {figure.name: figure for figure in (*figures(backtest), *figures_to_choose(backtest))}
-    pictures: list[Path] = []
-    for figure in drawn.values():
-        pictures.append(save_svg(figure, folder))
-        advance()
+    made = (draw(backtest) for draw in (*FIGURES, *FIGURES_TO_CHOOSE))
+    drawn = {figure.name: figure for figure in made if figure is not None}
+    pictures = [save_svg(figure, folder) for figure in drawn.values()]
     for name in set(PICTURES) - set(drawn):  # of an earlier report
         (folder / f"{name}.svg").unlink(missing_ok=True)
     compact = json.dumps(backtest, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -56,12 +51,17 @@ def write_report(
 
 def page_of(backtest: dict[str, Any], drawn: dict[str, Figure]) -> str:
     """Return the page as text."""
-    made = environment(TEMPLATES, html=True)
     tables = {
         "entries": _entries_table(backtest),
         "categories": _categories_table(backtest["categories"]),
-        "left_out": _left_out_table(backtest["left_out"]),
-        "fit": _fit_table(backtest["family"].get("fit") or []),
+        "left_out": [
+            [
+                each["reason"],
+                *(number(each[field]) for field in ("rows", "mean_reward", "kept_mean")),
+            ]
+            for each in backtest["left_out"]
+        ],
+        "fit": _fit_table(backtest["family"]["fit"]),
         "learning": _learning_table(backtest["entries"]),
         "off_policy": _off_policy_table(backtest["entries"]),
         "sentences": _sentences(backtest["entries"]),
@@ -71,13 +71,17 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure]) -> str:
             if value is not None
         ],
     }
-    return made.get_template("backtest.html.j2").render(
-        backtest=backtest,
-        figures=drawn,
-        tables=tables,
-        immediate=backtest["first_line"].startswith(IMMEDIATE),
-        script=chart_script(),
-        specs=chart_specs(drawn.values()),
+    return (
+        environment(TEMPLATES, html=True)
+        .get_template("backtest.html.j2")
+        .render(
+            backtest=backtest,
+            figures=drawn,
+            tables=tables,
+            immediate=backtest["first_line"].startswith(IMMEDIATE),
+            script=chart_script(),
+            specs=chart_specs(drawn.values()),
+        )
     )
 
 
@@ -106,26 +110,23 @@ def signed(value: float | None, cents: bool = False) -> str:
 def _entries_table(backtest: dict[str, Any]) -> dict[str, Any]:
     """Return the table of profits: a mark, the name, and the numbers."""
     entries: Sequence[dict[str, Any]] = backtest["entries"]
-    has_amount = any(each.get("amount") is not None for each in entries)
-    has_seeds = any(each.get("seed_error") is not None for each in entries)
-    has_shuffled = any(each.get("shuffled") for each in entries)
+    has_seeds = any(each["seed_error"] is not None for each in entries)
+    has_shuffled = any(each["shuffled"] for each in entries)
     headers = ["", "profit", "difference to accept all", "95 % interval", "clients accepted"]
-    headers += ["money lent"] if has_amount else []
     headers += ["seeds"] if has_seeds else []
     headers += ["difference with time shuffled"] if has_shuffled else []
     cents = all(abs(each["profit"] or 0.0) < MANY_UNITS for each in entries)
     amount = partial(plain_amount, cents=cents)
     rows: list[dict[str, Any]] = []
     for each in entries:
-        shuffled = each.get("shuffled")
-        cells = [amount(each["profit"]) if each["difference"] is not None else "refused"]
-        cells += [
+        shuffled = each["shuffled"]
+        cells = [
+            amount(each["profit"]) if each["difference"] is not None else "refused",
             signed(each["difference"], cents),
             _interval(each, cents),
             plain_amount(each["clients"]),
         ]
-        cells += [amount(each.get("amount"))] if has_amount else []
-        by_seed = f" (± {amount(each['seed_error'])})" if each.get("seed_error") is not None else ""
+        by_seed = f" (± {amount(each['seed_error'])})" if each["seed_error"] is not None else ""
         cells += [number(each["seeds"]) + by_seed] if has_seeds else []
         again = (
             f"{signed(shuffled['difference'], cents)} ± {amount(shuffled['error'])}"
@@ -133,15 +134,12 @@ def _entries_table(backtest: dict[str, Any]) -> dict[str, Any]:
             else "-"
         )
         cells += [again] if has_shuffled else []
-        kind = each["standing"]
-        is_judged = each["low"] is not None and not each["low"] == each["high"] == 0.0
-        mark = MARKS[kind] if is_judged else ""
         rows.append(
             {
                 "name": each["name"],
                 "kind": each["kind"],
-                "mark": mark,
-                "standing": kind,
+                "mark": MARKS[each["standing"]] if _has_interval(each) else "",
+                "standing": each["standing"],
                 "cells": cells,
             }
         )
@@ -158,8 +156,12 @@ def _sentences(entries: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
+def _has_interval(entry: dict[str, Any]) -> bool:
+    return entry["low"] is not None and not entry["low"] == entry["high"] == 0.0
+
+
 def _interval(entry: dict[str, Any], cents: bool) -> str:
-    if entry["low"] is None or entry["low"] == entry["high"] == 0.0:
+    if not _has_interval(entry):
         return "-"
     return f"{signed(entry['low'], cents)} to {signed(entry['high'], cents)}"
 
@@ -197,9 +199,7 @@ def _categories_table(categories: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _learning_table(entries: Sequence[dict[str, Any]]) -> list[list[str]]:
     """Return what learning cost each policy in all categories together."""
     found = [
-        each
-        for each in entries
-        if each["kind"] == "policy" and each.get("by_category") and each["difference"] is not None
+        each for each in entries if each["kind"] == "policy" and each["difference"] is not None
     ]
     fields = ("lost_accepting", "lost_refusing")
     sums = {
@@ -211,18 +211,6 @@ def _learning_table(entries: Sequence[dict[str, Any]]) -> list[list[str]]:
     )
     return [
         [name, amount(both[0]), amount(both[1]), amount(sum(both))] for name, both in sums.items()
-    ]
-
-
-def _left_out_table(left_out: Sequence[dict[str, Any]]) -> list[list[str]]:
-    return [
-        [
-            each["reason"],
-            number(each["rows"]),
-            number(each["mean_reward"]),
-            number(each["kept_mean"]),
-        ]
-        for each in left_out
     ]
 
 
@@ -246,7 +234,7 @@ def _fit_table(fit: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 def _off_policy_table(entries: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the off-policy estimates with refusals and warnings."""
-    found = [(each["name"], each["off_policy"]) for each in entries if each.get("off_policy")]
+    found = [(each["name"], each["off_policy"]) for each in entries if each["off_policy"]]
     if not found:
         return None
     estimates = ("inverse_propensity", "self_normalised", "doubly_robust")
@@ -278,5 +266,4 @@ def _estimate(found: dict[str, Any], field: str, amount: Callable[[float | None]
 
 
 def _setting(value: Any) -> str:
-    values = cast(list[Any], value) if isinstance(value, list) else [value]
-    return ", ".join(str(each) for each in values)
+    return ", ".join(map(str, cast(list[Any], value))) if isinstance(value, list) else str(value)

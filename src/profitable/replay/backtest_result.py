@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -281,11 +282,10 @@ class Backtest:
             if found is None:
                 return ""
             values = (found.inverse_propensity, found.self_normalised, found.doubly_robust)
-            shown = ["-" if value is None else money(value) for value in values]
             rows.append(
                 (
                     entry.name,
-                    *shown,
+                    *("-" if value is None else money(value) for value in values),
                     number(round(found.clients)),
                     number(round(found.effective_size)),
                 )
@@ -293,29 +293,22 @@ class Backtest:
         return text_table(ESTIMATE_HEADERS, rows)
 
     def __str__(self) -> str:
-        judged = [entry.sentence() for entry in self.policies]
-        notes = [f"note: {text}" for text in self.past.notes]
-        doubts = [f"warning: {text}" for text in self.warnings()]
-        head = [
-            self.first_line,
-            *backtest_summary.headline(self.past, self.terms),
-            *backtest_summary.added_up(self.past),
-        ]
         estimates = self.off_policy_table()
-        log = [ESTIMATED, "", estimates, ""] if estimates else []
         return "\n".join(
             [
-                *head,
+                self.first_line,
+                *backtest_summary.headline(self.past, self.terms),
+                *backtest_summary.added_up(self.past),
                 "",
                 self.table(),
                 "",
-                *log,
-                *judged,
+                *([ESTIMATED, "", estimates, ""] if estimates else []),
+                *(entry.sentence() for entry in self.policies),
                 "",
                 self.verdict(),
                 self.luck(),
-                *notes,
-                *doubts,
+                *(f"note: {text}" for text in self.past.notes),
+                *(f"warning: {text}" for text in self.warnings()),
             ]
         )
 
@@ -359,7 +352,7 @@ class Backtest:
                     ],
                 },
                 "intervals": backtest_summary.intervals(self.past),
-                "left_out": [each.to_dict() for each in self.past.left_out],
+                "left_out": self.past.left_out,
                 "notes": self.past.notes,
                 "warnings": self.warnings(),
                 "assumptions": self.assumptions(),
@@ -395,7 +388,7 @@ class Backtest:
             "standing": self.standing(entry),
             "seeds": entry.seeds,
             "seed_error": entry.seed_error,
-            "shuffled": None if entry.shuffled is None else entry.shuffled.__dict__,
+            "shuffled": entry.shuffled,
             "sentence": entry.sentence(),
             "over_time": {"difference": middle, "low": low, "high": high},
             "accepted": None if entry.accepted is None else np.round(entry.accepted[:, traced], 4),
@@ -404,7 +397,7 @@ class Backtest:
             "decided": None if entry.decided is None else entry.decided[:, traced],
             "by_vintage": backtest_summary.by_vintage(self.past.clients.labels, entry),
             "by_category": backtest_summary.by_category(self.past.clients.names, entry),
-            "off_policy": None if entry.off_policy is None else entry.off_policy.to_dict(),
+            "off_policy": entry.off_policy,
         }
 
     def to_json(self) -> str:
@@ -473,6 +466,8 @@ def plain(value: Any) -> Any:
     >>> plain({"a": np.array([1.0, np.nan]), "b": (np.int64(2), True)})
     {'a': [1.0, None], 'b': [2, True]}
     """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}  # type: ignore[misc]
     if isinstance(value, list | tuple):
@@ -481,6 +476,6 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())  # type: ignore[arg-type]
     if isinstance(value, np.generic):
         return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
     return value

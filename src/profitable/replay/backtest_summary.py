@@ -71,17 +71,15 @@ def _median(values: FloatArray, weights: FloatArray) -> float:
 def headline(past: Past, terms: FamilyChoice) -> list[str]:
     """Describe the clients in two lines."""
     clients = past.clients
-    total = (
-        clients.profit[clients.logged].sum() if clients.logged is not None else clients.profit.sum()
-    )
     lent = "" if clients.amount is None else f", {in_short(float(clients.amount.sum()))} lent"
+    earned = in_short(float(clients.seen(clients.profit).sum()))
     who = (
         f"{number(len(clients))} clients in {len(clients.names)} categories and {clients.rounds} "
         "rounds"
     )
     span = f"{clients.labels[0]} to {clients.labels[-1]}"
     return [
-        f"{who} ({span}){lent}; the past itself earned {in_short(float(total))}.",
+        f"{who} ({span}){lent}; the past itself earned {earned}.",
         f"Rewards: {terms.family}, because {terms.reason}."
         if terms.reason != "chosen by the user"
         else f"Rewards: {terms.family}, as chosen.",
@@ -108,44 +106,37 @@ def added_up(past: Past) -> list[str]:
 
 def categories(past: Past, terms: FamilyChoice) -> list[dict[str, Any]]:
     """Return a row for each category: clients, amounts, means, profit and its error."""
-    clients, size = past.clients, len(past.clients.names)
-    seen = np.ones(clients.size, dtype=bool) if clients.logged is None else clients.logged
-    category = clients.category[seen]
-
-    def summed(name: str) -> FloatArray:
-        return np.bincount(category, clients.sum_of(name)[seen], minlength=size).astype(np.float64)
-
-    count = summed("number")
+    clients = past.clients
+    count, profit, reward, squares = map(
+        clients.by_category, ("number", "profit", "reward", "profit_squares")
+    )
     some = np.maximum(count, 1.0)
-    profit, reward = summed("profit"), summed("reward")
-    spread = np.sqrt(np.maximum(summed("profit_squares") - profit**2 / some, 0.0))
-    amount = None if clients.amount is None else summed("amount")
-    back = None if clients.amount is None else summed("back")
-    rows: list[dict[str, Any]] = []
-    for k, name in enumerate(clients.names):
-        rows.append(
-            {
-                "name": name,
-                "clients": int(count[k]),
-                "amount": None if amount is None else amount[k],
-                "mean": reward[k] / some[k] if count[k] else None,
-                "mean_by_money": None
-                if amount is None or back is None or not amount[k]
-                else back[k] / amount[k],
-                "threshold": terms.categories[k].threshold,
-                "profit": profit[k],
-                "profit_error": spread[k],
-            }
-        )
-    return rows
+    spread = np.sqrt(np.maximum(squares - profit**2 / some, 0.0))
+    amount = back = None
+    if clients.amount is not None:
+        amount, back = clients.by_category("amount"), clients.by_category("back")
+    return [
+        {
+            "name": name,
+            "clients": int(count[k]),
+            "amount": None if amount is None else amount[k],
+            "mean": reward[k] / some[k] if count[k] else None,
+            "mean_by_money": None
+            if amount is None or back is None or not amount[k]
+            else back[k] / amount[k],
+            "threshold": terms.categories[k].threshold,
+            "profit": profit[k],
+            "profit_error": spread[k],
+        }
+        for k, name in enumerate(clients.names)
+    ]
 
 
 def known_over_time(clients: PastClients) -> dict[str, Any]:
     """Return the share known, the known mean and the final mean after each round."""
     size = clients.rounds + 1
-    seen = np.ones(clients.size, dtype=bool) if clients.logged is None else clients.logged
-    rounds, known = clients.round[seen], np.minimum(clients.known[seen], size)
-    people, reward = clients.sum_of("number")[seen], clients.sum_of("reward")[seen]
+    rounds, known = clients.seen(clients.round), np.minimum(clients.seen(clients.known), size)
+    people, reward = (clients.seen(clients.sum_of(name)) for name in ("number", "reward"))
 
     def until(when: Any, values: FloatArray) -> FloatArray:
         return np.cumsum(np.bincount(when, values, minlength=size + 1))[1:size].astype(np.float64)

@@ -121,14 +121,12 @@ class CategoryCodes:
         if len(words) > MOST_CATEGORIES:
             self._refuse_many(piece, words[MOST_CATEGORIES].as_py())
         listed = words.to_pylist() + [None] * (encoded.indices.null_count > 0)
-        places = np.array([self._code(word) for word in listed], np.int32)
+        names = (unguarded(word) if word and word.strip() else MISSING_NAME for word in listed)
+        codes = [self.values.setdefault(name, len(self.values)) for name in names]
+        places = np.array(codes, np.int32)
         if len(self.values) > MOST_CATEGORIES:
             self._refuse_many(piece, list(self.values)[MOST_CATEGORIES])
         return places[np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(words)))]
-
-    def _code(self, word: str | None) -> int:
-        name = unguarded(word) if word and word.strip() else MISSING_NAME
-        return self.values.setdefault(name, len(self.values))
 
     def _refuse_many(self, piece: Piece, value: str) -> None:
         column, last = self.cut.column, piece.first + piece.batch.num_rows - 1
@@ -173,12 +171,7 @@ def _quantile_edges(values: FloatArray, quantiles: int) -> FloatArray:
 
 def cross(parts: list[CategoryCodes]) -> tuple[SmallInts, tuple[str, ...], list[str]]:
     """Return the codes of all rows [n], the names of categories [K], and notes."""
-    codes: list[npt.NDArray[Any]] = []
-    lists: list[tuple[str, ...]] = []
-    for part in parts:
-        code, texts = part.finish()
-        codes.append(code)
-        lists.append(texts)
+    codes, lists = map(list, zip(*(part.finish() for part in parts), strict=True))
     sizes = [len(names) for names in lists]
     total = int(np.prod(sizes, dtype=np.int64))
     joint = codes[0]

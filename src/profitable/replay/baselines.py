@@ -33,10 +33,9 @@ from functools import cached_property
 import numpy as np
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
-from profitable.replay.limits import Limits, draw_lots, fill
 from profitable.replay.off_policy import AcceptanceLog
-from profitable.replay.past import PastClients
-from profitable.replay.single_clients import SingleClients
+from profitable.replay.past import PastClients, SingleClients
+from profitable.replay.replay import Limits, draw_lots, fill
 
 # Name the random streams of the halves, and of the order in which clients come.
 HALVES, DRAWN_ORDER = 11, 13

@@ -286,28 +286,30 @@ def label(period: int, round: str) -> str:
 
 def check_kind(field: str, shown: str, kind: str, round: str | int, asked: tuple[str, str]) -> None:
     """InputError if times do not fit the rounds, or those of asking (name and kind)."""
-    if (kind == NUMBER) != (asked[1] == NUMBER):
-        raise InputError(
-            field,
-            shown,
+    for is_wrong, problem, remedy in (
+        (
+            (kind == NUMBER) != (asked[1] == NUMBER),
             f"is a {kind}, but {asked[0]} holds the kind {asked[1]}",
             "give both as dates, or both as whole numbers",
-        )
-    if kind == NUMBER and round in CALENDAR:
-        raise InputError(
-            field,
-            shown,
+        ),
+        (
+            kind == NUMBER and round in CALENDAR,
             f"is a {kind}, and a round is a {round}",
             'give round = "number", a date_format such as "%Y%m%d", or a column of dates',
-        )
-    if kind != NUMBER and round == "number":
-        raise InputError(
-            field, shown, f"is a {kind}, not a whole number", 'give round = "month", for example'
-        )
-    if kind == MONTH and round in ("day", "week"):
-        raise InputError(
-            field, shown, f"has no days, and a round is a {round}", 'give round = "month"'
-        )
+        ),
+        (
+            kind != NUMBER and round == "number",
+            f"is a {kind}, not a whole number",
+            'give round = "month", for example',
+        ),
+        (
+            kind == MONTH and round in ("day", "week"),
+            f"has no days, and a round is a {round}",
+            'give round = "month"',
+        ),
+    ):
+        if is_wrong:
+            raise InputError(field, shown, problem, remedy)
 
 
 def written_as(numbers: IntArray) -> str | None:

@@ -20,7 +20,7 @@ place of rows.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -40,7 +40,7 @@ from profitable.kernels.statistic import Cut, Identity, Statistic
 from profitable.model.family import Family
 from profitable.replay.backtest_options import written_family
 from profitable.replay.layout import Layout
-from profitable.replay.past import Learned, LeftOut, Past, PastClients, SmallInts, outside
+from profitable.replay.past import LeftOut, Past, PastClients, SmallInts, outside
 from profitable.replay.source import pa, parquet
 
 FORMAT = 1
@@ -86,12 +86,7 @@ def new_cells(keys: npt.NDArray[Any]) -> BoolArray:
 class GroupedClients(PastClients):
     """Cells [n], sorted by known round, category, round of asking and fold."""
 
-    names: tuple[str, ...]
-    labels: tuple[str, ...]
     folds: int  # type: ignore[assignment]  # 1 if clients have no folds
-    round: SmallInts
-    category: SmallInts
-    known: SmallInts
     fold: SmallInts
     sums: Mapping[str, FloatArray] = field(repr=False)
     statistic: Statistic = field(default_factory=Identity)  # what `total` and `squares` are sums of
@@ -113,40 +108,26 @@ class GroupedClients(PastClients):
         order = np.lexsort(keys)
         keys = keys[:, order]
         starts = np.flatnonzero(new_cells(keys))
+        merged = {
+            name: MERGES.get(name.partition("_")[0], np.add).reduceat(
+                np.asarray(values, np.float64)[order], starts
+            )
+            for name, values in sums.items()
+        }
         return cls(
             names=tuple(names),
             labels=tuple(labels),
             folds=folds,
-            sums={
-                name: MERGES.get(name.partition("_")[0], np.add).reduceat(
-                    np.asarray(values, np.float64)[order], starts
-                )
-                for name, values in sums.items()
-            },
+            sums=merged,
+            number=merged["number"],
+            profit=merged["profit"],
+            amount=merged.get("amount"),
+            promised=merged.get("promised"),
             statistic=statistic or Identity(),
             **dict(zip(KEYS, keys[:, starts], strict=True)),
         )
 
-    def __len__(self) -> int:
-        return int(self.sums["number"].sum())
-
-    @property
-    def profit(self) -> FloatArray:  # type: ignore[override]
-        return self.sums["profit"]
-
-    @property
-    def amount(self) -> FloatArray | None:  # type: ignore[override]
-        return self.sums.get("amount")
-
-    @property
-    def promised(self) -> FloatArray | None:  # type: ignore[override]
-        return self.sums.get("promised")
-
     # ------------------------------------------------------------------------- added up
-
-    def clients_by_cell(self, times: IntArray | None) -> FloatArray:
-        number = self.sums["number"]
-        return self.by_cell(number if times is None else number * times)
 
     def sum_of(self, name: str) -> FloatArray:
         return self.sums[name]
@@ -156,12 +137,6 @@ class GroupedClients(PastClients):
 
     def only_whole(self) -> bool:
         return bool(np.isnan(self.sums["broken"]).all())
-
-    def by_category(self, name: str) -> FloatArray:
-        """Return the sums of a quantity by category, [K]."""
-        return np.bincount(self.category, self.sums[name], minlength=len(self.names)).astype(
-            np.float64
-        )
 
     def moments(
         self, statistic: Statistic | None = None
@@ -219,7 +194,9 @@ class GroupedClients(PastClients):
                 "adds up another statistic of the rewards than these cells do",
                 "make the cells with family=, the same as here",
             )
-        if needs_values and self.histogram is None and not self._is_zero_or_one():
+        # Sums say all about rewards of 0 and 1 that weigh the same.
+        is_plain = low >= 0.0 and high <= 1.0 and self.only_whole() and "amount" not in self.sums
+        if needs_values and self.histogram is None and not is_plain:
             raise InputError(
                 "policies",
                 policy,
@@ -227,30 +204,33 @@ class GroupedClients(PastClients):
                 "make the cells with bins=200, or leave this policy out",
             )
 
-    def _is_zero_or_one(self) -> bool:
-        low, high = self.range_of("reward")
-        return low >= 0.0 and high <= 1.0 and self.only_whole() and "amount" not in self.sums
-
-    def tell(self, agent: Agent, learned: Learned) -> None:
+    def tell(
+        self,
+        agent: Agent,
+        part: slice,
+        times: npt.NDArray[Any],
+        *,
+        by_money: bool,
+        by_round: bool,
+    ) -> None:
         ledger = agent.ledger  # outcomes were checked where they were added up
-        part, times = learned.part, learned.times.astype(np.float64)
         rows = np.flatnonzero(times) + part.start
         if not rows.size:
             return
-        times = times[rows - part.start]
+        times = times[rows - part.start].astype(np.float64)
         key: npt.NDArray[Any] = self.category[rows].astype(np.int64)
-        if learned.by_round:
+        if by_round:
             key = key * (self.rounds + 1) + self.round[rows]
         starts = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1])
         sums = np.zeros((starts.size, len(Sums._fields)))
-        for place, name in zip(PLACES, BY_MONEY if learned.by_money else BY_CLIENT, strict=True):
+        for place, name in zip(PLACES, BY_MONEY if by_money else BY_CLIENT, strict=True):
             sums[:, place] = np.add.reduceat(self.sums[name][rows] * times, starts)
         values = None
         if ledger.values is not None:
             cuts = pairwise([*starts.tolist(), rows.size])
             values = [self._values(rows[a:b], times[a:b]) for a, b in cuts]
         positions = self.category[rows[starts]].astype(np.int64)
-        asked = self.round[rows[starts]].tolist() if learned.by_round else None
+        asked = self.round[rows[starts]].tolist() if by_round else None
         ledger.book(positions, Bookings(sums, values), accepted_in=asked)
 
     def _values(self, rows: IntArray, times: FloatArray) -> DistinctRewards:
@@ -339,7 +319,7 @@ class Cells:
             "labels": clients.labels,
             "folds": clients.folds,
             "layout": past.layout.to_dict(),
-            "left_out": [each.to_dict() for each in past.left_out],
+            "left_out": [asdict(each) for each in past.left_out],
             **{name: getattr(past, name) for name in PAST_FIELDS},
             "costs": None if past.costs is None else past.costs.tolist(),
             "family": None if self.family is None else written_family(self.family),

@@ -6,30 +6,295 @@
 Outcomes assumed immediate: ...
 the table: 6 rows; a round is one number.
 ...
+
+Leaks are columns that seem to know the outcome, because they were written later.
+How well a column predicts is measured on rows that it did not learn from: the rows are
+split into five parts, and the outcome of each part is predicted by the means of the
+others, value by value or band by band.
+
+>>> rng = np.random.default_rng(1)
+>>> outcome, noise = rng.random(1_000), rng.random(1_000)
+>>> [round(predicts(_bands(column), outcome), 1) for column in (outcome, noise)]
+[1.0, 0.0]
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from profitable.common.text_tables import ROWS_SHOWN, money, number, text_table
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.errors import InputError
 from profitable.model.family import Family
 from profitable.replay import backtest_summary
+from profitable.replay import calendar_rounds as rounds
 from profitable.replay.backtest_result import plain
+from profitable.replay.calendar_rounds import MISSING
 from profitable.replay.family_choice import FamilyChoice, choose_family
 from profitable.replay.layout import Layout
-from profitable.replay.leaks import ADVICE, Leak, check_categories, find_leaks
-from profitable.replay.past import Past
-from profitable.replay.read import read
-from profitable.replay.source import OnShare, open_source
+from profitable.replay.past import SAMPLE, Past, SingleClients
+from profitable.replay.read import Reader, read
+from profitable.replay.source import OnShare, Piece, Source, open_source, pa, pc
+from profitable.replay.typed_columns import Dates, decoded, is_text, numbers
 
+LEARNED_PARTS = 5
+BANDS = 20  # a column of numbers is cut into so many
+FEW_VALUES = 50  # up to so many different numbers are not cut
+PULL = 5.0  # imaginary clients with the mean of everybody, so that rare values say little
+ENDS = 0.005  # the share of outcomes at either end that are cut
+# The share of the outcome's spread that a column explains, from which on it is the
+# outcome.
+ALMOST_ALL = 0.6
+# From which on a column is suspicious: what is known beforehand rarely explains so much
+# of single clients.
+MUCH = 0.12
+SOME = 0.05  # suspicious if it is also several times what the next column explains
+TIMES_MORE = 3.0
+MISSING_SAYS = 0.01  # the share of the spread that is explained by whether a column is missing
+AFTERWARDS = 0.05  # the share of rows whose date lies after the client asked
+ADVICE = "Ask when it was written down; leave it out unless that was before the decision."
 ROUNDS_SHOWN = 8  # rounds at which the text says how much was known
 NO_PROOF = (
     "No check finds every leak. A column that was overwritten when the outcome came, such as a "
     "loan's term that changed in a default, looks like an honest one that predicts well. Ask of "
     "each column of the categories when it was written."
 )
+
+
+# -------------------------------------------------------------------------------- leaks
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that seems to know the outcome, and why."""
+
+    column: str
+    # Share of the spread of the outcomes that it explains, on rows it has not learned
+    # from.
+    explains: float
+    reason: str
+    is_category: bool  # whether the backtest decides by it
+    is_certain: bool  # a date after the client asked, or the outcome itself
+
+    def __str__(self) -> str:
+        used = " (used as category)" if self.is_category else ""
+        return f"{self.column}{used}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measures of what a column says about the outcome."""
+
+    column: str
+    explains: float
+    missing: float  # what is explained by whether the column is missing
+    missing_rows: int
+    after: float  # the share of rows whose date lies after the client asked
+
+
+def find_leaks(
+    source: Source, layout: Layout, rows: int, columns: Sequence[str] | None = None
+) -> list[Leak]:
+    """Return the columns that seem to know the outcome, worst first.
+
+    All columns are checked unless some are given, except those of the outcome.
+
+    Give `columns` to check those only, for example the categories of a backtest.  A
+    stream that is used up has none.
+    """
+    if not source.again:
+        return []
+    reader = Reader(source, layout)
+    others = {*reader.roles.values(), layout.propensity, *layout.times}
+    checked = [name for name in (columns or source.columns) if name not in others]
+    measured = measure(source, reader, rows, checked)
+    by_category = {cut.column for cut in reader.cuts}
+    leaks = [
+        _judge(each, measured, by_category) for each in measured if each.column != layout.known
+    ]
+    found = (leak for leak in leaks if leak is not None)
+    return sorted(found, key=lambda leak: (not leak.is_certain, -leak.explains, leak.column))
+
+
+def _judge(one: Measured, everyone: list[Measured], by_category: set[str]) -> Leak | None:
+    """Why a column seems to know the outcome; None if it does not."""
+    below = [
+        each.explains for each in everyone if each.column != one.column and each.explains < MUCH
+    ]
+    if one.after >= AFTERWARDS:
+        reason = f"it holds dates after the client asked ({one.after:.0%} of the rows)"
+    elif one.explains >= ALMOST_ALL:
+        reason = f"it predicts the outcome almost perfectly ({one.explains:.0%} of its spread)"
+    elif one.missing >= MISSING_SAYS:
+        reason = f"it is missing in {one.missing_rows} sampled rows, depending on the outcome"
+    elif one.explains >= MUCH:
+        reason = f"it predicts the outcome suspiciously well ({one.explains:.0%} of its spread)"
+    elif one.explains >= SOME and len(below) > 1 and one.explains >= TIMES_MORE * max(below):
+        reason = (
+            f"it predicts the outcome far better than any other column ({one.explains:.1%} of "
+            "its spread)"
+        )
+    else:
+        return None
+    is_certain = one.after >= AFTERWARDS or one.explains >= ALMOST_ALL
+    return Leak(one.column, one.explains, reason, one.column in by_category, is_certain)
+
+
+def check_categories(past: Past) -> list[str]:
+    """Warn if the categories themselves seem to know the outcome."""
+    clients = past.clients
+    if not isinstance(clients, SingleClients):
+        return []
+    chosen = np.arange(0, len(clients), max(len(clients) // SAMPLE, 1))
+    if clients.logged is not None:
+        chosen = chosen[clients.logged[chosen]]
+    measured = {name: (_bands(values), rewards) for name, (values, rewards) in past.uncut.items()}
+    if len(past.uncut) < len(past.layout.categories) or not measured:
+        name = " × ".join(past.layout.categories)
+        measured[name] = clients.category[chosen].astype(np.int64), clients.reward[chosen]
+    warnings: list[str] = []
+    for name, (codes, rewards) in measured.items():
+        known = ~np.isnan(rewards)
+        explains = predicts(codes[known], _cut_ends(rewards[known]))
+        if explains >= MUCH:
+            how = "almost perfectly" if explains >= ALMOST_ALL else "suspiciously well"
+            warnings.append(
+                f"the category {name} predicts the outcome {how} ({explains:.0%} of its spread). "
+                f"{ADVICE}"
+            )
+    return warnings
+
+
+# ---------------------------------------------------------------------------- measuring
+
+
+def measure(source: Source, reader: Reader, rows: int, columns: Sequence[str]) -> list[Measured]:
+    """Measure what each column says about the outcome, on a sample of rows."""
+    every = list(dict.fromkeys([*reader.columns, *columns]))
+    piece = _sampled(source, every, max(rows // SAMPLE, 1))
+    reward = reader.rewards(piece)
+    given = ~np.isnan(reward)
+    asked = reader.time.read(piece) if reader.layout.times else None
+    outcome = _cut_ends(reward[given])
+    amount, by_amount = None, 0.0
+    if reader.layout.amount is not None:
+        amount = numbers(piece, reader.layout.amount)[given]
+        by_amount = predicts(_bands(amount), outcome)
+    found: list[Measured] = []
+    for name in columns:
+        codes, plain, times, kind = _coded(piece, name, given, reader.layout.date_format)
+        explains = predicts(codes, outcome)
+        # Money is compared per unit of money, as the outcome is.
+        if plain is not None and amount is not None:
+            explains = max(explains, predicts(_bands(plain / amount), outcome) - by_amount)
+        after = 0.0
+        if times is not None and asked is not None and reader.time.kind != rounds.NUMBER:
+            first, second = times[given], asked[given]
+            late = rounds.before(second, first, kind, reader.time.kind)
+            after = float(late.mean()) if late.size else 0.0
+            both = (first != MISSING) & (second != MISSING)
+            delay = np.where(both, (first - second).astype(np.float64), np.nan)
+            explains = max(explains, predicts(_bands(delay), outcome))
+        missing = codes == 0
+        says = (
+            predicts(missing.astype(np.int64), outcome) if 0 < missing.sum() < missing.size else 0.0
+        )
+        found.append(Measured(name, explains, says, int(missing.sum()), after))
+    return found
+
+
+def predicts(codes: IntArray, outcome: FloatArray) -> float:
+    """Return the share of variance that codes explain, cross-validated."""
+    spread = float(((outcome - outcome.mean()) ** 2).sum()) if outcome.size else 0.0
+    if not spread > 0.0:
+        return 0.0
+    part = np.random.default_rng(1).permutation(outcome.size) % LEARNED_PARTS
+    size = int(codes.max()) + 1
+    missed = 0.0
+    for fold in range(LEARNED_PARTS):
+        learn, test = part != fold, part == fold
+        if not learn.any() or not test.any():
+            continue
+        mean = outcome[learn].mean()
+        total = np.bincount(codes[learn], outcome[learn] - mean, minlength=size)
+        clients = np.bincount(codes[learn], minlength=size)
+        guess = mean + (total / (clients + PULL))[codes[test]]
+        missed += float(((outcome[test] - guess) ** 2).sum())
+    return max(1.0 - missed / spread, 0.0)
+
+
+def _sampled(source: Source, columns: list[str], step: int) -> Piece:
+    """Every so many rows of a source, as one piece."""
+    batches: list[Any] = []
+    before = 0
+    for piece in source.pieces(columns):
+        rows = piece.batch.num_rows
+        taken = piece.batch.take(pa.array(np.arange(-before % step, rows, step)))
+        # Files may encode columns differently.
+        plain = list(map(decoded, taken.columns))
+        batches.append(pa.RecordBatch.from_arrays(plain, names=taken.schema.names))
+        before += rows
+    table = pa.Table.from_batches(batches).combine_chunks()
+    return Piece(table.to_batches()[0] if table.num_rows else batches[0], source.name, 1)
+
+
+def _cut_ends(values: FloatArray) -> FloatArray:
+    """Outcomes without their ends: a few huge ones must not decide."""
+    if not values.size:
+        return values
+    low, high = np.quantile(values, [ENDS, 1.0 - ENDS])
+    return np.clip(values, low, high) if low < high else values
+
+
+def _coded(
+    piece: Piece, name: str, given: BoolArray, date_format: str | None
+) -> tuple[IntArray, FloatArray | None, IntArray | None, str | None]:
+    """Read a column as dates if possible, else as numbers, else as words.
+
+    Returns codes [n], 0 where it is missing, its numbers, or its times and their kind.
+    """
+    for pattern in dict.fromkeys((None, date_format)):
+        read = Dates((name,), pattern)
+        with suppress(InputError):
+            times = read.read(piece)
+            if read.kind not in (None, rounds.NUMBER):
+                plain = np.where(times == MISSING, np.nan, times.astype(np.float64))
+                return _bands(plain[given]), None, times, read.kind
+    with suppress(InputError):
+        plain = numbers(piece, name)[given]
+        return _bands(plain), plain, None, None
+    return _words(piece.column(name), given), None, None, None
+
+
+def _words(values: Any, given: BoolArray) -> IntArray:
+    if not is_text(values.type):
+        try:
+            values = values.cast(pa.string())
+        except pa.ArrowException:  # lists and the like
+            return np.zeros(int(given.sum()), np.int64)
+    empty = pc.equal(pc.utf8_trim_whitespace(values), "")  # a word such as none may be an answer
+    encoded = pc.if_else(empty, pa.scalar(None, pa.string()), values).dictionary_encode()
+    return np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)[given] + 1
+
+
+def _bands(values: FloatArray) -> IntArray:
+    """Return codes of values, or of bands if there are many; 0 where missing."""
+    known = values[~np.isnan(values)]
+    edges, count = np.unique(known, return_counts=True)
+    if edges.size > FEW_VALUES:
+        # Numbers that many rows share, as 0: each is a band of its own.
+        common = edges[count * BANDS >= known.size]
+        quantiles = np.quantile(known, np.arange(1, BANDS) / BANDS)
+        edges = np.unique(np.concatenate([quantiles, common, np.nextafter(common, np.inf)]))
+    codes = np.searchsorted(edges, values, side="right") + 1
+    codes[np.isnan(values)] = 0
+    return codes.astype(np.int64)
+
+
+# ---------------------------------------------------------------------- the description
 
 
 @dataclass(frozen=True)
@@ -70,10 +335,10 @@ class Description:
                 "family": {"name": str(self.terms.family), "reason": self.terms.reason},
                 "categories": self.categories,
                 "known": backtest_summary.known_over_time(clients),
-                "left_out": [each.to_dict() for each in self.past.left_out],
+                "left_out": self.past.left_out,
                 "notes": self.past.notes,
                 "warnings": self.warnings,
-                "leaks": [each.to_dict() for each in self.leaks],
+                "leaks": self.leaks,
             }
         )
 
@@ -85,17 +350,19 @@ class Description:
             f"{past.source}: {number(past.rows)} rows; a round is {of}.",
             *backtest_summary.headline(past, self.terms),
         ]
+        remarks = [
+            *(f"note: {text}" for text in past.notes),
+            *(f"warning: {text}" for text in self.warnings),
+        ]
         parts = [
             "\n".join(head),
             self._category_table(),
             self._known_table(),
             self._left_out(),
             self._leaks(),
+            "\n".join(remarks),
         ]
-        remarks = [f"note: {text}" for text in past.notes] + [
-            f"warning: {text}" for text in self.warnings
-        ]
-        return "\n\n".join(part for part in (*parts, "\n".join(remarks)) if part)
+        return "\n\n".join(filter(None, parts))
 
     def _category_table(self) -> str:
         rows = self.categories
@@ -118,19 +385,15 @@ class Description:
         moments: list[int] = np.unique(
             np.linspace(0, clients.rounds - 1, ROUNDS_SHOWN).round().astype(int)
         ).tolist()
-        rows: list[list[str]] = []
-        for t in moments:
-            share, mean, final = (
-                known[key][t] for key in ("share_known", "known_mean", "final_mean")
-            )
-            rows.append(
-                [
-                    clients.labels[t],
-                    "-" if share is None else f"{share:.0%}",
-                    number(mean),
-                    number(final),
-                ]
-            )
+        rows = [
+            [
+                clients.labels[t],
+                "-" if known["share_known"][t] is None else f"{known['share_known'][t]:.0%}",
+                number(known["known_mean"][t]),
+                number(known["final_mean"][t]),
+            ]
+            for t in moments
+        ]
         table = text_table(["by the end of", "known", "known mean", "final mean"], rows)
         return f"What was known of the clients who had asked:\n\n{table}"
 

@@ -39,6 +39,7 @@ CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 # themselves.
 TOO_WIDE = 1.3
 TOO_NARROW = 0.5  # below it by this: decisions are slower than they could be
+VARY_MORE, VARY_LESS = "too wide", "too narrow"
 # Standard deviations of a ratio; 0.4 % of the categories that fit lie beyond, at most.
 BEYOND_CHANCE = 5.0
 FEWEST_REWARDS = 100  # clients of a category, below which nothing is texts about its variance
@@ -65,18 +66,10 @@ class FamilyFit:
 
     @property
     def warning(self) -> str | None:
-        """The problem in two words, if there is one."""
-        return "too wide" if self.is_wide else "too narrow" if self.is_narrow else None
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether rewards vary more than the family allows, beyond chance."""
-        return self.ratio > max(TOO_WIDE, 1.0 + BEYOND_CHANCE * self.error)
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether rewards vary less than the family says, beyond chance."""
-        return self.ratio < min(TOO_NARROW, 1.0 - BEYOND_CHANCE * self.error)
+        """Whether rewards vary more or less than the family says, beyond chance."""
+        if self.ratio > max(TOO_WIDE, 1.0 + BEYOND_CHANCE * self.error):
+            return VARY_MORE
+        return VARY_LESS if self.ratio < min(TOO_NARROW, 1.0 - BEYOND_CHANCE * self.error) else None
 
 
 @dataclass(frozen=True)
@@ -94,8 +87,10 @@ class FamilyChoice:
 
     def warnings(self) -> list[str]:
         """Warn where the family does not fit."""
-        wide = [each for each in self.fit if each.is_wide]
-        narrow = [each for each in self.fit if each.is_narrow]
+        wide, narrow = (
+            [each for each in self.fit if each.warning == problem]
+            for problem in (VARY_MORE, VARY_LESS)
+        )
         texts: list[str] = []
         if wide:
             worst = max(wide, key=lambda each: each.ratio)
@@ -140,25 +135,16 @@ def _category(name: str, family: Family, layout: Layout, bound: float | None) ->
         return Category.returns(
             name, required=layout.required or 0.0, family=family, high=bound, weight=weight
         )
-    cost = layout.cost
-    if isinstance(cost, str):
-        return Category(name, family, threshold=0.0, bound=bound)
+    threshold = layout.threshold
+    if isinstance(layout.cost, str):
+        return Category(name, family, threshold=threshold, bound=bound)
     try:
-        return Category(
-            name,
-            family,
-            threshold=(cost or 0.0) / layout.revenue,
-            worth=layout.revenue,
-            bound=bound,
-        )
+        return Category(name, family, threshold=threshold, worth=layout.revenue, bound=bound)
     except ProfitableError as error:
         raise InputError(
             "cost",
-            cost,
-            (
-                f"is a threshold of {(cost or 0.0) / layout.revenue:g} rewards, which {family} "
-                "cannot have"
-            ),
+            layout.cost,
+            f"is a threshold of {threshold:g} rewards, which {family} cannot have",
             "give the cost in money, and --revenue, what a reward of 1 is worth",
         ) from error
 
@@ -185,16 +171,10 @@ def _suggest(clients: PastClients, layout: Layout, bound: float | None) -> tuple
         if mean / (ratio - 1.0) >= SMALLEST_FAILURES:
             return NegativeBinomial(failures=float(f"{mean / (ratio - 1.0):.3g}")), varies
     if low > 0.0 and abs(math.sqrt(variance) / mean - 1.0) <= CLOSE:
-        return (
-            Exponential(),
-            (
-                f"rewards are positive, and their spread is {math.sqrt(variance) / mean:.2f} of "
-                "their mean"
-            ),
-        )
-    if (varying(clients.standing_out(), np.ones(len(clients.names))) or 0.0) < FEW_DECIDE * len(
-        clients
-    ):
+        spread = f"{math.sqrt(variance) / mean:.2f} of their mean"
+        return Exponential(), f"rewards are positive, and their spread is {spread}"
+    deciding = varying(clients.standing_out(), np.ones(len(clients.names))) or 0.0
+    if deciding < FEW_DECIDE * len(clients):
         return _bounded(clients, layout, bound), f"rewards were {seen}, and few of them decide"
     if not clients.is_immediate:
         return _bounded(clients, layout, bound), f"rewards were {seen}, and were known late"
@@ -205,7 +185,7 @@ def _bounded(clients: PastClients, layout: Layout, bound: float | None) -> Bound
     """Return bounds near the rewards; the user's bound replaces the high one."""
     threshold = 1.0 + (layout.required or 0.0)
     if layout.amount is None:
-        threshold = 0.0 if isinstance(layout.cost, str) else (layout.cost or 0.0) / layout.revenue
+        threshold = layout.threshold
     names = ("reward",) if clients.promised is None else ("reward", "promised")
     lows, highs = zip(*(clients.range_of(name) for name in names), strict=True)
     low, high = near_bounds(min(lows), max(highs), threshold)

@@ -18,16 +18,20 @@ from profitable.common.charts import DATA, Figure, Rows, digits, plain
 from profitable.common.line_styles import BLACK, BLUE, DASHED, GREEN, ORANGE, SOLID, VERMILION
 from profitable.common.text_tables import number
 from profitable.replay.backtest_charts import (
+    LABEL,
     asked_in,
+    labels_of,
     money_axis,
     money_format,
     period_of,
+    points,
     rows_height,
     shown_categories,
+    spans,
+    time_axis,
     traced_categories,
 )
 from profitable.replay.baselines import ALL
-from profitable.replay.time_axis import LABEL, labels_of, points, spans, time_axis
 
 CHOSEN = "datum.policy == policy"
 LONG_LABEL = 8  # letters
@@ -37,20 +41,9 @@ MOST_TRACED = 100  # rounds of evidence and patience, which every category and p
 BENDS = [0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000, 1_000_000]
 
 
-def figures_to_choose(backtest: dict[str, Any]) -> list[Figure]:
-    """Draw all charts with a menu for which there are numbers."""
-    made = [
-        accepted_figure(backtest),
-        evidence_figure(backtest),
-        vintage_figure(backtest),
-        learning_figure(backtest),
-    ]
-    return [figure for figure in made if figure is not None]
-
-
 def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw what was accepted when: the share of rounds and seeds by category."""
-    entries = [each for each in backtest["entries"] if each.get("accepted") and each["name"] != ALL]
+    entries = [each for each in backtest["entries"] if each["accepted"]]
     if not entries:
         return None
     labels, shown = backtest["rounds"], traced_categories(backtest)
@@ -74,12 +67,15 @@ def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
     up = alt.Y(
         "category:N", title=None, scale=alt.Scale(domain=shown), axis=alt.Axis(labelLimit=200)
     )
-    legend = alt.Legend(
-        title="share of rounds accepted" if length > 1 else "accepted",
-        format="%",
-        gradientLength=160,
+    colour = alt.Color(
+        "share:Q",
+        scale=alt.Scale(domain=[0, 1], range=[PALE, BLUE]),
+        legend=alt.Legend(
+            title="share of rounds accepted" if length > 1 else "accepted",
+            format="%",
+            gradientLength=160,
+        ),
     )
-    colour = alt.Color("share:Q", scale=alt.Scale(domain=[0, 1], range=[PALE, BLUE]), legend=legend)
     base = (
         alt.Chart(alt.NamedData(DATA))
         .transform_filter(CHOSEN)
@@ -106,7 +102,7 @@ def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
     chart = plain(
         alt.layer(*layers).add_params(
             labels_of(labels),
-            _choice("policy", [each["name"] for each in entries], _first(entries)),
+            _policy_choice(entries),
         ),
         alt.expr("'What was accepted when: ' + policy"),
         rows,
@@ -136,7 +132,7 @@ def _border(backtest: dict[str, Any], shown: Sequence[str], up: Any) -> list[Any
 
 def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
     """Evidence against patience of a chosen category and policy."""
-    entries = [each for each in backtest["entries"] if each.get("evidence")]
+    entries = [each for each in backtest["entries"] if each["evidence"]]
     labels, shown = backtest["rounds"], traced_categories(backtest)
     if not entries:
         return None
@@ -163,11 +159,10 @@ def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
         .transform_calculate(decision="datum.accepted ? 'accepted' : 'refused'")
     )
     across = time_axis(labels, period_of(backtest))
-    scale = alt.Scale(type="symlog", constant=1, domainMin=0)
     up = alt.Y(
         "value:Q",
         title="evidence, patience",
-        scale=scale,
+        scale=alt.Scale(type="symlog", constant=1, domainMin=0),
         axis=alt.Axis(values=BENDS, format=",~g"),
     )
     names: Any = ["evidence", "patience"]
@@ -203,12 +198,11 @@ def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
             alt.Tooltip("decision:N"),
         ],
     )
-    policies = [each["name"] for each in entries]
     chart = plain(
         alt.layer(shade, lines, pointed).add_params(
             labels_of(labels),
             alt.param(name="at", value=rounds),
-            _choice("policy", policies, policies[0]),
+            _policy_choice(entries),
             _choice("category", shown, _undecided(entries[0], backtest, shown)),
         ),
         alt.expr("'Evidence, patience: ' + category + ', ' + policy"),
@@ -231,7 +225,7 @@ def vintage_figure(backtest: dict[str, Any]) -> Figure | None:
     entries = [
         each
         for each in backtest["entries"]
-        if each.get("by_vintage") and each["name"] != ALL and each["difference"] is not None
+        if each["name"] != ALL and each["difference"] is not None
     ]
     if not entries:
         return None
@@ -246,15 +240,15 @@ def vintage_figure(backtest: dict[str, Any]) -> Figure | None:
         for one in each["by_vintage"]
     ]
     vintages = list(dict.fromkeys(row["vintage"] for row in rows))
-    amounts = [row[kind] for row in rows for kind in ("all", "profit")]
-    pointed = money_format(amounts)
     kinds: Any = ["all", "profit"]
-    legend = _squares("datum.label == 'all' ? 'accept all' : policy")
-    colours = alt.Scale(domain=kinds, range=["#A3AAB1", BLUE])
+    amounts = [row[kind] for row in rows for kind in kinds]
+    pointed = money_format(amounts)
     is_long = max(map(len, vintages)) > LONG_LABEL
-    level = alt.Axis(labelAngle=-35 if is_long else 0, labelOverlap=True, labelLimit=200)
     across = alt.X(
-        "vintage:N", title="clients who asked in", scale=alt.Scale(domain=vintages), axis=level
+        "vintage:N",
+        title="clients who asked in",
+        scale=alt.Scale(domain=vintages),
+        axis=alt.Axis(labelAngle=-35 if is_long else 0, labelOverlap=True, labelLimit=200),
     )
     bars = (
         alt.Chart(alt.NamedData(DATA))
@@ -266,7 +260,11 @@ def vintage_figure(backtest: dict[str, Any]) -> Figure | None:
             x=across,
             xOffset=alt.XOffset("kind:N", scale=alt.Scale(domain=kinds)),
             y=alt.Y("value:Q", title="profit", axis=money_axis(amounts)),
-            color=alt.Color("kind:N", scale=colours, legend=legend),
+            color=alt.Color(
+                "kind:N",
+                scale=alt.Scale(domain=kinds, range=["#A3AAB1", BLUE]),
+                legend=_squares("datum.label == 'all' ? 'accept all' : policy"),
+            ),
             tooltip=[
                 alt.Tooltip("vintage:N"),
                 alt.Tooltip("all:Q", title="accept all", format=pointed),
@@ -280,10 +278,13 @@ def vintage_figure(backtest: dict[str, Any]) -> Figure | None:
         .mark_rule(color=BLACK)
         .encode(y="value:Q")
     )
-    choice = _choice("policy", [each["name"] for each in entries], _first(entries))
-    title = alt.expr("'Profit by vintage: ' + policy + ' and accept all'")
+    chart = plain(
+        alt.layer(bars, zero).add_params(_policy_choice(entries)),
+        alt.expr("'Profit by vintage: ' + policy + ' and accept all'"),
+        rows,
+    )
     caption = "Profit of the clients who asked in each period, whenever it was known."
-    return Figure("vintage", caption, plain(alt.layer(bars, zero).add_params(choice), title, rows))
+    return Figure("vintage", caption, chart)
 
 
 def learning_figure(backtest: dict[str, Any]) -> Figure | None:
@@ -291,7 +292,7 @@ def learning_figure(backtest: dict[str, Any]) -> Figure | None:
     entries = [
         each
         for each in backtest["entries"]
-        if each.get("by_category") and each["kind"] == "policy" and each["difference"] is not None
+        if each["kind"] == "policy" and each["difference"] is not None
     ]
     if not entries:
         return None
@@ -310,8 +311,6 @@ def learning_figure(backtest: dict[str, Any]) -> Figure | None:
     kinds: Any = ["accepting", "refusing"]
     amounts = [row[kind] for row in rows for kind in kinds]
     pointed = money_format(amounts)
-    legend = _squares("'by ' + datum.label")
-    colours = alt.Scale(domain=kinds, range=[ORANGE, BLUE])
     losses = [alt.Tooltip(f"{kind}:Q", title=f"lost by {kind}", format=pointed) for kind in kinds]
     sort = alt.EncodingSortField(field="value", op="sum", order="descending")
     bars = (
@@ -322,20 +321,26 @@ def learning_figure(backtest: dict[str, Any]) -> Figure | None:
         .encode(
             x=alt.X("value:Q", title="lost, in money", axis=money_axis(amounts)),
             y=alt.Y("category:N", title=None, sort=sort, axis=alt.Axis(labelLimit=200)),
-            color=alt.Color("kind:N", scale=colours, legend=legend),
+            color=alt.Color(
+                "kind:N",
+                scale=alt.Scale(domain=kinds, range=[ORANGE, BLUE]),
+                legend=_squares("'by ' + datum.label"),
+            ),
             tooltip=["category:N", *losses],
         )
     )  # fmt: skip
-    choice = _choice("policy", [each["name"] for each in entries], _first(entries))
-    title = alt.expr("'What learning cost: ' + policy")
-    height = rows_height(len(shown))
+    chart = plain(
+        alt.layer(bars).add_params(_policy_choice(entries)),
+        alt.expr("'What learning cost: ' + policy"),
+        rows,
+        height=rows_height(len(shown)),
+    )
     caption = (
         "Compared with the best fixed set in hindsight: lost by accepting categories that did "
         "not pay, and by refusing "
         "categories that did. A bar to the left is a gain: the category was refused in bad times "
         "only."
     )
-    chart = plain(alt.layer(bars).add_params(choice), title, rows, height=height)
     return Figure("learning", caption + _only(backtest), chart)
 
 
@@ -353,9 +358,11 @@ def _choice(name: str, options: Sequence[str], value: str) -> Any:
     )
 
 
-def _first(entries: Sequence[dict[str, Any]]) -> str:
-    """Return the initial choice: a policy, if there is one."""
-    return next((each["name"] for each in entries if each["kind"] == "policy"), entries[0]["name"])
+def _policy_choice(entries: Sequence[dict[str, Any]]) -> Any:
+    """Return a menu of policies and baselines; a policy comes first if there is one."""
+    names = [each["name"] for each in entries]
+    first = next((each["name"] for each in entries if each["kind"] == "policy"), names[0])
+    return _choice("policy", names, first)
 
 
 def _place(backtest: dict[str, Any], name: str) -> int:
@@ -383,3 +390,6 @@ def _only(backtest: dict[str, Any]) -> str:
         if shown < there
         else ""
     )
+
+
+FIGURES_TO_CHOOSE = (accepted_figure, evidence_figure, vintage_figure, learning_figure)

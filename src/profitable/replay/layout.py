@@ -227,34 +227,42 @@ class Layout(DeclaredOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.cost is None and self.amount is None:
-            raise ParameterError(
+        for field, is_wrong, problem, remedy in (
+            (
                 "cost",
-                None,
+                self.cost is None and self.amount is None,
                 "is missing",
                 "give cost (a number or a column) or amount (a column with the amount lent)",
-            )
-        if self.time is None and not isinstance(self.round, int):
-            raise ParameterError(
+            ),
+            (
                 "time",
-                None,
+                self.time is None and not isinstance(self.round, int),
                 "is missing",
                 "give the column with the date, or a number of rows as round",
-            )
-        if self.counts_open and self.known is None:
-            raise ParameterError(
+            ),
+            (
                 "emerges",
-                self.emerges,
+                self.counts_open and self.known is None,
                 "is given without known",
                 "give the column with the date at which the outcome was known",
-            )
-        if self.promised is not None and not self.counts_open:
-            raise ParameterError(
+            ),
+            (
                 "promised",
-                self.promised,
+                self.promised is not None and not self.counts_open,
                 "has no effect at maturity",
                 'give emerges="evenly" or a curve: at maturity, open clients do not count',
-            )
+            ),
+        ):
+            if is_wrong:
+                self._refuse(field, problem, remedy)
+
+    @property
+    def threshold(self) -> float:
+        """The mean reward that pays for a client, without amounts.
+
+        If costs are a column, they are subtracted from the rewards.
+        """
+        return 0.0 if isinstance(self.cost, str) else (self.cost or 0.0) / self.revenue
 
     @property
     def counts_open(self) -> bool:

@@ -53,15 +53,14 @@ policy that does not learn, the two are the same.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
-from profitable.errors import ParameterError
-from profitable.replay.single_clients import SingleClients
+from profitable.replay.past import SingleClients
 
 # A log in which nobody was refused is taken for whole if that has at least this
 # probability.
@@ -79,6 +78,11 @@ LITTLE_NOISE = 0.05
 # Standard deviations between the log and its propensities: a warning in one of 16 000
 # correct logs.
 MISFIT = 4.0
+ACCEPTED_ONLY = (
+    "Refused clients are missing from the log: everybody in it was accepted, with propensities "
+    "below 1.  So only inverse propensity is defined; the other two must know how many clients "
+    "were refused."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +104,8 @@ class AcceptanceLog:
     clients: SingleClients
     cells: IntArray  # of the clients, [n]
     accepted: IntArray  # the positions of the clients whom the log accepted, [a]
-    share: FloatArray  # 1 / p of these, [a]; 0 where p is unknown
-    supported: BoolArray  # where every client has a known propensity above 0, [R, K]
+    share: FloatArray  # 1 / p of these, [a]
+    propensity: FloatArray  # p of all clients, above 0, [n]
     # Whether the log drew once for all clients of a category and round, as an agent
     # does.
     by_cell: bool
@@ -109,25 +113,22 @@ class AcceptanceLog:
 
     @classmethod
     def of(cls, clients: SingleClients) -> Self:
-        """Check a log and prepare it."""
-        logged, propensity = _columns(clients)
-        cells = clients.cells()
-        known = propensity > 0.0  # False for NaN, too
+        """Prepare a log."""
+        logged, propensity, cells = clients.logged, clients.propensity, clients.cells()
+        assert logged is not None
+        assert propensity is not None
         accepted = np.flatnonzero(logged)
-        share = np.zeros(accepted.size)
-        np.divide(1.0, propensity[accepted], out=share, where=known[accepted])
-        by_cell = _is_drawn_by_cell(clients, cells, logged, propensity)
         return cls(
             clients,
             cells,
             accepted,
-            share,
-            clients.by_cell(~known) == 0.0,
-            by_cell,
+            1.0 / propensity[accepted],
+            propensity,
+            _is_drawn_by_cell(cells, logged, propensity),
             accepted.size < len(clients) or _by_chance(clients, propensity) >= BY_CHANCE,
         )
 
-    def draw_weights(self, generator: np.random.Generator) -> FloatArray:
+    def draw_weights(self, generator: np.random.Generator) -> IntArray:
         """Draw Poisson weights for a bootstrap replicate, [n], with mean 1.
 
         Clients whom the log drew together are not independent.  They share a part of
@@ -137,13 +138,11 @@ class AcceptanceLog:
         p for each cell, if the cell was drawn.
         """
         if not self.by_cell:
-            return generator.poisson(1.0, len(self.clients)).astype(np.float64)
-        propensity = np.nan_to_num(_columns(self.clients)[1])
+            return generator.poisson(1.0, len(self.clients))
         chance = np.ones(self.clients.rounds * len(self.clients.names))
-        chance[self.cells] = propensity
-        return (generator.poisson(propensity) + generator.poisson(1.0 - chance)[self.cells]).astype(
-            np.float64
-        )
+        chance[self.cells] = self.propensity
+        own = generator.poisson(self.propensity)
+        return own + generator.poisson(1.0 - chance)[self.cells]
 
     def tables(self, weights: npt.NDArray[Any] | None = None) -> LogTables:
         """Return the sums by cell; each client counts `weights` times, [n].
@@ -251,12 +250,10 @@ def support(log: AcceptanceLog, accepted: npt.NDArray[Any]) -> LogSupport:
     What was really accepted would not show where nobody was, and there the estimates
     and their errors are too small together.
     """
-    cells, size = log.cells, np.ones(log.cells.size)
-    chance = np.nan_to_num(_columns(log.clients)[1])
+    cells, size, chance = log.cells, np.ones(log.cells.size), log.propensity
     if log.by_cell:  # one draw for all clients of a cell
         cells, first, size = np.unique(cells, return_index=True, return_counts=True)
         chance = chance[first]
-    chance = np.where(chance > 0.0, chance, 1.0)  # elsewhere there is no estimate
     part = np.asarray(accepted, np.float64).ravel()[cells]
     variance = np.square(part * size) * (1.0 - chance) / chance
     squares = variance**2 / chance
@@ -284,97 +281,56 @@ class OffPolicy:
     refusal: str | None = None
     warnings: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the estimates as plain values."""
-        return {**asdict(self), "warnings": list(self.warnings)}
-
 
 def evaluate(
     log: AcceptanceLog, accepted: npt.NDArray[Any], tables: LogTables | None = None
 ) -> OffPolicy:
     """Estimate the value of decisions `accepted`, [R, K]: bool, or shares of seeds."""
     tables = log.tables() if tables is None else tables
-    size = effective_size(accepted, tables)
-    refusal = missing_support(log, accepted, tables)
-    if refusal is not None:
-        return OffPolicy(
-            clients=float((accepted * tables.offered).sum()), effective_size=size, refusal=refusal
+    found = OffPolicy(
+        clients=float((accepted * tables.offered).sum()),
+        effective_size=effective_size(accepted, tables),
+    )
+    asked = ((accepted > 0) & (tables.offered > 0.0)).any(axis=0)
+    empty = np.flatnonzero(asked & (tables.weight.sum(axis=0) == 0.0))
+    if empty.size:
+        refusal = (
+            f"The policy accepts category {log.clients.names[int(empty[0])]!r}, and the log "
+            "accepted nobody of it: there is no outcome to weight."
         )
-    found = inverse_propensity(accepted, tables), log.error(accepted)
+        return replace(found, refusal=refusal)
+    found = replace(
+        found,
+        inverse_propensity=inverse_propensity(accepted, tables),
+        inverse_propensity_error=log.error(accepted),
+    )
     few = _few_draws(log, accepted)
     if not log.has_refused:
-        clients = float((accepted * tables.weight).sum())
-        only = (
-            "Refused clients are missing from the log: everybody in it was accepted, with "
-            "propensities below 1.  So "
-            "only inverse propensity is defined; the other two must know how many clients were "
-            "refused."
-        )
-        return OffPolicy(
-            inverse_propensity=found[0],
-            inverse_propensity_error=found[1],
-            clients=clients,
-            effective_size=size,
-            warnings=(only, *_small(size, clients), *few),
-        )
-    clients, normalised = (
-        float((accepted * tables.offered).sum()),
-        self_normalised(accepted, tables),
-    )
-    warnings = (*_small(size, clients), *few, *_misfit(log))
+        found = replace(found, clients=float((accepted * tables.weight).sum()))
+        return replace(found, warnings=(ACCEPTED_ONLY, *_small(found), *few))
+    normalised = self_normalised(accepted, tables)
+    warnings = (*_small(found), *few, *_misfit(log))
     if np.isnan(normalised):
         nobody = "In some category, the log accepted nobody where the policy accepts"
         warnings += (f"{nobody}: self-normalised is not defined.",)
-    return OffPolicy(
-        inverse_propensity=found[0],
-        inverse_propensity_error=found[1],
+    return replace(
+        found,
         self_normalised=None if np.isnan(normalised) else normalised,
         doubly_robust=doubly_robust(accepted, tables),
         doubly_robust_error=log.error(accepted, tables.mean),
-        clients=clients,
-        effective_size=size,
         warnings=warnings,
     )
 
 
-def missing_support(
-    log: AcceptanceLog, accepted: npt.NDArray[Any], tables: LogTables
-) -> str | None:
-    """Why the log cannot say what the policy would have earned; None if it can."""
-    asked = (np.asarray(accepted) > 0) & (tables.offered > 0.0)
-    hidden = asked & ~log.supported
-    if hidden.any():
-        category = int(np.flatnonzero(hidden.any(axis=0))[0])
-        rounds = np.flatnonzero(hidden[:, category])
-        return (
-            f"The policy accepts category {log.clients.names[category]!r} in "
-            f"{_rounds(rounds.size)} in which the log's "
-            f"propensity is 0 or unknown (the first is {log.clients.labels[int(rounds[0])]}): "
-            "nobody knows what these "
-            "clients would have brought."
-        )
-    empty = np.flatnonzero(asked.any(axis=0) & (tables.weight.sum(axis=0) == 0.0))
-    if empty.size:
-        return (
-            f"The policy accepts category {log.clients.names[int(empty[0])]!r}, and the log "
-            "accepted nobody of it: "
-            "there is no outcome to weight."
-        )
-    return None
-
-
-def _rounds(number: int) -> str:
-    return "1 round" if number == 1 else f"{number} rounds"
-
-
-def _small(size: float, clients: float) -> tuple[str, ...]:
+def _small(found: OffPolicy) -> tuple[str, ...]:
+    size, clients = found.effective_size, found.clients
     if size >= min(0.5 * clients, max(FEW_CLIENTS, SMALL_PART * clients)):
         return ()
     text = (
         f"The weights are large: the {clients:,.0f} clients whom the policy accepts are known as "
-        f"well as {size:,.0f}"
+        f"well as {size:,.0f} would be."
     )
-    return (f"{text} would be.",)
+    return (text,)
 
 
 def _few_draws(log: AcceptanceLog, accepted: npt.NDArray[Any]) -> tuple[str, ...]:
@@ -399,14 +355,11 @@ def _few_draws(log: AcceptanceLog, accepted: npt.NDArray[Any]) -> tuple[str, ...
 
 def _misfit(log: AcceptanceLog) -> tuple[str, ...]:
     """Warn if the log accepted far more or fewer clients than its propensities say."""
-    propensity = np.nan_to_num(_columns(log.clients)[1])
-    expected = log.clients.by_cell(propensity)
+    expected = log.clients.by_cell(log.propensity)
+    variances = log.propensity * (1.0 - log.propensity)
     if log.by_cell:
-        offered = log.clients.by_cell()
-        spread = float((expected * (offered - expected)).sum()) ** 0.5
-    else:
-        spread = float((propensity * (1.0 - propensity)).sum()) ** 0.5
-    number, mean = int((log.share > 0.0).sum()), float(expected.sum())
+        variances = expected * (log.clients.by_cell() - expected)
+    spread, number, mean = float(variances.sum()) ** 0.5, log.accepted.size, float(expected.sum())
     if abs(number - mean) <= MISFIT * spread + 1e-6 * len(log.clients):
         return ()
     text = f"it accepted {number:,} clients, and they say {mean:,.0f} give or take {spread:,.0f}"
@@ -414,48 +367,19 @@ def _misfit(log: AcceptanceLog) -> tuple[str, ...]:
     return (f"The log does not fit its propensities: {text}.  {remedy}",)
 
 
-def _columns(clients: SingleClients) -> tuple[BoolArray, FloatArray]:
-    logged, propensity = clients.logged, clients.propensity
-    if logged is None or propensity is None:
-        missing = "accepted" if logged is None else "propensity"
-        raise ParameterError(
-            missing, None, "is not given", "name the columns of both for off-policy evaluation"
-        )
-    wrong = np.flatnonzero((propensity < 0.0) | (propensity > 1.0) | (logged & (propensity == 0.0)))
-    if wrong.size:
-        first = int(wrong[0])
-        value, category = float(propensity[first]), clients.names[int(clients.category[first])]
-        if value == 0.0:
-            raise ParameterError(
-                "propensity",
-                value,
-                "is that of an accepted client",
-                "give the chance that the client had",
-                category,
-            )
-        raise ParameterError(
-            "propensity", value, "must be a probability", "give a number between 0 and 1", category
-        )
-    return logged, propensity
-
-
-def _is_drawn_by_cell(
-    clients: SingleClients, cells: IntArray, logged: BoolArray, propensity: FloatArray
-) -> bool:
+def _is_drawn_by_cell(cells: IntArray, logged: BoolArray, propensity: FloatArray) -> bool:
     """Whether all clients of each cell share one propensity and one draw."""
-    size = clients.rounds * len(clients.names)
-    first = np.zeros(size, np.int64)
-    first[cells[::-1]] = np.arange(cells.size)[::-1]
-    leader = first[cells]
-    same = (logged == logged[leader]) & ((propensity == propensity[leader]) | np.isnan(propensity))
-    return bool(same.all()) and cells.size > np.unique(cells).size
+    different, first, place = np.unique(cells, return_index=True, return_inverse=True)
+    leader = first[place]
+    same = (logged == logged[leader]) & (propensity == propensity[leader])
+    return bool(same.all()) and cells.size > different.size
 
 
 def _by_chance(clients: SingleClients, propensity: FloatArray) -> float:
     """Bound the probability that nobody is refused: one draw for each cell."""
     offered = clients.by_cell()
     means = np.divide(
-        clients.by_cell(np.nan_to_num(propensity)),
+        clients.by_cell(propensity),
         offered,
         out=np.ones_like(offered),
         where=offered > 0,

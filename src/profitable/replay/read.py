@@ -23,7 +23,15 @@ from profitable.replay import calendar_rounds as rounds
 from profitable.replay.bands import CategoryCodes, CategoryColumn, cross
 from profitable.replay.calendar_rounds import MISSING
 from profitable.replay.layout import Layout
-from profitable.replay.past import NEVER_KNOWN, SAMPLE, OutcomeTally, Past, SmallInts, check_kept
+from profitable.replay.past import (
+    NEVER_KNOWN,
+    SAMPLE,
+    OutcomeTally,
+    Past,
+    SingleClients,
+    SmallInts,
+    check_kept,
+)
 from profitable.replay.row_meaning import (
     IS_KEPT,
     REASONS,
@@ -35,7 +43,6 @@ from profitable.replay.row_meaning import (
     reward_column,
     reward_of,
 )
-from profitable.replay.single_clients import SingleClients
 from profitable.replay.source import OnShare, Piece, Source, open_source, pa, short
 from profitable.replay.typed_columns import Dates, complete, decoded, flags, numbers
 
@@ -64,7 +71,7 @@ class Reader:
     def __init__(self, source: Source, layout: Layout) -> None:
         self.source, self.layout = source, layout
         self.cuts = [CategoryColumn.parse(text, source.columns) for text in layout.categories]
-        self.reward, self.value = reward_column(layout, source.columns)
+        self.value = reward_column(layout, source.columns)[1]
         self.time = Dates(layout.times, layout.date_format)
         self.known = Dates((layout.known,) if layout.known else (), layout.date_format)
         self.roles = dict(columns_by_role(layout, source.columns))
@@ -267,7 +274,13 @@ class Reader:
             outcomes=self.kept_outcomes,
             notes=notes,
             costs=costs,
-            uncut={name: _joined(pairs) for name, pairs in self.uncut.items()},
+            uncut={
+                name: (
+                    np.concatenate([values for values, _ in pairs]),
+                    np.concatenate([rewards for _, rewards in pairs]),
+                )
+                for name, pairs in self.uncut.items()
+            },
             rewards_again=self.rewards_again if self.source.again else None,
         )
 
@@ -275,15 +288,15 @@ class Reader:
         """InputError if no row has the value of the reward."""
         if self.value is None or self.has_value:
             return
-        remedy = "give a value of the column"
+        column, remedy = self.roles["reward"], "give a value of the column"
         if self.source.again:
-            column = next(self.source.pieces([self.reward])).column(self.reward)
-            values = column.unique().drop_null().to_pylist()[:VALUES_SHOWN]
-            remedy = f"choose from {', '.join(map(str, values))}"
+            values = next(self.source.pieces([column])).column(column).unique()
+            shown = values.drop_null().to_pylist()[:VALUES_SHOWN]
+            remedy = f"choose from {', '.join(map(str, shown))}"
         raise InputError(
             f"{self.source.name}: reward",
             self.value,
-            f"is nowhere in the column {self.reward}",
+            f"is nowhere in the column {column}",
             remedy,
         )
 
@@ -462,8 +475,3 @@ def names_of_rounds(
             "give longer rounds, check the first and the last date, or choose fewer categories",
         )
     return [name_of(place) for place in range(total)]
-
-
-def _joined(pairs: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    first, second = zip(*pairs, strict=True)
-    return np.concatenate(first), np.concatenate(second)

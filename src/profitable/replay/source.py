@@ -39,26 +39,21 @@ LONGEST_SHOWN = 70  # letters of a path in an error
 OnShare = Callable[[float], object] | None
 
 
-def pyarrow(part: str = "") -> Any:
-    """Return the module pyarrow, or a part of it; InputError if it is not installed."""
-    with extra("backtest", "backtests read with it"):
-        return import_module(f"pyarrow.{part}" if part else "pyarrow")
-
-
 class LazyArrow:
     """The module pyarrow, or a part of it, imported when it is first used."""
 
-    def __init__(self, part: str = "") -> None:
-        self._part = part
+    def __init__(self, module: str) -> None:
+        self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(pyarrow(self._part), name)
+        with extra("backtest", "backtests read with it"):
+            return getattr(import_module(self._module), name)
 
 
-pa: Any = LazyArrow()
-pc: Any = LazyArrow("compute")
-parquet: Any = LazyArrow("parquet")
-arrow_csv: Any = LazyArrow("csv")
+pa: Any = LazyArrow("pyarrow")
+pc: Any = LazyArrow("pyarrow.compute")
+parquet: Any = LazyArrow("pyarrow.parquet")
+arrow_csv: Any = LazyArrow("pyarrow.csv")
 
 
 class Piece(NamedTuple):
