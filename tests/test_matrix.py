@@ -17,7 +17,7 @@ from profitable.kernels import empirical, law
 from profitable.kernels.evidence import Observed, evidence, faded
 from profitable.model.families import FAMILIES as FAMILY_CLASSES
 from profitable.policy.policies import POLICIES as POLICY_CLASSES
-from profitable.policy.policy import BoundedPolicy
+from profitable.policy.policies import BoundedPolicy
 from tests.matrix import FAMILIES, POLICIES, POLICY_ROWS, FamilyRow, PolicyRow
 from tests.simulation.worlds import play
 

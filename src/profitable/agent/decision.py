@@ -34,8 +34,7 @@ from profitable.kernels.agent_table import SNAPSHOT, AgentRow
 from profitable.kernels.decision_values import evidences, indices, returns
 from profitable.kernels.evidence import index
 from profitable.model.posterior import Posterior
-from profitable.policy.policies import CROWD, Policy
-from profitable.policy.policy import ONE_BY_ONE
+from profitable.policy.policies import CROWD, ONE_BY_ONE, Policy
 
 Array = TypeVar("Array", BoolArray, FloatArray, IntArray)
 # Looked up in every decision.

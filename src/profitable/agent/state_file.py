@@ -55,8 +55,7 @@ from profitable.errors import (
 from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.batch import Sums
 from profitable.model.category import is_text
-from profitable.model.families import FAMILIES
-from profitable.model.family import Family
+from profitable.model.families import FAMILIES, Family
 from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 

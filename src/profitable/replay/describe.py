@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.text_tables import ROWS_SHOWN, money, number, text_table
-from profitable.model.family import Family
+from profitable.model.families import Family
 from profitable.replay import backtest_summary
 from profitable.replay.backtest_result import plain
 from profitable.replay.family_choice import FamilyChoice, choose_family
