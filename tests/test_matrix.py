@@ -86,7 +86,7 @@ def test_index_says_the_same_as_evidence(row: FamilyRow, policy: pb.Policy) -> N
             verdict = decision["it"]
             # The index that is shown is moved to the decision's side: what is moved may
             # be rounding only.
-            raw = decision._indices(slice(1), np.array([0]))[0]
+            raw = decision._indices(slice(1))[0]
             if (raw >= verdict.threshold) != (verdict.evidence <= verdict.patience):
                 assert abs(raw - verdict.threshold) <= 4 * math.ulp(verdict.threshold)
             assert not math.isnan(verdict.evidence)
