@@ -769,22 +769,8 @@ class Optimal(Bayesian):
     """
 
     horizon: int | str | None = field(default=None, kw_only=True, metadata={"alone": OWN})
-    discount: float | None = field(
-        default=None,
-        kw_only=True,
-        metadata={
-            "check": partial(
-                check.within,
-                low=math.ulp(0.0),
-                high=check.BELOW_1,
-                problem="is not between 0 and 1",
-                remedy="give a number between 0 and 1, as 0.99",
-            )
-        },
-    )
-    kappa: float | None = field(
-        default=None, kw_only=True, metadata={"usual": KAPPA, "check": check.positive}
-    )
+    discount: float | None = field(default=None, kw_only=True)
+    kappa: float | None = field(default=None, kw_only=True, metadata={"usual": KAPPA})
     risk: float = field(default=1.0, kw_only=True, metadata={"check": check.positive})
     clients: float | None = field(default=None, kw_only=True, metadata={"check": check.positive})
 
@@ -808,8 +794,20 @@ class Optimal(Bayesian):
             object.__setattr__(
                 self, "horizon", check.whole("horizon", self.horizon, most=LAST_ROUND)
             )
-        if not given:
-            object.__setattr__(self, "kappa", KAPPA)
+        if self.discount is not None:
+            discount = check.within(
+                "discount",
+                self.discount,
+                math.ulp(0.0),
+                check.BELOW_1,
+                "is not between 0 and 1",
+                "give a number between 0 and 1, as 0.99",
+            )
+            object.__setattr__(self, "discount", discount)
+        if not given or self.kappa is not None:
+            object.__setattr__(
+                self, "kappa", check.positive("kappa", KAPPA if self.kappa is None else self.kappa)
+            )
 
     @property
     def terms(self) -> Patience:
