@@ -20,7 +20,7 @@ import numpy as np
 
 import profitable as pb
 from profitable.common.charts import Rows, look_channels, saved, styled
-from profitable.policy.policy_styles import looks_of
+from profitable.policy.policies import looks_of
 
 HORIZON, EVERY, THRESHOLD, CLIENTS = 20_000, 2_000, 0.2, 5
 MEANS = (0.3, 0.1)

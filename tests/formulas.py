@@ -14,7 +14,7 @@ import numpy as np
 from scipy import integrate, optimize, stats
 
 import profitable as pb
-from profitable.policy.policy import Deterministic
+from profitable.policy.policies import Deterministic
 from tests.kernels import reference
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from profitable.cli.app import PANELS, app
 from profitable.cli.portfolio_commands import COMMANDS as PORTFOLIO_COMMANDS
 from profitable.common.registry import HEADERS, exported, rows
 from profitable.model.families import FAMILIES
-from profitable.policy.policies import POLICIES
-from profitable.policy.policy import Bayesian
+from profitable.policy.policies import POLICIES, Bayesian
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

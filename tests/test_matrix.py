@@ -17,7 +17,7 @@ from profitable.kernels import empirical, law
 from profitable.kernels.evidence import Observed, evidence, faded
 from profitable.model.families import FAMILIES as FAMILY_CLASSES
 from profitable.policy.policies import POLICIES as POLICY_CLASSES
-from profitable.policy.policy import BoundedPolicy
+from profitable.policy.policies import BoundedPolicy
 from tests.matrix import FAMILIES, POLICIES, POLICY_ROWS, FamilyRow, PolicyRow
 from tests.simulation.worlds import play
 
@@ -86,7 +86,7 @@ def test_index_says_the_same_as_evidence(row: FamilyRow, policy: pb.Policy) -> N
             verdict = decision["it"]
             # The index that is shown is moved to the decision's side: what is moved may
             # be rounding only.
-            raw = decision._indices(slice(1), np.array([0]))[0]
+            raw = decision._indices(slice(1))[0]
             if (raw >= verdict.threshold) != (verdict.evidence <= verdict.patience):
                 assert abs(raw - verdict.threshold) <= 4 * math.ulp(verdict.threshold)
             assert not math.isnan(verdict.evidence)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from profitable.errors import ProfitableError as ProfitableError
     from profitable.model.category import Category as Category
     from profitable.model.families import *  # noqa: F403
-    from profitable.model.family import Family as Family
+    from profitable.model.families import Family as Family
     from profitable.model.prior import Prior as Prior
     from profitable.policy.policies import *  # noqa: F403
     from profitable.policy.policies import Policy as Policy
@@ -53,7 +53,7 @@ _HOMES = {
     "agent.observation": ["Batch"],
     "errors": ["ProfitableError"],
     "model.category": ["Category"],
-    "model.family": ["Family"],
+    "model.families": ["Family"],
     "model.prior": ["Prior"],
     "policy.policies": ["Policy"],
     "portfolio.outcome": ["Client", "Outcome", "Receipt"],

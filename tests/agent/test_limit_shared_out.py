@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profitable as pb
-from profitable.agent.limit import Claims, Limit, Sharing
+from profitable.agent.limit import Claims, Grant, Limit
 from profitable.common.frames import BACKENDS
 
 RATES = {"homeowners": 0.06, "craftsmen": 0.09, "students": 0.12, "shops": 0.15}
@@ -560,7 +560,7 @@ def one_by_one(limit: Limit, claims: Claims) -> tuple[list[int], Fraction]:
 
 @given(worlds())
 def test_sharing_out_follows_the_definition(world: tuple[Limit, Claims]) -> None:
-    sharing = Sharing(*world)
+    sharing = Grant(*world, np.zeros((3, 0)))
     granted, used = one_by_one(*world)
     assert sharing.clients.tolist() == granted
     assert sharing.used == float(used)

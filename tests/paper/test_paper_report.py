@@ -13,8 +13,7 @@ from playwright.sync_api import Browser
 from profitable.common.line_styles import SOLID
 from profitable.paper.command import reproduce
 from profitable.paper.paper_charts import THEORY
-from profitable.policy.policies import POLICIES
-from profitable.policy.policy_styles import looks_of
+from profitable.policy.policies import POLICIES, looks_of
 from tests.opened import Opened, launched, needs_browser
 
 pytestmark = needs_browser

@@ -32,7 +32,7 @@ from profitable.kernels import evidence
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Power
 from profitable.model.view import View
-from profitable.policy.policy import BoundedPolicy, Deterministic
+from profitable.policy.policies import BoundedPolicy, Deterministic
 from tests.matrix import FAMILIES, POLICIES, FamilyRow
 from tests.simulation.worlds import Played, play, single
 

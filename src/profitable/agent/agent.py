@@ -273,24 +273,17 @@ class Agent:
     def _decision(
         self, table: FloatArray, positions: IntArray | None, limit: Limit | None = None
     ) -> Decision:
-        ledger, values, terms = self.ledger, None, None
-        if ledger.values is not None:
-            values = [
-                ledger.values[k]
-                for k in (range(len(ledger)) if positions is None else positions.tolist())
-            ]
-        if limit is not None:
-            terms = ledger.table[LIMIT_ROWS, :]
+        ledger = self.ledger
         return Decision(
             ledger.round + 1,
             ledger.categories,
             table,
             positions,
-            values,
+            None if ledger.values is None else list(ledger.values),
             None if ledger.window is None else ledger.window.snapshot(),
             ledger.cohorts.snapshot(),
             limit,
-            terms,
+            None if limit is None else ledger.table[LIMIT_ROWS, :],
         )
 
     @alone
@@ -773,10 +766,9 @@ class Agent:
 
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
-        size, rounds = number(len(self)), number(self.round)
         return (
-            f"{self.policy}, {size} categories{hidden}, {rounds} rounds, profit "
-            f"{money(self.profit)}"
+            f"{self.policy}, {number(len(self))} categories{hidden}, {number(self.round)} rounds, "
+            f"profit {money(self.profit)}"
         )
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ earlier decisions keep the old one.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -106,21 +106,25 @@ class Categories:
                     "give every category its own name",
                 )
             names.add(category.name)
-        self._append(
+        self.append(
             [category.name for category in added],
             added,
             [self.add_kind(category) for category in added],
         )
         return added
 
-    def add_terms(
-        self, names: Sequence[str], terms: Sequence[LazyCategory], which: Sequence[int]
+    def append(
+        self, names: Sequence[str], entries: Sequence[Category | LazyCategory], which: Sequence[int]
     ) -> None:
-        """Append categories that are made when somebody asks for them.
+        """Append categories that were checked, apart from their names, before.
 
-        `which` has the numbers of their kinds.  The caller has checked the terms.
+        `which` has the numbers of their kinds.
         """
-        self._append(names, terms, which)
+        start = len(self.names)
+        self.positions.update(zip(names, range(start, start + len(names)), strict=True))
+        self._entries.extend(entries)
+        self._which.extend(which)
+        self.names.extend(names)
         if len(self.positions) != len(self.names):
             raise DuplicateNameError(
                 "name",
@@ -128,15 +132,6 @@ class Categories:
                 "belongs to two categories",
                 "give every category its own name",
             )
-
-    def _append(
-        self, names: Sequence[str], entries: Sequence[Category | LazyCategory], which: Sequence[int]
-    ) -> None:
-        start = len(self.names)
-        self.positions.update(zip(names, range(start, start + len(names)), strict=True))
-        self._entries.extend(entries)
-        self._which.extend(which)
-        self.names.extend(names)
 
     def add_kind(self, example: Category) -> int:
         """Return the number of a category's kind; the category itself is not added."""
@@ -164,7 +159,7 @@ class Categories:
         new = Categories(policy)
         examples = {self._which[k]: k for k in reversed(kept)}  # of each kind, the first
         numbers = {old: new.add_kind(self[k]) for old, k in examples.items()}
-        new._append(
+        new.append(
             [self.names[k] for k in kept],
             [self._entries[k] for k in kept],
             [numbers[self._which[k]] for k in kept],
@@ -175,13 +170,9 @@ class Categories:
         """Change the terms of a category; its kind stays."""
         self._entries[position] = category
 
-    def amounts(self) -> list[float | None]:
-        """Return the cost of one loan, for each category that is a loan."""
-        return [entry.amount for entry in self._entries]
-
-    def recoveries(self) -> list[float]:
-        """Return the share of each loan that a default returns; 0 without a loan."""
-        return [entry.recovery for entry in self._entries]
+    def terms_of(self, field: str) -> list[Any]:
+        """Return a field of each category, such as the amount of a loan."""
+        return [getattr(entry, field) for entry in self._entries]
 
     def view_of(self, position: int) -> View:
         """Return the view of the category at a position."""

@@ -130,8 +130,6 @@ class Cohorts:
 
     # Decisions may keep the inner ones, so they are replaced.
     _places: dict[int, dict[int, Cohort]] = field(default_factory=dict[int, dict[int, Cohort]])
-    # The categories with a cohort that has not matured.
-    _open: set[int] = field(default_factory=set[int])
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -149,17 +147,16 @@ class Cohorts:
         """Return the cohorts of a category, in the order in which they count."""
         return list(self._places.get(k, {}).values())
 
-    def replace(self, k: int, cohorts: Sequence[Cohort], round: int) -> None:
-        """Give a category these cohorts instead of its own, after so many rounds."""
+    def replace(self, k: int, cohorts: Sequence[Cohort]) -> None:
+        """Give a category these cohorts instead of its own."""
         self._places.pop(k, None)
-        self._open.discard(k)
         if cohorts:
             self._places[k] = {cohort.accepted_in: cohort for cohort in cohorts}
-        if any(not cohort.has_matured(round) for cohort in cohorts):
-            self._open.add(k)
 
-    def find(self, k: int, accepted_in: object, round: int, name: str) -> Cohort:
-        """Return the cohort that a caller means; ParameterError if there is none."""
+    def find(self, k: int, accepted_in: object, round: int, name: str) -> Cohort | None:
+        """Return the cohort that a caller means, if any; ParameterError if unknown."""
+        if accepted_in is None:
+            return None
         try:
             cohort = self.get(k, accepted_round(accepted_in, round))
         except ParameterError as error:
@@ -195,12 +192,12 @@ class Cohorts:
         """Add a cohort, or replace it by what has become of it."""
         others = [each for each in self.of(k) if each.accepted_in != cohort.accepted_in]
         is_over = cohort.has_matured(round) and not cohort.unknown
-        self.replace(k, others if is_over else [*others, cohort], round)
+        self.replace(k, others if is_over else [*others, cohort])
 
     def advance(self, round: int, view_of: Callable[[int], View]) -> list[tuple[int, Booking]]:
         """Let a round pass: what counts from now on, by category."""
         entering: list[tuple[int, Booking]] = []
-        for k in sorted(self._open):
+        for k in sorted(self._places):
             cohorts = self.of(k)
             for cohort in cohorts:
                 entry = NO_ENTRY
@@ -212,7 +209,7 @@ class Cohorts:
                 if entry.sums.clients:
                     entering.append((k, entry))
             left = [each for each in cohorts if each.unknown or not each.has_matured(round)]
-            self.replace(k, left, round)
+            self.replace(k, left)
         return entering
 
     def drop(self, k: int) -> None:
@@ -220,7 +217,6 @@ class Cohorts:
         self._places = {
             each - (each > k): cohorts for each, cohorts in self._places.items() if each != k
         }
-        self._open = {each - (each > k) for each in self._open if each != k}
 
     def tally(self, k: int, round: int) -> CohortCounts:
         """Return the sums over the cohorts of a category after so many rounds."""
@@ -247,18 +243,19 @@ class Cohorts:
 
     def snapshot(self) -> "Cohorts":
         """Return the copy that a decision keeps, and never changes."""
-        return Cohorts(dict(self._places), set(self._open)) if self._places else EMPTY_COHORTS
+        return Cohorts(dict(self._places)) if self._places else EMPTY_COHORTS
 
     def converted(self, change: Callable[[int, Booking], Booking]) -> "Cohorts":
         """Return the same cohorts, with their outcomes as another policy sees them."""
-        places = {
-            k: {
-                place: cohort._replace(known=change(k, cohort.known))
-                for place, cohort in cohorts.items()
+        return Cohorts(
+            {
+                k: {
+                    place: cohort._replace(known=change(k, cohort.known))
+                    for place, cohort in cohorts.items()
+                }
+                for k, cohorts in self._places.items()
             }
-            for k, cohorts in self._places.items()
-        }
-        return Cohorts(places, set(self._open))
+        )
 
 
 EMPTY_COHORTS = Cohorts()

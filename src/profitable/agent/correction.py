@@ -36,7 +36,8 @@ def correct(
     """
     category, view, before = ledger.categories[k], ledger.categories.view_of(k), ledger.column(k)
     now = check_amounts(category, before, was, now)
-    old, cohort = ledger.read(k, was), ledger.cohort_of(k, was.accepted_in)
+    old = ledger.read(k, was)
+    cohort = ledger.cohorts.find(k, was.accepted_in, ledger.round, category.name)
     new = None if now is None else ledger.read(k, now)
     kept = cohort is not None and not cohort.by_age and not cohort.has_matured(ledger.round)
     if kept or weight is None:

@@ -34,8 +34,7 @@ from profitable.kernels.agent_table import SNAPSHOT, AgentRow
 from profitable.kernels.decision_values import evidences, indices, returns
 from profitable.kernels.evidence import index
 from profitable.model.posterior import Posterior
-from profitable.policy.policies import CROWD, Policy
-from profitable.policy.policy import ONE_BY_ONE
+from profitable.policy.policies import CROWD, ONE_BY_ONE, Policy
 
 Array = TypeVar("Array", BoolArray, FloatArray, IntArray)
 # Looked up in every decision.
@@ -71,7 +70,7 @@ class Decision:
     positions : array of shape [M] or None
         Positions of the categories that were available; None if all were.
     values : list of DistinctRewards or None
-        Distinct rewards of each category, if the policy needs them.
+        Distinct rewards of all categories, if the policy needs them.
     window : Window or None
         Outcomes of the rounds that are remembered, if the policy has a window.
     cohorts : Cohorts
@@ -117,27 +116,20 @@ class Decision:
         # Computed when asked for: `_mask`, and `_exact`, the table with exact evidence.
         self._mask: BoolArray | None = None
         self._exact: FloatArray | None = None
-        self._grant = None if limit is None else self._shared_out(limit, terms)
-
-    def _shared_out(self, limit: Limit, terms: FloatArray | None) -> Grant:
-        """Return the number of clients that each category is granted."""
-        assert terms is not None
-        terms = terms[:, self.positions]
-        return Grant(
-            limit,
-            read_claims(
-                self._categories,
+        self._grant: Grant | None = None
+        if limit is not None and terms is not None:
+            claims = read_claims(
+                categories,
                 self.positions,
-                self._table,
-                terms,
+                table,
+                terms[:, self.positions],
                 accepted=self._by_policy,
-                lottery=(self._table[EVIDENCE] > self._table[PATIENCE])
-                & (self._table[PAUSED] == 0.0)
+                lottery=(table[EVIDENCE] > table[PATIENCE])
+                & (table[PAUSED] == 0.0)
                 & (self.policy.floor > 0.0),
-                index=self._indices_of,
-            ),
-            terms,
-        )
+                index=self._indices,
+            )
+            self._grant = Grant(limit, claims, terms[:, self.positions])
 
     @property
     def positions(self) -> IntArray:
@@ -167,7 +159,7 @@ class Decision:
             )
         columns["propensity"] = self.propensity
         if self._values is not None:
-            columns["index"] = self._indices(slice(None), self.positions)
+            columns["index"] = self._indices(slice(None))
         if self._window is not None:
             columns["next_round"] = self._patient_again(slice(None))
         if self._cohorts:
@@ -182,20 +174,6 @@ class Decision:
     def limit(self) -> Limit | None:
         """The money or places of the round, if they are limited."""
         return None if self._grant is None else self._grant.limit
-
-    def _indices_of(self, columns: IntArray) -> FloatArray:
-        """Return the indices of some of the categories."""
-        positions, chosen = self.positions[columns], list[int](columns.tolist())
-        part = Decision(
-            self._round,
-            self._categories,
-            self._table[:, columns],
-            positions,
-            None if self._values is None else [self._values[column] for column in chosen],
-            None,
-            self._cohorts,
-        )
-        return part._indices(slice(None), positions)
 
     @property
     def round(self) -> int:
@@ -513,7 +491,7 @@ class Decision:
         table = self._refined()[:, chosen]
         positions, paused = self.positions[chosen], table[PAUSED] != 0.0
         threshold, accepted = table[AgentRow.THRESHOLD], table[IS_ACCEPTED] != 0.0
-        shown = self._indices(chosen, positions)
+        shown = self._indices(chosen)
         # Where rounding would make the index disagree with the decision, the decision
         # is right.
         shown = np.where(
@@ -593,20 +571,19 @@ class Decision:
             self._exact = table
         return self._exact
 
-    def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:
+    def _indices(self, chosen: slice | IntArray) -> FloatArray:
         """Return the paper's index of some categories, as kernels compute it, [M]."""
-        categories, out = self._categories, np.empty(positions.size)
-        table = np.ascontiguousarray(self._table[:, chosen])
+        categories, positions = self._categories, self.positions[chosen]
+        table, out = np.ascontiguousarray(self._table[:, chosen]), np.empty(positions.size)
         limits = table[PATIENCE].copy()
         if self._values is None and positions.size > ONE_BY_ONE:
             indices(table, categories.which()[positions], categories.view_table(), limits, out)
         else:
-            kept = [EMPTY] * positions.size if self._values is None else self._values[chosen]
-            for i, k in enumerate(positions.tolist()):
+            for i, k in enumerate(list[int](positions.tolist())):
                 view, rule = categories.view_of(k), categories.rule_of(k)
-                out[i] = index(
-                    rule, view.law, seen_of(rule, view, table[:, i].tolist(), kept[i]), limits[i]
-                )
+                kept = EMPTY if self._values is None else self._values[k]
+                seen = seen_of(rule, view, table[:, i].tolist(), kept)
+                out[i] = index(rule, view.law, seen, limits[i])
         for view, mask in categories.by_view(positions):
             out[mask] = view.statistic.means_of(out[mask])
         return out

@@ -142,27 +142,28 @@ def _means(decision: Decision, shown: list[Verdict]) -> tuple[Rows, tuple[float,
 
     lines: list[dict[str, float]] = []
     for verdict in shown:
-        interval = decision.interval(verdict.name, SHARE) or ()
-        line = {
-            field: place(verdict, end)
-            for field, end in zip(("low", "high"), interval, strict=False)
-        }
+        edges = zip(("low", "high"), decision.interval(verdict.name, SHARE) or (), strict=False)
+        line = {field: place(verdict, end) for field, end in edges}
         if verdict.mean is not None:
             line["mean"] = place(verdict, verdict.mean)
         lines.append(line)
     seen = [break_even]
     for line in lines:
         seen += [
-            line[end] for end in ("low", "high") if abs(line.get(end, math.inf) - break_even) < FAR
+            value
+            for field, value in line.items()
+            if math.isfinite(value) and (field == "mean" or abs(value - break_even) < FAR)
         ]
-        seen += [line["mean"]] if math.isfinite(line.get("mean", math.inf)) else []
     margin = 0.05 * (max(seen) - min(seen)) + 0.02
     ends = min(seen) - margin, max(seen) + margin
-    rows: Rows = []
-    for line in lines:
-        if not math.isfinite(line.get("mean", 0.0)):
-            del line["mean"]
-        rows.append({key: digits(min(max(value, ends[0]), ends[1])) for key, value in line.items()})
+    rows: Rows = [
+        {
+            field: digits(min(max(value, ends[0]), ends[1]))
+            for field, value in line.items()
+            if field != "mean" or math.isfinite(value)
+        }
+        for line in lines
+    ]
     return rows, ends, relative
 
 

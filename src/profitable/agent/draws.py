@@ -39,22 +39,19 @@ class ExponentialStream:
 
     def take(self, size: int) -> FloatArray:
         """Return the next `size` draws, [size]; do not write to them."""
-        end = self._used + size
-        if end > self._buffer.size:
-            left = self._buffer[self._used :]
-            if size > BUFFER:
-                fresh = self._generator.standard_exponential(size - left.size)
-                self._refill(0)
-                return np.concatenate([left, fresh])
+        draws = self._buffer[self._used : self._used + size]
+        if draws.size == size:
+            self._used += size
+            return draws
+        missing = size - draws.size
+        if size > BUFFER:
+            fresh = self._generator.standard_exponential(missing)
+            self._refill(0)
+        else:
             self._refill(BUFFER)
-            if left.size == 0:
-                self._used = size
-                return self._buffer[:size]
-            self._used = size - left.size
-            return np.concatenate([left, self._buffer[: self._used]])
-        draws = self._buffer[self._used : end]
-        self._used = end
-        return draws
+            self._used = missing
+            fresh = self._buffer[:missing]
+        return np.concatenate([draws, fresh])
 
     def dump(self) -> dict[str, str | int]:
         """Return the position in the sequence as JSON-ready values.

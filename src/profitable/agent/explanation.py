@@ -195,7 +195,9 @@ def reason(
     if policy.draws and (patient is not None or policy.floor > 0.0):
         return f"skipped: {facts}; accepted with probability {number(propensity, 3)} in each round"
     if policy.floor > 0.0:
-        return f"skipped: {facts}; {by_floor(policy.floor, patient)}"
+        later = "" if patient is None else f", and patience will in round {number(patient)}"
+        chance = f"each round accepts it with probability {percent(policy.floor)} by the floor"
+        return f"skipped: {facts}; {chance}{later}"
     if patient is None:
         return f"skipped: {facts}; {for_good(waiting)}"
     if policy.rule.is_posterior and patience <= 0.0:
@@ -210,16 +212,6 @@ def percent(share: float) -> str:
     ('5 %', '0.05 %')
     """
     return f"{number(100.0 * share, 3)} %"
-
-
-def by_floor(floor: float, patient: int | None) -> str:
-    """Return the effect of a floor on a rejected category, and when patience suffices.
-
-    >>> by_floor(0.05, 3201)[:59]
-    'each round accepts it with probability 5 % by the floor, an'
-    """
-    later = "" if patient is None else f", and patience will in round {number(patient)}"
-    return f"each round accepts it with probability {percent(floor)} by the floor{later}"
 
 
 def crowding(policy: Policy, evidence: float, patience: float, counted: float) -> str:
@@ -414,17 +406,15 @@ def table_of(ledger: Ledger, rows: int) -> Cells:
     late = bool(ledger.cohorts)
     shown = ["clients", *(["counted"] if late else []), "mean", "threshold", "evidence", "waiting"]
     shown += ["open", "missing"] if late else []
-    cells: list[list[str]] = []
-    for k in range(rows):
-        each = standing_of(ledger, k)
-        cells.append(
-            [
-                each.name,
-                *(number(getattr(each, key)) for key in shown),
-                money(each.profit),
-                "paused" if each.paused else "active",
-            ]
-        )
+    cells = [
+        [
+            each.name,
+            *(number(getattr(each, key)) for key in shown),
+            money(each.profit),
+            "paused" if each.paused else "active",
+        ]
+        for each in (standing_of(ledger, k) for k in range(rows))
+    ]
     return ("category", *shown, "profit", "state"), cells
 
 

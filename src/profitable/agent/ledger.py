@@ -6,6 +6,7 @@ error, nothing has changed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -16,6 +17,7 @@ from profitable.agent.cohorts import Cohort, Cohorts, LateTerms
 from profitable.agent.observation import (
     EMPTY,
     FLOAT64,
+    NO_AMOUNTS,
     Batch,
     Booking,
     Bookings,
@@ -40,7 +42,6 @@ from profitable.kernels.evidence import evidence
 from profitable.model.category import Category
 
 INT64 = np.dtype(np.int64)
-NO_AMOUNTS: FloatArray = np.empty(0)
 REVENUE, COST = Sums._fields.index("revenue"), Sums._fields.index("cost")
 
 
@@ -320,13 +321,12 @@ class Ledger:
         )
         if self.values is None:
             return first, bad, Bookings(sums)
-        values: list[DistinctRewards] = []
-        start = 0
-        for k, end in zip(positions.tolist(), ends.tolist(), strict=True):
-            view, group = categories.view_of(k), slice(start, end)
-            weights = amounts[group] if view.by_money and amounts.size else None
-            values.append(DistinctRewards.of(view.statistic.of_rewards(rewards[group]), weights))
-            start = end
+        values = [
+            DistinctRewards.seen(categories.view_of(k), rewards[start:end], amounts[start:end])
+            for k, (start, end) in zip(
+                positions.tolist(), pairwise([0, *ends.tolist()]), strict=True
+            )
+        ]
         return first, bad, Bookings(sums, values)
 
     def _flattened(
@@ -387,7 +387,8 @@ class Ledger:
         self, k: int, booking: Booking, accepted_in: object
     ) -> tuple[int, Booking, Cohort | None]:
         """Return a booking and its cohort; ParameterError if there is no room."""
-        clients, cohort = booking.sums.clients, self.cohort_of(k, accepted_in)
+        clients, name = booking.sums.clients, self.categories.names[k]
+        cohort = self.cohorts.find(k, accepted_in, self.round, name)
         if self._table[AgentRow.KNOWN, k] + clients > check.MOST:
             raise self.too_many(k, clients)
         if cohort is not None and clients > cohort.unknown:
@@ -397,15 +398,9 @@ class Ledger:
                 f"are more outcomes than the {cohort.unknown} still to come from round "
                 f"{cohort.accepted_in}",
                 "report each client once, in its own cohort",
-                self.categories.names[k],
+                name,
             )
         return k, booking, cohort
-
-    def cohort_of(self, k: int, accepted_in: object) -> Cohort | None:
-        """Return the cohort that outcomes belong to, if the caller says so."""
-        if accepted_in is None:
-            return None
-        return self.cohorts.find(k, accepted_in, self.round, self.categories.names[k])
 
     def _enter(
         self, k: int, booking: Booking, cohort: Cohort | None, *, arrives: bool = True

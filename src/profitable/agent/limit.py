@@ -78,10 +78,6 @@ class Limit:
     # 0.2.0.
     floor_first: bool = True
 
-    def cost(self, price: FloatArray) -> FloatArray:
-        """Return the use of the limit by a client, [M]; 0 for one who brings money."""
-        return np.maximum(price, 0.0) if self.is_money else np.ones(price.size)
-
 
 def read_limit(
     categories: Categories,
@@ -90,11 +86,9 @@ def read_limit(
     places: object,
     demand: object,
     explore: object,
-) -> Limit | None:
-    """Return the limit of a round; None if the caller gave none of the four."""
+) -> Limit:
+    """Return the limit of a round, of which the caller gave something."""
     if budget is None and places is None:
-        if demand is None and explore is None:
-            return None
         field, value = ("explore", explore) if demand is None else ("demand", demand)
         raise ParameterError(
             field, value, "is given without a limit", "give budget= or places=, too"
@@ -238,23 +232,31 @@ def read_claims(
     )
 
 
-class Sharing:
-    """Distribution of whole clients, in order, until the limit is used.
+class Grant:
+    """Clients granted to each category, `clients` [M], with the reasons.
 
-    `clients` [M] are granted, and `used` is their use of the limit.
+    Whole clients are granted, in order, until the limit is used: never more than ask,
+    and together never more than the limit, up to one part in 10^9.
     """
 
-    def __init__(self, limit: Limit, claims: Claims) -> None:
+    def __init__(self, limit: Limit, claims: Claims, terms: FloatArray) -> None:
         self.clients: IntArray = np.zeros(limit.demand.size, dtype=np.int64)
-        self.used = 0.0
-        self.reserve = 0.0  # the part that is for learning
+        self.used = 0.0  # of the limit, by these clients
         self.in_lottery: BoolArray = np.zeros(limit.demand.size, dtype=np.bool_)  # of the floor
         self.limit = limit
+        self.terms = terms  # the `LIMIT_ROWS` of the categories, [3, M]
         self._claims = claims
-        self._cost = limit.cost(claims.price)
+        # The use of the limit by a client, [M]; 0 for one who brings money.
+        self._cost = np.maximum(claims.price, 0.0) if limit.is_money else np.ones(claims.price.size)
+        self._value = claims.value(self._cost)
+        self._learning = claims.learning
         # For those that were compared by their index.
         self._hopes = np.full(limit.demand.size, np.nan)
+        self._reserve = 0.0  # the part that is for learning
         self._share_out()
+        self.clients.setflags(write=False)
+        learned = float((self.clients * self._cost)[self._learning].sum())
+        self._learning_ends_first = 0.0 < learned <= self._reserve + SLACK * limit.size
 
     def _share_out(self) -> None:
         limit, cost, claims = self.limit, self._cost, self._claims
@@ -265,16 +267,16 @@ class Sharing:
             self._hold_lottery()
             asking &= ~claims.lottery
         asking &= (cost > 0.0) & (cost <= self._room(limit.size))
-        learners = np.flatnonzero(asking & claims.learning)
+        learners = np.flatnonzero(asking & self._learning)
         if limit.explore > 0.0 and learners.size:
-            self.reserve = limit.explore * limit.size
+            self._reserve = limit.explore * limit.size
             # It pays for one client, or else nothing would ever be learned.
-            if self.reserve < cost[learners].max():
-                self.reserve = max(self.reserve, float(cost[self._by_hope(learners)[0]]))
-            self._fill(learners, np.zeros(learners.size), self.reserve)
+            if self._reserve < cost[learners].max():
+                self._reserve = max(self._reserve, float(cost[self._by_hope(learners)[0]]))
+            self._fill(learners, np.zeros(learners.size), self._reserve)
         everybody = np.flatnonzero(asking)
         # Learners come last and are all tied, so that their index decides.
-        value = np.where(claims.learning[everybody], -np.inf, claims.value(cost)[everybody])
+        value = np.where(self._learning[everybody], -np.inf, self._value[everybody])
         best = np.argsort(-value, kind="stable")
         self._fill(everybody[best], value[best], limit.size)
 
@@ -347,24 +349,6 @@ class Sharing:
                 self._hopes[new] = self._claims.hope(new) / self._cost[new]
         return places[np.lexsort((self._claims.rounds[places], -self._hopes[places]))]
 
-
-class Grant(Sharing):
-    """Clients granted to each category, `clients` [M], with the reasons.
-
-    They are never more than ask.
-
-    Together they never use more than the limit, up to one part in 10^9.
-    """
-
-    def __init__(self, limit: Limit, claims: Claims, terms: FloatArray) -> None:
-        super().__init__(limit, claims)
-        self.clients.setflags(write=False)
-        self.terms = terms  # the `LIMIT_ROWS` of the categories, [3, M]
-        self._learning = claims.learning
-        self._value = claims.value(self._cost)
-        learned = float((self.clients * self._cost)[self._learning].sum())
-        self._learning_ends_first = 0.0 < learned <= self.reserve + SLACK * limit.size
-
     def propensity(self, own: FloatArray, *, drawn: bool, floor: float) -> FloatArray:
         """Return the probability that the round accepts each category, [M].
 
@@ -408,7 +392,7 @@ class Grant(Sharing):
             demand = self.limit.demand
             return np.where(self._cost > 0.0, -1, demand), np.where(by_patience, demand, 0)
         everybody, nobody = (
-            Sharing(self.limit, claims._replace(accepted=accepted)).clients
+            Grant(self.limit, claims._replace(accepted=accepted), self.terms).clients
             for accepted in (by_patience | self.in_lottery, by_patience)
         )
         return everybody, nobody

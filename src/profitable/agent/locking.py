@@ -3,47 +3,30 @@
 import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import wraps
 from inspect import isgeneratorfunction
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from profitable.errors import ForkedError
 
-
-class Locked(Protocol):
-    """Something with a lock of its own that a thread may take more than once."""
-
-    @property
-    def _lock(self) -> AbstractContextManager[Any]: ...
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-Owner = TypeVar("Owner", bound=Locked)
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
-
-
-def alone(
-    method: Callable[Concatenate[Owner, Given], Answer],
-) -> Callable[Concatenate[Owner, Given], Answer]:
+def alone(method: Method) -> Method:
     """Let one thread at a time into a method; into a generator from start to end."""
-    if isgeneratorfunction(method):
-        steps: Callable[..., Any] = method
-
-        @wraps(method)
-        def generator(self: Any, *args: Any, **options: Any) -> Any:
-            with self._lock:
-                yield from steps(self, *args, **options)
-
-        return generator
 
     @wraps(method)
-    def guarded(self: Owner, *args: Given.args, **options: Given.kwargs) -> Answer:
+    def guarded(self: Any, *args: Any, **options: Any) -> Any:
         with self._lock:
             return method(self, *args, **options)
 
-    return guarded
+    @wraps(method)
+    def generator(self: Any, *args: Any, **options: Any) -> Any:
+        with self._lock:
+            yield from method(self, *args, **options)
+
+    return cast(Method, generator if isgeneratorfunction(method) else guarded)
 
 
 def lock_of(owner: object) -> Any:

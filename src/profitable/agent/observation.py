@@ -25,7 +25,7 @@ from profitable.errors import (
     SumNotEnoughError,
 )
 from profitable.kernels.agent_table import FORGOTTEN, AgentRow
-from profitable.kernels.batch import Sums, digest_amounts, digest_row, money
+from profitable.kernels.batch import Sums, digest_row, money
 from profitable.kernels.coded_view import Support
 from profitable.kernels.evidence import Observed, Rule
 from profitable.kernels.exact import exact_product, exact_sum
@@ -35,6 +35,7 @@ from profitable.model.view import View
 
 Rewards = float | Decimal | Sequence[float] | Sequence[Decimal] | npt.NDArray[Any]
 PLAIN = {int, float}
+NO_AMOUNTS: FloatArray = np.empty(0)
 FLOAT64 = np.dtype(np.float64)
 # Squares that exceed total^2/count by this share do so by rounding: the rewards were
 # equal.
@@ -104,6 +105,12 @@ class DistinctRewards(NamedTuple):
             return cls(values, counts.astype(np.float64))
         values, where = np.unique(rewards, return_inverse=True)
         return cls(values, np.bincount(where, weights=weights).astype(np.float64))
+
+    @classmethod
+    def seen(cls, view: View, rewards: FloatArray, amounts: FloatArray) -> "DistinctRewards":
+        """Return the distinct statistics of rewards; amounts may be their weights."""
+        weights = amounts if view.by_money and amounts.size else None
+        return cls.of(view.statistic.of_rewards(rewards), weights)
 
     @classmethod
     def zeros_and_ones(cls, clients: float, total: float) -> "DistinctRewards":
@@ -230,16 +237,17 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
                 "give either rewards or count and total",
             )
     rewards = reward_array(batch.rewards, category.name)
-    bad, numbers = digest_row(row, rewards)
-    if bad >= 0:
-        raise reward_error(category.name, rewards[bad].item(), view.support)
-    sums, weights = Sums(*numbers), None
-    revenue, cost = money_of(category, sums.revenue, sums.clients)
+    amounts = NO_AMOUNTS
     if batch.amounts is not None:
         amounts = _amounts(batch.amounts, category.name, rewards.size)
+    bad, numbers = digest_row(row, rewards, amounts)
+    if bad >= 0:
+        raise reward_error(category.name, rewards[bad].item(), view.support)
+    sums = Sums(*numbers)
+    if amounts.size:
         revenue, cost = money_of(category, float(rewards @ amounts), float(amounts.sum()))
-        if category.by_money:
-            sums, weights = Sums(*digest_amounts(row, rewards, amounts)), amounts
+    else:
+        revenue, cost = money_of(category, sums.revenue, sums.clients)
     if batch.costs is not None:
         costs = _costs(batch.costs, category, rewards.size)
         cost = float(costs.sum())
@@ -249,9 +257,7 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
             revenue, _ = money_of_loans(category, float(rewards @ costs), cost)
     return Booking(
         sums._replace(revenue=revenue, cost=cost),
-        DistinctRewards.of(view.statistic.of_rewards(rewards), weights)
-        if rule.needs_values
-        else None,
+        DistinctRewards.seen(view, rewards, amounts) if rule.needs_values else None,
     )
 
 

@@ -55,8 +55,7 @@ from profitable.errors import (
 from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.batch import Sums
 from profitable.model.category import is_text
-from profitable.model.families import FAMILIES
-from profitable.model.family import Family
+from profitable.model.families import FAMILIES, Family
 from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 
@@ -99,7 +98,7 @@ def record_of(agent: Agent) -> StateRecord:
     kinds = [list(categories.kinds)[number] for number in used]
     for kind in kinds:
         _check_registered("family", kind.family.name, type(kind.family), FAMILIES)
-    amounts, recoveries = categories.amounts(), categories.recoveries()
+    amounts, recoveries = categories.terms_of("amount"), categories.terms_of("recovery")
     columns: dict[str, Any] = {
         "name": categories.names,
         "kind": np.searchsorted(used, categories.which()).tolist(),
@@ -110,6 +109,16 @@ def record_of(agent: Agent) -> StateRecord:
         "paused": (table[AgentRow.PAUSED] != 0.0).tolist()
         if table[AgentRow.PAUSED].any()
         else None,
+        "counted": table[AgentRow.CLIENTS].tolist()
+        if (table[AgentRow.CLIENTS] != table[AgentRow.KNOWN]).any()
+        else None,
+        "taken": table[AgentRow.TAKEN].tolist()
+        if policy.rule.needs_rounds and (table[AgentRow.TAKEN] != table[AgentRow.ROUNDS]).any()
+        else None,
+        "debt": np.where(table[AgentRow.LATE] != 0.0, table[AgentRow.DEBT], None).tolist()  # type: ignore[call-overload]
+        if table[AgentRow.LATE].any()
+        else None,
+        "sample": None if ledger.values is None else [*map(sample_record, ledger.values)],
     }
     for names, kind_of_number in ((COUNT_ROWS, np.int64), (SUM_ROWS, np.float64)):
         columns |= {
@@ -117,19 +126,6 @@ def record_of(agent: Agent) -> StateRecord:
             for key, row in names.items()
             if table[row].any()
         }
-    if (table[AgentRow.CLIENTS] != table[AgentRow.KNOWN]).any():
-        columns["counted"] = table[AgentRow.CLIENTS].tolist()
-    if policy.rule.needs_rounds and (table[AgentRow.TAKEN] != table[AgentRow.ROUNDS]).any():
-        columns["taken"] = table[AgentRow.TAKEN].tolist()
-    if table[AgentRow.LATE].any():
-        columns["debt"] = [
-            debt if is_late else None
-            for is_late, debt in zip(
-                table[AgentRow.LATE].tolist(), table[AgentRow.DEBT].tolist(), strict=True
-            )
-        ]
-    if ledger.values is not None:
-        columns["sample"] = [sample_record(kept) for kept in ledger.values]
     try:
         record = StateRecord.model_validate(
             {
@@ -378,8 +374,8 @@ def _fill(window: Window, record: StateRecord) -> None:
 
 
 def _stream(draws: RandomRecord) -> ExponentialStream:
-    is_state = max(int(draws.state), int(draws.increment)) < 1 << 128
-    is_state = is_state and draws.used <= draws.buffered
+    largest = max(int(draws.state), int(draws.increment))
+    is_state = largest < 1 << 128 and draws.used <= draws.buffered
     _require(is_state, "random", draws.state, "is not a state of the generator")
     stream = ExponentialStream(0)
     stream.restore(**draws.model_dump(exclude={"generator"}))
@@ -415,7 +411,7 @@ def _categories(record: StateRecord, policy: Policy) -> Categories:
     for number in range(len(kinds)):
         for k in _extremes(columns, np.flatnonzero(which == number)):
             numbers[number] = categories.add_kind(terms[k].named(columns.name[k]))
-    categories.add_terms(columns.name, terms, numbers[which].tolist())
+    categories.append(columns.name, terms, numbers[which].tolist())
     return categories
 
 

@@ -157,9 +157,9 @@ def _put_extras(ledger: Ledger, k: int, extras: Mapping[str, Any]) -> None:
             {round: _entry_of(each) for round, each in extras.get("window", ())},
             dict(extras.get("taken", ())),
         )
-    cohorts: list[Cohort] = []
-    for accepted_in, clients, matures, emerges, promised, known in extras.get("cohorts", ()):
-        cohorts.append(
+    ledger.cohorts.replace(
+        k,
+        [
             Cohort(
                 accepted_in,
                 clients,
@@ -168,8 +168,9 @@ def _put_extras(ledger: Ledger, k: int, extras: Mapping[str, Any]) -> None:
                 promised,
                 _entry_of(known),
             )
-        )
-    ledger.cohorts.replace(k, cohorts, ledger.round)
+            for accepted_in, clients, matures, emerges, promised, known in extras.get("cohorts", ())
+        ],
+    )
 
 
 def _entry_of(saved: list[Any]) -> Booking:

@@ -5,7 +5,6 @@ decisions about the rounds 6, 7 and 8. Then they leave.
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 
 from profitable.agent.observation import EMPTY, NO_ENTRY, Booking
 from profitable.kernels.agent_table import AgentRow
@@ -14,9 +13,6 @@ from profitable.kernels.exact import weighted_deviations
 from profitable.kernels.patience import LAST_ROUND, Patience, first_time
 from profitable.model.view import View
 from profitable.policy.policies import Policy
-
-NOTHING: Mapping[int, Booking] = MappingProxyType({})
-NOBODY: Mapping[int, float] = MappingProxyType({})
 
 
 class Window:
@@ -42,17 +38,17 @@ class Window:
 
     def at(self, round: int) -> Mapping[int, Booking]:
         """Return the outcomes counted in a round, by category."""
-        return self._rounds.get(round, NOTHING)
+        return self._rounds.get(round, {})
 
     def advance(self) -> Mapping[int, Booking]:
         """Let a round pass; returns what is too old by now."""
         self.now += 1
-        return self._rounds.pop(self.now - self.length, NOTHING)
+        return self._rounds.pop(self.now - self.length, {})
 
     def take(self, accepted: dict[int, float]) -> Mapping[int, float]:
         """Note accepted rounds that count since now; return those expired."""
         self.taken[self.now] = accepted
-        return self.taken.pop(self.now - self.length, NOBODY)
+        return self.taken.pop(self.now - self.length, {})
 
     def replace(self, k: int, counted: Mapping[int, Booking], taken: Mapping[int, float]) -> None:
         """Replace the outcomes and accepted rounds of category k, by round."""

@@ -177,14 +177,6 @@ def _keep_inside(table: FloatArray, k: int, view: CodedView) -> None:
 
 
 @part
-def _add(
-    table: FloatArray, k: int, view: CodedView, books: float, counts: float, batch: Sums
-) -> None:
-    _book(table, k, view, books, counts, batch)
-    _renew(table, k, view)
-
-
-@part
 def _book(
     table: FloatArray, k: int, view: CodedView, books: float, counts: float, batch: Sums
 ) -> None:
@@ -246,18 +238,10 @@ def _add_money(table: FloatArray, k: int, counts: float, batch: Sums) -> None:
     )
     if table[AgentRow.KNOWN, k] <= 0.0 or table[AgentRow.LENT, k] <= NO_MONEY * before:
         _forget_sums(table, k)
-    count_money(table, k)
-
-
-@part
-def count_money(table: FloatArray, k: int) -> None:
-    """Set N and S of a category whose clients weigh as much as their amounts."""
     share = share_of(table, k)
     table[AgentRow.CLIENTS, k] = table[AgentRow.LENT, k] * share
-    table[AgentRow.TOTAL, k], table[AgentRow.CARRY, k] = (
-        table[AgentRow.BACK, k] * share,
-        table[AgentRow.BACK_CARRY, k] * share,
-    )
+    table[AgentRow.TOTAL, k] = table[AgentRow.BACK, k] * share
+    table[AgentRow.CARRY, k] = table[AgentRow.BACK_CARRY, k] * share
 
 
 @part
@@ -287,7 +271,9 @@ def add(
     them.  `counts` is what each outcome adds to the sums that decide: 1, less if some
     of it is forgotten, or negative to take it away.
     """
-    _add(table, k, view_of(view_row), books, counts, _sums(batch))
+    view = view_of(view_row)
+    _book(table, k, view, books, counts, _sums(batch))
+    _renew(table, k, view)
 
 
 @part
@@ -318,7 +304,8 @@ def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray)
     view = view_of(view_row)
     bad, batch = digest(view, rewards)
     if bad < 0:
-        _add(table, k, view, 1.0, 1.0, _at_own_price(table, k, batch))
+        _book(table, k, view, 1.0, 1.0, _at_own_price(table, k, batch))
+        _renew(table, k, view)
         arrive(table, k, batch.clients)
     return bad
 
@@ -326,12 +313,13 @@ def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray)
 @part
 def _at_own_price(table: FloatArray, k: int, batch: Sums) -> Sums:
     """Return the sums with the money of clients at the category's own price."""
-    worth, price, recovered = (
+    revenue, cost = money(
         table[AgentRow.WORTH, k],
         table[AgentRow.PRICE, k],
         table[AgentRow.RECOVERED, k],
+        batch.revenue,
+        batch.cost,
     )
-    revenue, cost = money(worth, price, recovered, batch.revenue, batch.cost)
     statistics = (batch.total, batch.total_lost, batch.squares, batch.squares_lost)
     lent = (batch.lent, batch.lent_lost, batch.lent_squares, batch.lent_squares_lost)
     return Sums(batch.clients, *statistics, revenue, cost, *lent)
@@ -358,8 +346,7 @@ def digest_all(
     start, first = 0, NONE
     for i in range(positions.size):
         k, end = positions[i], ends[i]
-        view_row = view_rows[which[k]]
-        view = view_of(view_row)
+        view = view_of(view_rows[which[k]])
         place, batch = digest(view, rewards[start:end])
         if table[AgentRow.KNOWN, k] + end - start > MOST:
             bad[i] = FULL
@@ -421,8 +408,7 @@ def absorb_all(
     Returns the first batch that is refused and what `absorb` would return for it, with
     a position in `rewards`; NONE and NONE if all are added.
     """
-    none = rewards[:0]
-    first, bad, batches = digest_all(table, positions, ends, which, view_rows, rewards, none)
+    first, bad, batches = digest_all(table, positions, ends, which, view_rows, rewards, rewards[:0])
     if first != NONE:
         return first, bad[first]
     arrives = np.ones(positions.size, dtype=np.bool_)

@@ -45,7 +45,10 @@ class Announcer:
             if self._depth == 1:
                 self._name = getattr(function, "__name__", "")
             if _on_terminal():
-                self._start_sign()
+                if self._sign is None:
+                    self._over.clear()
+                    self._sign = threading.Thread(target=self._turn, name="compiling", daemon=True)
+                    self._sign.start()
             elif not self._announced:
                 self._announced = True
                 # A warning, because Python shows warnings by default: silence would
@@ -61,19 +64,10 @@ class Announcer:
         if self._depth == 0:
             if self._collects:
                 gc.enable()
-            self._stop_sign()
-
-    def _start_sign(self) -> None:
-        if self._sign is None:
-            self._over.clear()
-            self._sign = threading.Thread(target=self._turn, name="compiling", daemon=True)
-            self._sign.start()
-
-    def _stop_sign(self) -> None:
-        if self._sign is not None:
-            self._over.set()
-            self._sign.join()
-            self._sign = None
+            if self._sign is not None:
+                self._over.set()
+                self._sign.join()
+                self._sign = None
 
     def _turn(self) -> None:
         turn = 0

@@ -1,8 +1,8 @@
 """A batch of outcomes, checked and added up, before it enters the agent's table.
 
-Example: `digest_row(view_row, np.array([1.0, 0.0]))` returns -1 (no reward is illegal)
-and the numbers of `Sums`, with 2 clients and the total 1.  With the amounts 300 and
-100, `digest_amounts` returns the total 300, of 400 lent.
+Example: `digest_row(view_row, np.array([1.0, 0.0]), amounts)` returns -1 (no reward is
+illegal) and the numbers of `Sums`: 2 clients and the total 1, if `amounts` are empty.
+With the amounts 300 and 100 as weights, the total is 300, of 400 lent.
 
 Kernels return plain tuples to Python.  The compiler makes a NamedTuple by a call of its
 class, does not look whether that call failed, and so crashes if Ctrl-C arrives in it.
@@ -77,30 +77,29 @@ def digest(view: CodedView, rewards: FloatArray) -> tuple[int, Sums]:
 
 
 @kernel
-def digest_row(view_row: FloatArray, rewards: FloatArray) -> tuple[int, Numbers]:
-    """`digest` for callers from Python, with the view as a row."""
-    bad, sums = digest(view_of(view_row), rewards)
-    return bad, _plain(sums)
+def digest_row(
+    view_row: FloatArray, rewards: FloatArray, amounts: FloatArray
+) -> tuple[int, Numbers]:
+    """`digest` for callers from Python, with the view as a row.
 
-
-@part
-def _plain(sums: Sums) -> Numbers:
+    Amounts, unless they are empty, are as for `weighted`.
+    """
+    view = view_of(view_row)
+    bad, sums = digest(view, rewards)
+    if bad < 0 and amounts.size > 0:
+        sums = weighted(view, sums, rewards, amounts)
     statistics = (sums.clients, sums.total, sums.total_lost, sums.squares, sums.squares_lost)
     lent = (sums.lent, sums.lent_lost, sums.lent_squares, sums.lent_squares_lost)
-    return (*statistics, sums.revenue, sums.cost, *lent)
-
-
-@kernel
-def digest_amounts(view_row: FloatArray, rewards: FloatArray, amounts: FloatArray) -> Numbers:
-    """Return the sums of rewards weighted by their amounts.
-
-    `digest_row` has found the rewards legal.  `cost` is the sum of the amounts.
-    """
-    return _plain(_weighted(view_of(view_row), rewards, amounts))
+    return bad, (*statistics, sums.revenue, sums.cost, *lent)
 
 
 @part
-def _weighted(view: CodedView, rewards: FloatArray, amounts: FloatArray) -> Sums:
+def weighted(view: CodedView, plain: Sums, rewards: FloatArray, amounts: FloatArray) -> Sums:
+    """Return the sums of legal rewards with amounts.
+
+    `revenue` is the sum of amount * reward, and `cost` that of the amounts.  `plain`
+    are the sums without amounts.
+    """
     sums = np.zeros((4, 2))
     raw = 0.0
     for i in range(rewards.size):
@@ -113,24 +112,12 @@ def _weighted(view: CodedView, rewards: FloatArray, amounts: FloatArray) -> Sums
         _extend(sums, 2, amount, 0.0)
         square, lost = exact_product(amount, amount)
         _extend(sums, 3, square, lost)
-    statistics = (sums[0, 0], sums[0, 1], sums[1, 0], sums[1, 1])
-    lent = (sums[2, 0], sums[2, 1], sums[3, 0], sums[3, 1])
-    return Sums(float(rewards.size), *statistics, raw, sums[2, 0], *lent)
-
-
-@part
-def weighted(view: CodedView, plain: Sums, rewards: FloatArray, amounts: FloatArray) -> Sums:
-    """Return the sums of legal rewards with amounts.
-
-    `revenue` is the sum of amount * reward, and `cost` that of the amounts.  `plain`
-    are the sums without amounts.
-    """
-    sums = _weighted(view, rewards, amounts)
-    if view.by_money:
-        return sums
     statistics = (plain.total, plain.total_lost, plain.squares, plain.squares_lost)
     lent = (plain.lent, plain.lent_lost, plain.lent_squares, plain.lent_squares_lost)
-    return Sums(plain.clients, *statistics, sums.revenue, sums.cost, *lent)
+    if view.by_money:
+        statistics = (sums[0, 0], sums[0, 1], sums[1, 0], sums[1, 1])
+        lent = (sums[2, 0], sums[2, 1], sums[3, 0], sums[3, 1])
+    return Sums(plain.clients, *statistics, raw, sums[2, 0], *lent)
 
 
 @part

@@ -17,6 +17,7 @@ import os
 import platform
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -47,6 +48,7 @@ def is_tested(version: str) -> bool:
 
 
 IS_LAZY = is_tested(numba.__version__) and os.environ.get("PROFITABLE_LATE") != "0"
+lazy_compile: Any = import_module("profitable.kernels.lazy_compile") if IS_LAZY else None
 if IS_LAZY:
     _OPTIONS["no_cfunc_wrapper"] = True  # nobody calls a kernel from C
 
@@ -63,11 +65,7 @@ def lazy(function: Function) -> Function:
     generators, records and arrays.
     """
     compiled = kernel(function)
-    if not IS_LAZY:
-        return compiled
-    from profitable.kernels.lazy_compile import linked_on_demand
-
-    return linked_on_demand(function, compiled)
+    return lazy_compile.linked_on_demand(function, compiled) if IS_LAZY else compiled
 
 
 def part(function: Function) -> Function:
@@ -78,9 +76,8 @@ def part(function: Function) -> Function:
     """
     if not IS_LAZY:
         return cast(Any, register_jitable(**_OPTIONS))(function)
-    from profitable.kernels.lazy_compile import registered
-
-    return registered(function, _cached(function, {**_OPTIONS, "no_cpython_wrapper": True}))
+    compiled = _cached(function, {**_OPTIONS, "no_cpython_wrapper": True})
+    return lazy_compile.registered(function, compiled)
 
 
 def inlined(function: Function) -> Function:
@@ -94,11 +91,8 @@ def inlined(function: Function) -> Function:
 
 def lazy_functions() -> list[tuple[str, Callable[[], None]]]:
     """Return all lazy functions: name, and a function that compiles or loads it."""
-    if not IS_LAZY:
-        return []  # kernels contain them
-    from profitable.kernels.lazy_compile import PLACES
-
-    return list(PLACES.values())
+    # Otherwise kernels contain them.
+    return list(lazy_compile.PLACES.values()) if IS_LAZY else []
 
 
 def compiled_so_far() -> int:
@@ -132,13 +126,11 @@ def _cached(function: Function, options: dict[str, Any]) -> Function:
 
 def _stamped(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Cache where numba does, under a version that names the sources."""
-    from profitable.kernels.lazy_compile import stamp
-
     try:
         compiled = njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no writable folder at all
         return njit(**options)(function)
-    stamp(compiled, SOURCES)
+    lazy_compile.stamp(compiled, SOURCES)
     return compiled
 
 

@@ -21,6 +21,16 @@ from profitable.kernels.patience import Patience, patience_at, patience_in
 MOMENTS = 64  # at which a rejected category is looked at, to find when it comes back
 
 
+@part
+def _observed(table: FloatArray, k: int, view: CodedView) -> Observed:
+    """Return what a decision's copy of the table says about a category."""
+    clients = table[AgentRow.CLIENTS, k] + view.prior_clients
+    total = table[AgentRow.TOTAL, k] + view.prior_total
+    spread = table[AgentRow.SPREAD, k] if view.rule.needs_spread else np.nan
+    nothing = table[0, :0]
+    return Observed(clients, total, spread, nothing, nothing, table[AgentRow.TAKEN, k], 0.0)
+
+
 @kernel
 def indices(
     table: FloatArray, which: IntArray, view_rows: FloatArray, limits: FloatArray, out: FloatArray
@@ -29,16 +39,9 @@ def indices(
 
     `table` is a decision's copy.
     """
-    nothing = table[0, :0]
     for k in range(out.size):
         view = view_of(view_rows[which[k]])
-        clients, total = (
-            table[AgentRow.CLIENTS, k] + view.prior_clients,
-            table[AgentRow.TOTAL, k] + view.prior_total,
-        )
-        spread = table[AgentRow.SPREAD, k] if view.rule.needs_spread else np.nan
-        seen = Observed(clients, total, spread, nothing, nothing, table[AgentRow.TAKEN, k], 0.0)
-        out[k] = index(view.rule, view.law, seen, limits[k])
+        out[k] = index(view.rule, view.law, _observed(table, k, view), limits[k])
 
 
 @kernel
@@ -47,23 +50,9 @@ def evidences(table: FloatArray, which: IntArray, view_rows: FloatArray, out: Fl
 
     `table` is a decision's copy with the targets in a last row.
     """
-    nothing = table[0, :0]
-    for i in range(out.size):
-        view = view_of(view_rows[which[i]])
-        clients, total = (
-            table[AgentRow.CLIENTS, i] + view.prior_clients,
-            table[AgentRow.TOTAL, i] + view.prior_total,
-        )
-        seen = Observed(
-            clients,
-            total,
-            table[AgentRow.SPREAD, i],
-            nothing,
-            nothing,
-            table[AgentRow.TAKEN, i],
-            0.0,
-        )
-        out[i] = evidence(view.rule, view.law, seen, table[SNAPSHOT, i])
+    for k in range(out.size):
+        view = view_of(view_rows[which[k]])
+        out[k] = evidence(view.rule, view.law, _observed(table, k, view), table[SNAPSHOT, k])
 
 
 @kernel
@@ -136,12 +125,13 @@ def _is_back(
             <= limit
         )
     nothing = table[0, :0]
-    clients, total, rounds = (
+    seen = Observed(
         clients + view.prior_clients,
         total + view.prior_total,
+        weight * table[AgentRow.SPREAD, i],
+        nothing,
+        nothing,
         weight * table[AgentRow.TAKEN, i],
-    )
-    seen = Observed(
-        clients, total, weight * table[AgentRow.SPREAD, i], nothing, nothing, rounds, 0.0
+        0.0,
     )
     return evidence(view.rule, view.law, seen, table[SNAPSHOT, i]) <= limit

@@ -9,8 +9,7 @@ import numpy as np
 
 from profitable.errors import InputError
 from profitable.kernels.patience import DRAWN, LAST_ROUND, TIME
-from profitable.policy.policies import POLICIES
-from profitable.policy.policy import BoundedPolicy, Policy
+from profitable.policy.policies import POLICIES, BoundedPolicy, Policy
 from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.theory import regret_bounds
 

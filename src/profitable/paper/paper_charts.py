@@ -36,7 +36,7 @@ from profitable.common.line_styles import (
 from profitable.common.text_tables import horizon_text, number
 from profitable.paper.contest import ANYTIME, CAREFUL, PATIENT, WITH_HORIZON
 from profitable.paper.credit import LENDERS, CreditResult
-from profitable.policy.policy_styles import looks_of
+from profitable.policy.policies import looks_of
 from profitable.simulation.curve import Curve
 from profitable.simulation.regret_charts import (
     LOWER_BOUND,

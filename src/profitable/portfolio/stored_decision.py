@@ -85,15 +85,10 @@ class RecordedDecision(Decision):
         made = content.get(REINSTATED, line._asdict())
         self.time, self.actor, self.version = (made[name] for name in FIRST)
 
-    def _indices(self, chosen: slice, positions: IntArray) -> FloatArray:
+    def _indices(self, chosen: slice | IntArray) -> FloatArray:
         if self._index is None:
-            return super()._indices(chosen, positions)
-        return np.array(self._index[chosen], dtype=np.float64)
-
-    def _indices_of(self, columns: IntArray) -> FloatArray:
-        if self._index is None:
-            return super()._indices_of(columns)
-        return np.array(self._index, dtype=np.float64)[columns]
+            return super()._indices(chosen)
+        return np.array(self._index, dtype=np.float64)[chosen]
 
     def _patient_again(self, chosen: slice) -> list[int | None]:
         if self._next_round is None:

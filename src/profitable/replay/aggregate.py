@@ -25,7 +25,7 @@ from profitable.common.declared_options import options_of
 from profitable.common.extras import extra
 from profitable.errors import InputError, ParameterError
 from profitable.model.category_table import known_fields
-from profitable.model.family import Family
+from profitable.model.families import Family
 from profitable.model.view import View
 from profitable.replay import calendar_rounds as rounds
 from profitable.replay.backtest_options import CellArguments, CellOptions

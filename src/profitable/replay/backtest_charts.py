@@ -29,7 +29,7 @@ from profitable.common.line_styles import (
     Look,
 )
 from profitable.common.text_tables import number
-from profitable.policy.policy_styles import looks_of
+from profitable.policy.policies import looks_of
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.backtest_summary import MOST_PICTURED
 from profitable.replay.baselines import ALL

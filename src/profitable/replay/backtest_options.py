@@ -21,7 +21,7 @@ from profitable.errors import InputError, ParameterError
 from profitable.replay.layout import Layout, is_list
 
 if TYPE_CHECKING:  # the command line reads the declaration, and must start quickly
-    from profitable.model.family import Family
+    from profitable.model.families import Family
     from profitable.policy.policies import Policy
     from profitable.replay.replay import Limits
 
@@ -62,7 +62,7 @@ def _policies(field: str, value: Any) -> tuple[Policy, ...]:
 
 
 def _family(field: str, value: Any) -> Family:
-    from profitable.model.family import Family
+    from profitable.model.families import Family
 
     return Family.of(value)
 

@@ -37,7 +37,7 @@ from profitable.errors import InputError, NotSavedError
 from profitable.kernels.batch import Sums
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Cut, Identity, Statistic
-from profitable.model.family import Family
+from profitable.model.families import Family
 from profitable.replay.backtest_options import written_family
 from profitable.replay.layout import Layout
 from profitable.replay.past import LeftOut, Past, PastClients, SmallInts, outside

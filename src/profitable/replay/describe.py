@@ -28,7 +28,7 @@ import numpy as np
 from profitable.common.text_tables import ROWS_SHOWN, money, number, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
-from profitable.model.family import Family
+from profitable.model.families import Family
 from profitable.replay import backtest_summary
 from profitable.replay import calendar_rounds as rounds
 from profitable.replay.backtest_result import plain

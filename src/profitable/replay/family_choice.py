@@ -25,11 +25,11 @@ from profitable.model.families import (
     Bernoulli,
     Bounded,
     Exponential,
+    Family,
     NegativeBinomial,
     Normal,
     Poisson,
 )
-from profitable.model.family import Family
 from profitable.replay.backtest_entry import varying
 from profitable.replay.layout import Layout
 from profitable.replay.past import Past, PastClients

@@ -43,7 +43,7 @@ from profitable.replay.layout import Layout
 from profitable.replay.row_meaning import IS_KEPT, REASONS, WAS_REFUSED, WITHOUT_REWARD
 
 if TYPE_CHECKING:
-    from profitable.model.family import Family
+    from profitable.model.families import Family
     from profitable.replay.source import Piece
 
 NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is

@@ -13,7 +13,7 @@ from profitable.common.types import FloatArray, IntArray
 from profitable.errors import ParameterError
 from profitable.kernels.law import Law, log_mass
 from profitable.kernels.statistic import survivals
-from profitable.model.family import Family
+from profitable.model.families import Family
 
 NEGLIGIBLE = 1e-18  # rewards that together are less likely than this have no cells of their own
 # Random numbers of 53 bits cannot produce an event that is less likely than this in a

@@ -16,9 +16,9 @@ from profitable.kernels.run_record import Feed, Problem, RunTables, TrueLaw
 from profitable.kernels.statistic import Cut
 from profitable.kernels.worst_case import WITH_CEILING
 from profitable.model.category import said_before
-from profitable.model.family import Family
+from profitable.model.families import Family
 from profitable.model.view import View
-from profitable.policy.policy import Bayesian, Policy
+from profitable.policy.policies import Bayesian, Policy
 from profitable.simulation.cut_rewards import never_cut, reward_cells
 from profitable.simulation.scenario import Truth
 

@@ -27,7 +27,7 @@ from profitable.common.charts import (
 )
 from profitable.common.line_styles import BLACK, Look
 from profitable.common.text_tables import SUPERSCRIPTS, number
-from profitable.policy.policy_styles import looks_of
+from profitable.policy.policies import looks_of
 
 if TYPE_CHECKING:
     from profitable.simulation.curve import Curve

@@ -20,7 +20,7 @@ from typing import Any, Self
 from profitable.common.files import as_path
 from profitable.common.progress import Progress
 from profitable.errors import ExecutorError, Interrupted, ParameterError
-from profitable.policy.policy import Policy
+from profitable.policy.policies import Policy
 from profitable.simulation.curve import Curve
 from profitable.simulation.pool import Engine, Job, Pool, open_pool
 from profitable.simulation.result import Result

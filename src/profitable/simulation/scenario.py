@@ -27,9 +27,8 @@ from profitable.model.category_table import (
     read_category,
     read_entries,
 )
-from profitable.model.families import FAMILIES
-from profitable.model.family import Family
-from profitable.policy.policy import Policy
+from profitable.model.families import FAMILIES, Family
+from profitable.policy.policies import Policy
 from profitable.simulation.clients_per_round import LAWS, Clients
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.theory import regret_bounds

@@ -13,7 +13,7 @@ from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.law import NORMAL, SMALLEST_POSITIVE, deviance
 from profitable.kernels.run_record import RUN
 from profitable.kernels.skip_ahead import run_events
-from profitable.policy.policy import BoundedPolicy, Policy
+from profitable.policy.policies import BoundedPolicy, Policy
 from profitable.simulation.kernel_input import make_input
 from profitable.simulation.scenario import Scenario, Truth
 from profitable.simulation.worker import regret_of, stream

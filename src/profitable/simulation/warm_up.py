@@ -17,8 +17,7 @@ from profitable.agent.agent import Agent
 from profitable.errors import ProfitableError
 from profitable.kernels.compile import lazy_functions
 from profitable.model.category import Category
-from profitable.model.families import FAMILIES, Normal
-from profitable.model.family import Family
+from profitable.model.families import FAMILIES, Family, Normal
 from profitable.policy.policies import POLICIES, Policy
 from profitable.simulation.clients_per_round import OnePlusPoisson
 from profitable.simulation.cut_rewards import cut_mean

@@ -29,7 +29,7 @@ from profitable.kernels.law import GAMMA, Law
 from profitable.kernels.rounds import run_rounds
 from profitable.kernels.run_record import RUN, Feed, Problem, RunTables
 from profitable.kernels.skip_ahead import run_events
-from profitable.policy.policy import Policy
+from profitable.policy.policies import Policy
 from profitable.simulation.curve import PARTS
 from profitable.simulation.custom_policy import run_custom
 from profitable.simulation.kernel_input import KernelInput

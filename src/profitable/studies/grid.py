@@ -8,7 +8,7 @@ from itertools import product
 
 from profitable.errors import InputError, ParameterError
 from profitable.model.category_table import in_file
-from profitable.policy.policy import Policy
+from profitable.policy.policies import Policy
 from profitable.simulation.scenario import Scenario
 from profitable.simulation.settings import Settings, prepare
 from profitable.studies.template import Template, Value, fill, places_in, shown

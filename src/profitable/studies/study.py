@@ -30,7 +30,7 @@ from profitable.model.category_table import (
     needed_field,
     parse_toml,
 )
-from profitable.policy.policy import Policy
+from profitable.policy.policies import Policy
 from profitable.simulation.scenario import Scenario, read_toml
 from profitable.simulation.settings import BLOCK, MOST_HORIZON, MOST_RUNS
 from profitable.studies.grid import HORIZON_NAME, World, worlds_of

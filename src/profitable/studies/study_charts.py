@@ -26,7 +26,7 @@ from profitable.common.charts import (
     plain,
 )
 from profitable.common.line_styles import PALETTE, Look
-from profitable.policy.policy_styles import looks_of
+from profitable.policy.policies import looks_of
 from profitable.studies.grid import HORIZON_NAME
 from profitable.studies.template import fill, shown
 

@@ -45,7 +45,7 @@ from profitable.kernels.evidence import (
 from profitable.kernels.law import GAMMA
 from profitable.kernels.patience import AHEAD, DRAWN, TIME
 from profitable.model.category import Category
-from profitable.policy.policy import Bayesian, BoundedPolicy, Policy
+from profitable.policy.policies import Bayesian, BoundedPolicy, Policy
 
 TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = (
     "posterior",
