@@ -50,8 +50,7 @@ from profitable.simulation.result import Result
 from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario
 from profitable.simulation.settings import BLOCK
-from profitable.theory.lost_for_good import LostForGood
-from profitable.theory.unlucky_start import UnluckyStarts
+from profitable.theory.unlucky_start import LostForGood, UnluckyStarts
 
 logger = logging.getLogger("profitable")
 RESULT_FORMAT = 2

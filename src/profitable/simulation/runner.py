@@ -29,7 +29,7 @@ from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts
 from profitable.simulation.tilted_runs import lost_for_good
 from profitable.simulation.worker import compile_kernels
-from profitable.theory.lost_for_good import LostForGood
+from profitable.theory.unlucky_start import LostForGood
 
 logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
