@@ -2,7 +2,7 @@
 
 How the data flows: A `scenario` and policies become `settings`, which hold the
 `kernel_input` of each policy in each category.  The `runner` opens a `pool` of workers.
-The `engine` gives them tasks, each some blocks of runs (`block`), and adds up their
+Its engine gives them tasks, each some blocks of runs (`worker`), and adds up their
 results in a `result`.  A result has a `curve` for each policy, which is a set of
 `running_stats`. It is saved in a folder (`result_folder`) and drawn (`regret_charts`).
 

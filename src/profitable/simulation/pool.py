@@ -26,8 +26,6 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from profitable.common import check
 from profitable.common.extras import extra
 from profitable.common.types import IntArray
@@ -35,7 +33,7 @@ from profitable.errors import ExecutorError, InputError, ParameterError, Profita
 from profitable.kernels.run_record import Signal
 from profitable.simulation.result import Result
 from profitable.simulation.settings import BLOCK, Settings
-from profitable.simulation.worker import HERE, Environment, Reply, pack, play, play_packed
+from profitable.simulation.worker import HERE, Environment, Reply, no_flags, pack, play, play_packed
 
 logger = logging.getLogger("profitable")
 LOOK_SECONDS = 0.1  # from one look at whether to stop, to the next
@@ -110,7 +108,7 @@ class Task:
     policies: range
     blocks: range
     is_last: bool
-    flags: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    flags: IntArray = field(default_factory=no_flags)
     future: "Future[Reply] | None" = None
     reply: Reply | None = None
 

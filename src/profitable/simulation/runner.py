@@ -21,6 +21,7 @@ from profitable.common.files import as_path
 from profitable.common.progress import Progress
 from profitable.errors import ExecutorError, Interrupted, ParameterError
 from profitable.policy.policy import Policy
+from profitable.simulation import result_folder
 from profitable.simulation.curve import Curve
 from profitable.simulation.pool import Engine, Job, Pool, open_pool
 from profitable.simulation.result import Result
@@ -167,14 +168,13 @@ def run(
         raise ParameterError("fresh", fresh, "contradicts resume", "give one of the two")
     with open_pool(executor, workers) as pool:
         if out is None:
-            return _play(settings, new_result(settings), pool, progress, lambda result: None)
-        from profitable.simulation.result_folder import keeping
-
-        with keeping(as_path("out", out)) as keeper:
-            result = keeper.start(new_result(settings), resume=resume, fresh=fresh)
+            return _play(settings, new_result(settings), pool, progress, None)
+        folder = as_path("out", out)
+        with result_folder.keeping(folder):
+            result = result_folder.start(folder, new_result(settings), resume=resume, fresh=fresh)
             if result.finished:
                 say(f"{result.finished} of {settings.runs} runs are taken over from {out}")
-            return _play(settings, result, pool, progress, keeper.save)
+            return _play(settings, result, pool, progress, folder)
 
 
 def _play(
@@ -182,9 +182,14 @@ def _play(
     result: Result,
     pool: Pool,
     progress: bool | Callable[[float], object] | None,
-    save: Callable[[Result], object],
+    folder: Path | None,
 ) -> Result:
-    """Play the runs that a result lacks."""
+    """Play the runs that a result lacks, and save those that are finished."""
+
+    def save() -> None:
+        if folder is not None and result.finished:
+            result_folder.save(result, folder)
+
     jobs = [Job(settings, result)] if result.finished < settings.runs else []
     for note in [*slow_parts(settings), *crowded_parts(settings)] if jobs else []:
         logger.warning(note)
@@ -193,7 +198,7 @@ def _play(
         lost = play_jobs(
             jobs,
             pool,
-            lambda: save(result),
+            save,
             lambda: (result.finished, settings.runs),
             show=lambda done: bar.update(before + done),
         )

@@ -44,7 +44,7 @@ from profitable.kernels.skip_ahead import run_events
 from profitable.policy.policy import BoundedPolicy, Policy
 from profitable.simulation.kernel_input import make_input
 from profitable.simulation.scenario import Scenario, Truth
-from profitable.simulation.worker import regret_of, stream
+from profitable.simulation.worker import no_flags, regret_of, stream
 from profitable.theory.unlucky_start import LostForGood
 
 FEWEST_TILTED, MOST_TILTED = 20, 200  # runs at each tilted mean of a category
@@ -82,14 +82,13 @@ def lost_for_good(
             part.share**2 * part.weighted.var(axis=0, ddof=1) / len(part.costs) for part in played
         )
         spread += np.maximum(second - own**2, 0.0)
-    columns = (mean, np.sqrt(variance), np.sqrt(spread))
-    return LostForGood(*(tuple(column.tolist()) for column in columns))
+    columns = np.stack([mean, np.sqrt(variance), np.sqrt(spread)])
+    return LostForGood(*map(tuple, columns.tolist()))
 
 
 def _can_be_lost(truth: Truth, horizon: int) -> bool:
     """Return whether it is profitable at some time, and whether rewards can tell so."""
-    least = truth.category.family.mean_domain[0]
-    return truth.category.threshold > least and any(
+    return truth.category.threshold > truth.category.family.mean_domain[0] and any(
         phase.truth.profitable for phase in truth.phases(horizon)
     )
 
@@ -128,7 +127,7 @@ def _play_tilted(
         tables = replace(given, means=np.array([tilted])).tables(checkpoints, number)
         runs, names = np.zeros(number, dtype=RUN), (policy.stream_name, truth.category.name, place)
         world, own = (stream(seed, f"tilted {kind}", *names) for kind in ("world", "own"))
-        run_events(world, own, np.zeros(2, dtype=np.int64), problem, tables, runs)
+        run_events(world, own, no_flags(), problem, tables, runs)
         costs = regret_of(truth.phases(horizon)[0], tables)
         weights = np.exp(log_weights(law, runs["clients"], runs["total"], mean, shares))
         played.append(TiltedPart(shares[tilted], costs, weights[:, None] * costs))

@@ -224,21 +224,25 @@ def worlds_of(
     _refuse_many(templates, horizons, policies, axes, where)
     worlds: list[World] = []
     for template in templates:
-        named = [name for name in axes if name in template.axes]
-        for values in _points(named, axes):
-            for horizon in horizons:
-                known: Values = {HORIZON_NAME: horizon} | values
-                scenario = template.at(known)
-                label = _label(
-                    template, horizon, values, several=(len(templates) > 1, len(horizons) > 1)
+        for values, horizon in product(_points(template.axes, axes), horizons):
+            known: Values = {HORIZON_NAME: horizon} | values
+            worlds.append(
+                World(
+                    template.at(known),
+                    horizon,
+                    values,
+                    _label(
+                        template, horizon, values, several=(len(templates) > 1, len(horizons) > 1)
+                    ),
+                    tuple(_settings(policies, axes, known, where)),
                 )
-                settings = tuple(_settings(policies, axes, known, where))
-                worlds.append(World(scenario, horizon, values, label, settings))
+            )
     return tuple(worlds)
 
 
-def _points(named: Sequence[str], axes: Mapping[str, Sequence[Value]]) -> Iterator[Values]:
-    """Return all combinations of the values of some axes."""
+def _points(names: Set[str], axes: Mapping[str, Sequence[Value]]) -> Iterator[Values]:
+    """Return all combinations of the values of the axes with these names."""
+    named = [name for name in axes if name in names]
     for values in product(*(axes[name] for name in named)):
         yield dict(zip(named, values, strict=True))
 
@@ -248,8 +252,7 @@ def _settings(
 ) -> Iterator[StudySetting]:
     seen: dict[str, str] = {}
     for pattern in policies:
-        own = [name for name in axes if name in places_in(pattern) and name not in known]
-        for values in _points(own, axes):
+        for values in _points(places_in(pattern) - known.keys(), axes):
             text = fill(pattern, known | values, f"{where}: policies")
             key = in_file(f"{where}: policies", partial(Policy.parse, text)).stream_name
             if key in seen:

@@ -36,8 +36,8 @@ from profitable.common.pages import chart_script, chart_specs, environment, save
 from profitable.common.text_tables import number
 from profitable.policy.policy_styles import looks_of
 from profitable.simulation.result import short
+from profitable.studies.conduct import STUDY_PAGE
 from profitable.studies.grid import HORIZON_NAME, fill, shown
-from profitable.studies.study_folder import STUDY_PAGE
 from profitable.studies.study_result import SIGNIFICANCE, StudyResult
 from profitable.version import VERSION
 

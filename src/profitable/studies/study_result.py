@@ -413,7 +413,7 @@ class StudyResult:
 
         """
         from profitable.common.folder_lock import occupied
-        from profitable.studies.study_folder import save_finished
+        from profitable.studies.conduct import save_finished
 
         target, report = as_path("folder", folder), report_module()
         with occupied(target):
@@ -439,7 +439,7 @@ class StudyResult:
             If there is no finished study, or it was altered.
 
         """
-        from profitable.studies.study_folder import load
+        from profitable.studies.conduct import load
 
         return load(as_path("folder", folder))
 

@@ -129,9 +129,11 @@ def information(
         )
     mean, threshold = family.check_mean("mean", mean), family.check_mean("threshold", threshold)
     family.drawn(sigma)  # which checks it
+    if mean >= threshold:
+        return 0.0
     if isinstance(family, Normal):
-        return family.divergence(mean, threshold, sigma=sigma) if mean < threshold else 0.0
-    return family.divergence(mean, threshold) if mean < threshold else 0.0
+        return family.divergence(mean, threshold, sigma=sigma)
+    return family.divergence(mean, threshold)
 
 
 def as_family(family: Family) -> Family:
@@ -574,12 +576,10 @@ def bayes_ucb_unprofitable(
             "is not below the mean",
             "give the lower edge mu_0^- of the prior",
         )
-    low, up = family.divergence(prior_low, mean), family.divergence(threshold, mean)
-    sums = [
+    h_2 = math.fsum(
         math.exp(-arrivals.smallest * nats) * _chernoff_sums(nats, arrivals.smallest)
-        for nats in (low, up)
-    ]
-    h_2 = math.fsum(sums)
+        for nats in (family.divergence(prior_low, mean), family.divergence(threshold, mean))
+    )
 
     def bound(eps: float) -> UpperBound:
         factor = (1.0 + eps) / (1.0 - eps)
@@ -650,12 +650,11 @@ def thompson_unprofitable(
     if not 0.0 <= check.finite("epsilon", epsilon) < 1.0:
         raise ParameterError("epsilon", epsilon, "is not in [0, 1[", "give a number in between")
     factor = (1.0 + epsilon) / (1.0 - epsilon)
-    whole = _separation(family, mean, threshold)
     return (
         factor
         * as_arrivals(arrivals).average
         * math.log(_horizon(horizon))
-        / (arrivals.smallest * whole)
+        / (arrivals.smallest * _separation(family, mean, threshold))
     )
 
 
@@ -812,8 +811,8 @@ def _upper_bound(
     arrivals: Arrivals,
     horizon: float,
 ) -> UpperBound:
-    vacuous = leading + constant >= arrivals.average * horizon
-    return UpperBound(epsilon, leading, constant, constants, vacuous)
+    everybody = arrivals.average * horizon
+    return UpperBound(epsilon, leading, constant, constants, leading + constant >= everybody)
 
 
 def _best(

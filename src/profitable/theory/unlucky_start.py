@@ -47,11 +47,9 @@ from profitable.kernels.patience import AHEAD, DRAWN, TIME
 from profitable.model.category import Category
 from profitable.policy.policy import Bayesian, BoundedPolicy, Policy
 
-TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = (
-    "posterior",
-    "divergence",
-    "divergence+",
-)
+TAIL_OF_POSTERIOR = "posterior"
+TAIL_OF_DIVERGENCE = "divergence"
+TAIL_OF_DIVERGENCE_PLUS = "divergence+"
 TAIL_OF_PLUS_OF_ROUNDS = "divergence+, of rounds"
 TAIL_AHEAD = "posterior, looking ahead"
 NO_TAIL = ""
@@ -152,9 +150,8 @@ def unlucky_rate(
         return 0.0
     if tail is None:
         return None
-    if view.law.code != GAMMA:
-        return 0.0
-    if isinstance(policy, Bayesian) and policy.prior_of(category) is not None:
+    has_prior = isinstance(policy, Bayesian) and policy.prior_of(category) is not None
+    if view.law.code != GAMMA or has_prior:
         return 0.0
     ratio = view.statistic.of_mean(category.threshold) / view.statistic.of_mean(mean)
     chances, terms = seen(MOST_SEEN), policy.terms

@@ -16,7 +16,7 @@ waits of w, it grows with log w.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -97,8 +97,8 @@ def bernoulli_waits(mean: float, threshold: float, seen: Callable[[int], FloatAr
         log_weight, evidence = law + math.log(chance), np.maximum(-accept, 0.0)
         matters = log_weight + evidence > LEAST_LOG
         states.append((log_weight[matters], evidence[matters]))
-    log_weight, evidence = (np.concatenate(column) for column in zip(*states, strict=True))
-    return Waits(log_weight, evidence, _rest(mean, threshold, last))
+    columns = (np.concatenate(column) for column in zip(*states, strict=True))
+    return Waits(*columns, _rest(mean, threshold, last))
 
 
 def _largest_term(mean: float, threshold: float, n: int) -> float:
@@ -153,19 +153,6 @@ def exponential_waits(ratio: float, longest: float) -> Waits:
     """
     total = 0.0
     states: list[Waits] = []
-    for part in _exponential_states(ratio):
-        states.append(part)
-        term = part.mean(longest)
-        total += term
-        if term < LAST_SHARE * total:
-            break
-    log_weight, evidence = (
-        np.concatenate(column) for column in zip(*((s.log_weight, s.evidence) for s in states))
-    )
-    return Waits(log_weight, evidence, math.inf)
-
-
-def _exponential_states(ratio: float) -> Iterator[Waits]:
     for n in range(1, 400):
         # S/threshold = x has the density of a gamma variable divided by the ratio; the
         # integral is over log x.
@@ -177,4 +164,13 @@ def _exponential_states(ratio: float) -> Iterator[Waits]:
         x = np.exp(log_x)
         log_density = n * np.log(x * ratio) - x * ratio - math.lgamma(n)
         evidence = np.array([gamma_evidence(float(n), value, value - n, False) for value in x])
-        yield Waits(log_density + math.log(step), evidence, math.inf)
+        states.append(Waits(log_density + math.log(step), evidence, math.inf))
+        term = states[-1].mean(longest)
+        total += term
+        if term < LAST_SHARE * total:
+            break
+    return Waits(
+        np.concatenate([each.log_weight for each in states]),
+        np.concatenate([each.evidence for each in states]),
+        math.inf,
+    )
