@@ -58,7 +58,7 @@ def test_the_worse_half_is_dropped(small: pb.StudyResult) -> None:
     """Recomputed with simulate alone: 6 settings with 100 runs, the best 3 with 200,
     the best 2 with 400.
     """
-    for world, places in zip(small.study.worlds, small.places, strict=True):
+    for world, places in zip(small.study.worlds, small.study.places, strict=True):
         left = [setting.policy for setting in world.settings]
         dropped = dict.fromkeys(left, 0)
         for stage, (runs, keep) in enumerate([(100, 3), (200, 2)], 1):

@@ -184,13 +184,12 @@ class Curve:
             The curve.
 
         """
-        layout = RowLayout(t.size, len(scenario.truths))
         return cls(
             policy,
             kernel,
             scenario,
             t,
-            Moments.empty(layout.size),
+            Moments.empty(RowLayout(t.size, len(scenario.truths)).size),
             new_histogram(t.size),
             key=key,
             unlucky=unlucky,

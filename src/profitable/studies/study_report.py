@@ -13,7 +13,7 @@ are small multiples, a map over two axes, and an overview over one.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -170,10 +170,9 @@ class Panels(Figure):
     @property
     def picture(self) -> dict[str, Any]:
         """All panels side by side, with one legend."""
-        size = {"width": PANEL_WIDTH, "height": PANEL_HEIGHT}
         parts = [
             {key: value for key, value in chart.items() if key not in (*OF_WHOLE, "datasets")}
-            | size
+            | {"width": PANEL_WIDTH, "height": PANEL_HEIGHT}
             | {"data": {"values": chart["datasets"][DATA]}}
             for chart in (figure.chart for figure in self.figures)
         ]
@@ -199,15 +198,17 @@ class Shape:
     def of(cls, worlds: Worlds, axes: Sequence[str]) -> "Shape":
         """Return the shape of a table."""
 
-        def number(name: str, rows: Iterable[Mapping[str, Any]]) -> int:
+        def values(name: str, rows: Iterable[Mapping[str, Any]]) -> int:
             return len({row[name] for row in rows})
 
-        policy = [name for name in axes if any(number(name, rows) > 1 for rows in worlds.values())]
-        everything = [row for rows in worlds.values() for row in rows]
+        policy = [name for name in axes if any(values(name, rows) > 1 for rows in worlds.values())]
+        everything = list(chain(*worlds.values()))
         firsts = [rows[0] for rows in worlds.values()]
         names = [name for name in ("scenario", HORIZON_NAME, *axes) if name not in policy]
-        dims = tuple(name for name in names if number(name, firsts) > 1)
-        return cls(dims, max(policy, key=lambda name: number(name, everything), default=None))
+        return cls(
+            tuple(name for name in names if values(name, firsts) > 1),
+            max(policy, key=lambda name: values(name, everything), default=None),
+        )
 
 
 def figures(rows: Rows, axes: Mapping[str, Sequence[Any]]) -> list[Figure]:
@@ -289,10 +290,11 @@ def _worlds(worlds: Worlds, shape: Shape) -> Panels:
         if shape.across is None:
             panel = _dots([_point(row, None) for row in rows], looks, name)
         else:
-            values = [
-                None if row[shape.across] is None else shown(row[shape.across]) for row in rows
+            values = (row[shape.across] for row in rows)
+            points = [
+                _point(row, None if value is None else shown(value))
+                for row, value in zip(rows, values, strict=True)
             ]
-            points = [_point(row, value) for row, value in zip(rows, values, strict=True)]
             panel = _panel(points, looks, shape.across, name)
         panels.append(Figure(f"world-{place}", name, panel))
     left = len(worlds) - len(panels)
@@ -310,8 +312,7 @@ def _worlds(worlds: Worlds, shape: Shape) -> Panels:
 
 def _panel(points: Rows, looks: Mapping[str, Look], across: str, title: str) -> dict[str, Any]:
     order = list(dict.fromkeys(point["x"] for point in points if point["x"] is not None))
-    legend = alt.Legend(title=None)
-    colour, dash = look_channels("series", looks, legend)
+    colour, dash = look_channels("series", looks, alt.Legend(title=None))
     x = alt.X("x:O", sort=order, title=across, axis=alt.Axis(labelAngle=-45, labelOverlap=False))
     y = alt.Y(
         "y:Q", title=None, scale=_regret_scale(points), axis=alt.Axis(tickCount=5, format="~s")
@@ -365,19 +366,19 @@ def _without_legends(value: Any) -> Any:
 
 def _best_of_series(rows: Rows) -> Rows:
     """Return the best setting of each series in a world."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        found[row["series"]] = min(
-            found.get(row["series"], row), row, key=lambda each: each["regret"]
-        )
-    return list(found.values())
+    lines = dict.fromkeys(row["series"] for row in rows)
+    return [
+        min((row for row in rows if row["series"] == line), key=lambda row: row["regret"])
+        for line in lines
+    ]
 
 
 def _overview(worlds: Worlds, shape: Shape) -> Figure:
     """Over the one thing in which worlds differ: the lowest regret of each line."""
     (dim,) = shape.dims
-    best = chain(*map(_best_of_series, worlds.values()))
-    points = [_point(row, shown(row[dim])) for row in best]
+    points = [
+        _point(row, shown(row[dim])) for rows in worlds.values() for row in _best_of_series(rows)
+    ]
     looks = looks_of(list(dict.fromkeys(point["series"] for point in points)))
     colour, dash = look_channels("series", looks, alt.Legend(title=None))
     order = list(dict.fromkeys(point["x"] for point in points))
@@ -393,9 +394,10 @@ def _overview(worlds: Worlds, shape: Shape) -> Figure:
         y=y, color=colour, tooltip=_tooltip(alt.Tooltip("x:O", title=dim))
     )
     of = f", each with its best {shape.across}" if shape.across else ""
-    chart = plain(alt.layer(lines, bars, dots), f"The lowest regret over {dim}{of}", points)
     return Figure(
-        "overview", f"The mean regret of each policy{of}, over {dim}, with intervals.", chart
+        "overview",
+        f"The mean regret of each policy{of}, over {dim}, with intervals.",
+        plain(alt.layer(lines, bars, dots), f"The lowest regret over {dim}{of}", points),
     )
 
 
@@ -423,9 +425,7 @@ def _winners(worlds: Worlds, shape: Shape) -> Figure:
         alike = sum(not row["significant"] and not row["best"] for row in rows)
         cells.append(_cell(winner, shape) | {"alike": alike, "text": f"≈{alike}" if alike else ""})
     order = list(dict.fromkeys(cell["series"] for cell in cells))
-    colours = alt.Scale(
-        domain=order, range=[PALETTE[place % len(PALETTE)] for place in range(len(order))]
-    )
+    colours = alt.Scale(domain=order, range=list(islice(cycle(PALETTE), len(order))))
     legend = alt.Legend(title=None, symbolType="square", symbolSize=150)
     base = alt.Chart(alt.NamedData(DATA)).encode(**_across_and_down(cells, shape))
     squares = base.mark_rect(stroke="white", opacity=0.85).encode(
@@ -433,11 +433,11 @@ def _winners(worlds: Worlds, shape: Shape) -> Figure:
         tooltip=[*_tooltip(), alt.Tooltip("alike:Q", title="indistinguishable settings")],
     )
     texts = base.mark_text(color="white", fontSize=13).encode(text="text:N")
-    chart = plain(alt.layer(squares, texts), "The best policy", cells, height=300)
     caption = (
         f"The policy with the lowest mean regret over {shape.dims[0]} and {shape.dims[1]}. "
         "≈2 means that two other settings are indistinguishable from it."
     )
+    chart = plain(alt.layer(squares, texts), "The best policy", cells, height=300)
     return Figure("best", caption, chart)
 
 

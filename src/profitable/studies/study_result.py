@@ -35,7 +35,7 @@ from profitable.common.extras import extra
 from profitable.common.files import as_path
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import html_table, number, text_table
-from profitable.simulation.curve import ABOVE, BELOW, Curve, Estimate
+from profitable.simulation.curve import ABOVE, BELOW, DAGGER, Curve, Estimate
 from profitable.simulation.result import DAGGER_NOTE, UNKNOWN_NOTE, short
 from profitable.studies.grid import HORIZON_NAME, World, shown
 from profitable.studies.study import STUDY_COLUMNS, Study
@@ -117,12 +117,9 @@ def compare(curves: Sequence[Curve], finalists: Sequence[int], stages: int) -> W
     above = float(estimates[first].above[-1]) / BELOW
     found: list[Compared] = []
     for place, estimate in enumerate(estimates):
-        difference, error = (
-            regrets[place] - regrets[first],
-            float(np.hypot(float(estimate.error[-1]), above)),
-        )
-        apart = place != first and difference > limit * error
-        found.append(Compared(difference, 0.0 if place == first else error, apart))
+        difference = regrets[place] - regrets[first]
+        error = 0.0 if place == first else float(np.hypot(float(estimate.error[-1]), above))
+        found.append(Compared(difference, error, difference > limit * error))
     return WorldComparison(first, others[0] if others else None, limit, tuple(found))
 
 
@@ -204,8 +201,7 @@ class StudyResult:
     @property
     def best(self) -> list[Best]:
         """The best setting of each world."""
-        rows = zip(self.study.worlds, self.study.places, self.comparisons, strict=True)
-        return [self._best(*row) for row in rows]
+        return list(map(self._best, self.study.worlds, self.study.places, self.comparisons))
 
     def _best(self, world: World, places: range, comparison: WorldComparison) -> Best:
         setting, curve = world.settings[comparison.best], self.curves[places[comparison.best]]
@@ -241,8 +237,8 @@ class StudyResult:
         headers, rows = self.best_rows()
         dagger = DAGGER_NOTE if any(best.carried_by_few for best in self.best) else ""
         table = text_table(headers, rows, words=(0, 1, 4, 6))
-        notes = (self.question(), table, dagger, NOTE, self.unsure())
-        return f"{self.title()}\n\n" + "\n".join(filter(None, notes))
+        parts = (self.question(), table, dagger, NOTE, self.unsure())
+        return f"{self.title()}\n\n" + "\n".join(filter(None, parts))
 
     def title(self) -> str:
         """Return a line that describes the study."""
@@ -291,7 +287,7 @@ class StudyResult:
                 worse = f"{short(best.difference)} ± {short(best.difference_error)}"
             if len(best.indistinguishable) > NAMED:
                 alike = f"{len(best.indistinguishable)} settings"
-            error = short(best.stderr) + (" †" if best.carried_by_few else "")
+            error = short(best.stderr) + (DAGGER if best.carried_by_few else "")
             head = (best.world, best.policy, short(best.regret), error)
             rows.append([*head, best.runner_up or "-", worse, alike])
         return headers, rows
