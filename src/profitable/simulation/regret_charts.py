@@ -180,7 +180,7 @@ def log_time_lines(
 
 def log_axis(rows: Rows, field: str, title: str, *, ends: tuple[float, float] | None) -> alt.X:
     """Return a logarithmic axis from left to right, without a grid."""
-    domain = {} if ends is None else {"domain": ends}
+    domain: dict[str, Any] = {} if ends is None else {"domain": ends}
     scale = alt.Scale(type="log", nice=False, **domain)
     return alt.X(f"{field}:Q", title=title, axis=_power_axis(rows, field, grid=False), scale=scale)
 

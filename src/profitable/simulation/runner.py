@@ -20,7 +20,6 @@ from typing import Any, Self
 from profitable.common.files import as_path
 from profitable.common.progress import Progress
 from profitable.errors import ExecutorError, Interrupted, ParameterError
-from profitable.policy.policy import Policy
 from profitable.simulation import result_folder
 from profitable.simulation.curve import Curve
 from profitable.simulation.pool import Engine, Job, Pool, open_pool
@@ -30,7 +29,6 @@ from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts
 from profitable.simulation.tilted_runs import lost_for_good
 from profitable.simulation.worker import compile_kernels
-from profitable.theory.unlucky_start import LostForGood
 
 logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
@@ -256,33 +254,27 @@ def play_jobs(
 def new_result(settings: Settings) -> Result:
     """Return the result before the first run."""
     scenario, points = settings.scenario, settings.checkpoints
-    curves = [
-        Curve.empty(
-            each.name,
-            each.kernel,
-            scenario,
-            points,
-            key=each.key,
-            unlucky=unlucky_starts(scenario, each.policy, settings.horizon),
-            lost_for_good=_lost_for_good(settings, each.policy),
-        )
-        for each in settings.policies
-    ]
+    with Interruption(at_once=True):  # `lost_for_good` may compile
+        curves = [
+            Curve.empty(
+                each.name,
+                each.kernel,
+                scenario,
+                points,
+                key=each.key,
+                unlucky=unlucky_starts(scenario, each.policy, settings.horizon),
+                lost_for_good=lost_for_good(
+                    scenario,
+                    each.policy,
+                    horizon=settings.horizon,
+                    checkpoints=points,
+                    seed=settings.seed,
+                ),
+            )
+            for each in settings.policies
+        ]
     pairs = Moments.empty(len(curves) ** 2 * points.size) if settings.common else None
     return Result(scenario, settings.horizon, settings.runs, settings.seed, points, curves, pairs)
-
-
-def _lost_for_good(settings: Settings, policy: Any) -> LostForGood | None:
-    if not isinstance(policy, Policy):
-        return None
-    with Interruption(at_once=True):  # it may compile
-        return lost_for_good(
-            settings.scenario,
-            policy,
-            horizon=settings.horizon,
-            checkpoints=settings.checkpoints,
-            seed=settings.seed,
-        )
 
 
 class Interruption:

@@ -32,7 +32,7 @@ same with and without them.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,17 +54,20 @@ HALVINGS = 80
 
 
 def lost_for_good(
-    scenario: Scenario, policy: Policy, *, horizon: int, checkpoints: IntArray, seed: int
+    scenario: Scenario, policy: Policy | Any, *, horizon: int, checkpoints: IntArray, seed: int
 ) -> LostForGood | None:
     """Return what a policy that stops for good loses; None if nothing.
 
-    The loss is that of profitable categories.
+    The loss is that of profitable categories.  An object that decides by itself is not
+    asked.
 
     Nothing is known where means change; where the policy sees cut rewards, whose sum
     does not tell how likely they were; or where the variance is unknown: a sample of
     few clients may then reject a category because its variance is small by chance, and
     tilting the mean does not make that typical.
     """
+    if not isinstance(policy, Policy):
+        return None
     policy = policy.within(horizon)
     profitable = [truth for truth in scenario.truths if _can_be_lost(truth, horizon)]
     if not policy.stops_for_good or not profitable:

@@ -307,23 +307,22 @@ def save_sums(state: Progressing, folder: Path) -> None:
     curves = state.curves
     bins = [np.flatnonzero(curve.counts[0]) for curve in curves]
     whole, wholes = pyarrow.int64(), pyarrow.list_(pyarrow.int64())
-    counts = [curve.counts[0, each] for curve, each in zip(curves, bins, strict=True)]
+    numbers = pyarrow.list_(pyarrow.float64())
     columns: dict[str, tuple[Any, list[Any]]] = {
         "runs": (whole, [curve.runs for curve in curves]),
         "dropped": (whole, state.dropped),
         "policy": (pyarrow.string(), [curve.policy for curve in curves]),
-        **{power: (pyarrow.list_(pyarrow.float64()), _powers(curves, power)) for power in POWERS},
+        **{
+            power: (numbers, [getattr(each.moments, power) if each.runs else [] for each in curves])
+            for power in POWERS
+        },
         "bins": (wholes, bins),
-        "counts": (wholes, counts),
+        "counts": (wholes, [curve.counts[0, each] for curve, each in zip(curves, bins)]),
     }
     arrays = {name: pyarrow.array(values, kind) for name, (kind, values) in columns.items()}
     marks = {"study": _fingerprint(state.study), "stage": str(state.stage)}
     with saving(folder, result=state):
         write_table(folder / SUMS, pyarrow.table(arrays), marks)
-
-
-def _powers(curves: list[Curve], power: str) -> list[Any]:
-    return [getattr(curve.moments, power) if curve.runs else [] for curve in curves]
 
 
 def save_table(result: StudyResult, folder: Path) -> Path:

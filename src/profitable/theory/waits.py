@@ -73,7 +73,9 @@ def bernoulli_waits(mean: float, threshold: float, seen: Callable[[int], FloatAr
     come after some round. The n-th term is at most `_largest_term`, which falls like
     sqrt(n) rho^(2n).
     """
-    last = _last_term(mean, threshold)
+    last = 100  # client after which the rest is small
+    while _rest(mean, threshold, last) > LEFT_OUT:
+        last += 100
     half = np.array([math.lgamma(k + 0.5) for k in range(last + 1)])
     whole = np.array([math.lgamma(k + 1.0) for k in range(last + 1)])
     states: list[tuple[FloatArray, FloatArray]] = []
@@ -97,8 +99,8 @@ def bernoulli_waits(mean: float, threshold: float, seen: Callable[[int], FloatAr
         log_weight, evidence = law + math.log(chance), np.maximum(-accept, 0.0)
         matters = log_weight + evidence > LEAST_LOG
         states.append((log_weight[matters], evidence[matters]))
-    columns = (np.concatenate(column) for column in zip(*states, strict=True))
-    return Waits(*columns, _rest(mean, threshold, last))
+    log_weight, evidence = (np.concatenate(column) for column in zip(*states, strict=True))
+    return Waits(log_weight, evidence, _rest(mean, threshold, last))
 
 
 def _largest_term(mean: float, threshold: float, n: int) -> float:
@@ -129,13 +131,6 @@ def _rest(mean: float, threshold: float, last: int) -> float:
     """Return a bound on the sum of all later terms, by a geometric series."""
     one, two = (_largest_term(mean, threshold, n) for n in (last + 1, last + 2))
     return one / (1.0 - two / one) if two < one else math.inf
-
-
-def _last_term(mean: float, threshold: float) -> int:
-    last = 100
-    while _rest(mean, threshold, last) > LEFT_OUT:
-        last += 100
-    return last
 
 
 @cache
