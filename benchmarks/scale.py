@@ -143,7 +143,7 @@ def client(address: str, runs: str) -> None:
     """Run the client of `memory`: print its peak memory in megabytes, and seconds."""
     import resource
 
-    from profitable.simulation.cluster import connected
+    from profitable.simulation.pool import connected
 
     with connected(address) as executor:
         taken = seconds(

@@ -20,9 +20,9 @@ from profitable.errors import (
 )
 from profitable.simulation.curve import Curve
 from profitable.studies import conduct
-from profitable.studies.comparison import compare, interval_of, limit_of, reach_of_best
+from profitable.studies.conduct import SUMS
 from profitable.studies.study import STUDY_COLUMNS
-from profitable.studies.study_folder import SUMS
+from profitable.studies.study_result import compare, interval_of, limit_of, reach_of_best
 from tests.exact_stopping import exact_regret
 from tests.opened import Opened, launched, needs_browser
 from tests.studies.worlds import SMALL

@@ -9,7 +9,7 @@ from scipy import stats
 
 import profitable as pb
 from profitable.errors import InputError
-from profitable.theory import finite_time_bounds, regret_bounds
+from profitable.theory import regret_bounds
 from tests.kernels import reference
 
 BERNOULLI = pb.Bernoulli()
@@ -63,12 +63,12 @@ def test_theorem_2_i_at_the_paper_s_horizon(
     statement's eps > 0 gives better.
     """
     arrivals = regret_bounds.Arrivals(average=rate + 1.0)
-    almost = finite_time_bounds.kl_ucb_unprofitable(
+    almost = regret_bounds.kl_ucb_unprofitable(
         BERNOULLI, mean, threshold, horizon=1e4, arrivals=arrivals, c=3, epsilon=0.98
     )
     assert almost.clients == pytest.approx(errata, rel=5e-6)
     assert almost.vacuous
-    best = finite_time_bounds.kl_ucb_unprofitable(
+    best = regret_bounds.kl_ucb_unprofitable(
         BERNOULLI, mean, threshold, horizon=1e4, arrivals=arrivals, c=3
     )
     assert best.epsilon > 1.0
@@ -77,7 +77,7 @@ def test_theorem_2_i_at_the_paper_s_horizon(
 
 
 def test_theorem_2_i_constants_by_hand() -> None:
-    bound = finite_time_bounds.kl_ucb_unprofitable(
+    bound = regret_bounds.kl_ucb_unprofitable(
         BERNOULLI,
         0.5,
         0.6,
@@ -108,7 +108,7 @@ def test_deviation_lemma_really_bounds_the_probabilities() -> None:
     """
     mean, threshold, factor, smallest = 0.3, 0.6, 1.5, 1
     horizon = 1e3
-    h, beta = finite_time_bounds.deviation_constants(
+    h, beta = regret_bounds.deviation_constants(
         BERNOULLI, mean, threshold, factor=factor, smallest=smallest
     )
     whole = bernoulli_divergence(mean, threshold)
@@ -136,21 +136,17 @@ def _smallest_success(k: int, threshold: float, nats: float) -> int:
 
 def test_theorem_2_ii() -> None:
     arrivals = regret_bounds.Arrivals(smallest=1, average=4, largest=6)
-    printed = finite_time_bounds.kl_ucb_profitable(
-        horizon=1e6, arrivals=arrivals, c=3, as_printed=True
-    )
+    printed = regret_bounds.kl_ucb_profitable(horizon=1e6, arrivals=arrivals, c=3, as_printed=True)
     assert printed == pytest.approx(4 * (math.e * 9 * math.log(math.log(1e6)) + 6 + 3))
-    supported = finite_time_bounds.kl_ucb_profitable(horizon=1e6, arrivals=arrivals, c=3)
+    supported = regret_bounds.kl_ucb_profitable(horizon=1e6, arrivals=arrivals, c=3)
     assert supported - printed == pytest.approx(4 * 0.79, abs=0.02)
     # The proof's own sum: 2 + c+ + e(2c + 3) sum of 1/(t log t).
     t = np.arange(3, 10**6, dtype=float)
     assert supported >= 4 * (2 + 6 + math.e * 9 * float((1 / (t * np.log(t))).sum()))
     with pytest.raises(InputError, match="c >= 3"):
-        finite_time_bounds.kl_ucb_profitable(horizon=1e6, arrivals=arrivals, c=2)
+        regret_bounds.kl_ucb_profitable(horizon=1e6, arrivals=arrivals, c=2)
     with pytest.raises(InputError, match="c\\+ finite"):
-        finite_time_bounds.kl_ucb_profitable(
-            horizon=1e6, arrivals=regret_bounds.Arrivals(average=4.0)
-        )
+        regret_bounds.kl_ucb_profitable(horizon=1e6, arrivals=regret_bounds.Arrivals(average=4.0))
 
 
 def _r(mean: float, threshold: float, nats: float) -> float:
@@ -176,7 +172,7 @@ def test_theorem_3_i_by_hand(as_printed: bool) -> None:
         "c": c,
         "epsilon": eps,
     }
-    bound = finite_time_bounds.bayes_ucb_unprofitable(
+    bound = regret_bounds.bayes_ucb_unprofitable(
         BERNOULLI, 0.5, 0.6, as_printed=as_printed, **options
     )
     whole = bernoulli_divergence(0.5, 0.6)
@@ -223,12 +219,10 @@ def test_theorem_3_i_starts_at_n_a() -> None:
         horizon = 10.0**exponent
         seen.add(late_enough(horizon))
         if late_enough(horizon):
-            finite_time_bounds.bayes_ucb_unprofitable(
-                BERNOULLI, 0.5, 0.6, horizon=horizon, **options
-            )
+            regret_bounds.bayes_ucb_unprofitable(BERNOULLI, 0.5, 0.6, horizon=horizon, **options)
         else:
             with pytest.raises(InputError, match="N_a"):
-                finite_time_bounds.bayes_ucb_unprofitable(
+                regret_bounds.bayes_ucb_unprofitable(
                     BERNOULLI, 0.5, 0.6, horizon=horizon, **options
                 )
     assert seen == {True, False}
@@ -236,9 +230,9 @@ def test_theorem_3_i_starts_at_n_a() -> None:
 
 def test_the_best_epsilon_is_the_best() -> None:
     options = {"horizon": 1e9, "arrivals": regret_bounds.Arrivals(average=4.0), "c": 3.0}
-    best = finite_time_bounds.kl_ucb_unprofitable(BERNOULLI, 0.5, 0.6, **options).clients
+    best = regret_bounds.kl_ucb_unprofitable(BERNOULLI, 0.5, 0.6, **options).clients
     for eps in np.linspace(0.01, 6.0, 300).tolist():
-        other = finite_time_bounds.kl_ucb_unprofitable(
+        other = regret_bounds.kl_ucb_unprofitable(
             BERNOULLI, 0.5, 0.6, epsilon=eps, **options
         ).clients
         assert other >= best * (1 - 1e-9)
@@ -250,25 +244,25 @@ def test_theorem_3_ii_by_hand() -> None:
     t_a = max(math.e / 0.5, 3, 0.5, 6, 3)
     slope = math.e * 10 / 0.5
     log_log = math.log(math.log(1e6))
-    printed = finite_time_bounds.bayes_ucb_profitable(BERNOULLI, 0.9, 0.2, as_printed=True, **late)
+    printed = regret_bounds.bayes_ucb_profitable(BERNOULLI, 0.9, 0.2, as_printed=True, **late)
     assert printed == pytest.approx(4 * (slope * log_log + t_a + 1))
     d = bernoulli_divergence(0.2, 0.9)
     t_1 = next(t for t in range(2, 10**6) if 0.01**2 * t * math.log(t) ** 10 >= 1)
     t_0 = max(t_1, math.ceil(math.exp(2 / d)))
     by_hand = t_0 - 1 + math.pi**2 / 6 / (1 - math.exp(-d)) + t_a + slope * (log_log + 0.0733311)
-    assert finite_time_bounds.bayes_ucb_profitable(BERNOULLI, 0.9, 0.2, **late) == pytest.approx(
+    assert regret_bounds.bayes_ucb_profitable(BERNOULLI, 0.9, 0.2, **late) == pytest.approx(
         4 * by_hand, rel=1e-7
     )
     # exp(2/d) rounds come first.
-    assert finite_time_bounds.bayes_ucb_profitable(BERNOULLI, 0.5001, 0.5, **late) == math.inf
+    assert regret_bounds.bayes_ucb_profitable(BERNOULLI, 0.5001, 0.5, **late) == math.inf
 
 
 def test_section_4_3_bounded_rewards() -> None:
     arrivals = regret_bounds.Arrivals(average=4.0)
-    bounded = finite_time_bounds.kl_ucb_unprofitable(
+    bounded = regret_bounds.kl_ucb_unprofitable(
         pb.Bounded(low=-1, high=3), 1.0, 1.4, horizon=1e6, arrivals=arrivals
     )
-    bernoulli = finite_time_bounds.kl_ucb_unprofitable(
+    bernoulli = regret_bounds.kl_ucb_unprofitable(
         BERNOULLI, 0.5, 0.6, horizon=1e6, arrivals=arrivals
     )
     assert bounded.clients == pytest.approx(bernoulli.clients, rel=1e-9)
@@ -280,19 +274,15 @@ ANY = regret_bounds.Arrivals(average=2.0, largest=2.0)
 @pytest.mark.parametrize(
     "act",
     [
-        lambda: finite_time_bounds.thompson_unprofitable(
+        lambda: regret_bounds.thompson_unprofitable(
             BERNOULLI, 0.5, 0.6, horizon=1e4, arrivals=ANY, epsilon=2
         ),
-        lambda: finite_time_bounds.thompson_unprofitable(
-            BERNOULLI, 0.5, 0.6, horizon=0, arrivals=ANY
-        ),
-        lambda: finite_time_bounds.kl_ucb_unprofitable(
-            BERNOULLI, 0.5, 0.5, horizon=1e4, arrivals=ANY
-        ),
-        lambda: finite_time_bounds.kl_ucb_unprofitable(
+        lambda: regret_bounds.thompson_unprofitable(BERNOULLI, 0.5, 0.6, horizon=0, arrivals=ANY),
+        lambda: regret_bounds.kl_ucb_unprofitable(BERNOULLI, 0.5, 0.5, horizon=1e4, arrivals=ANY),
+        lambda: regret_bounds.kl_ucb_unprofitable(
             BERNOULLI, 0.5, 0.6, horizon=1e4, arrivals=ANY, epsilon=0
         ),
-        lambda: finite_time_bounds.kl_ucb_unprofitable(
+        lambda: regret_bounds.kl_ucb_unprofitable(
             pb.Exponential(), 0.0, 1.0, horizon=1e4, arrivals=ANY
         ),
         lambda: regret_bounds.information_of_law(
@@ -304,16 +294,16 @@ ANY = regret_bounds.Arrivals(average=2.0, largest=2.0)
         ),
         lambda: regret_bounds.lower_bound(CATEGORIES, MEANS[:2]),
         lambda: regret_bounds.asymptotic_upper_bound(CATEGORIES, MEANS, []),
-        lambda: finite_time_bounds.bayes_ucb_profitable(
+        lambda: regret_bounds.bayes_ucb_profitable(
             BERNOULLI, 0.9, 0.2, horizon=1e6, arrivals=ANY, prior_a=0.0, prior_c=1.0
         ),
-        lambda: finite_time_bounds.bayes_ucb_profitable(
+        lambda: regret_bounds.bayes_ucb_profitable(
             BERNOULLI, 0.9, 0.2, horizon=1e6, arrivals=ANY, prior_a=1.0, prior_c=0.0
         ),
-        lambda: finite_time_bounds.bayes_ucb_unprofitable(
+        lambda: regret_bounds.bayes_ucb_unprofitable(
             BERNOULLI, 0.5, 0.6, horizon=1e6, arrivals=ANY, prior_constant=0.0, prior_low=0.1
         ),
-        lambda: finite_time_bounds.bayes_ucb_unprofitable(
+        lambda: regret_bounds.bayes_ucb_unprofitable(
             BERNOULLI, 0.5, 0.6, horizon=1e6, arrivals=ANY, prior_constant=2.0, prior_low=-5.0
         ),
     ],
@@ -325,7 +315,7 @@ def test_nonsense_is_refused(act: Callable[[], object]) -> None:
 
 def test_theorem_4_leading_term() -> None:
     arrivals = regret_bounds.Arrivals(average=7.0)
-    value = finite_time_bounds.thompson_unprofitable(
+    value = regret_bounds.thompson_unprofitable(
         BERNOULLI, 0.5, 0.6, horizon=1e4, arrivals=arrivals, epsilon=0.2
     )
     assert value == pytest.approx(1.5 * 7 * math.log(1e4) / bernoulli_divergence(0.5, 0.6))
@@ -355,7 +345,7 @@ def test_profitable_categories_cost_nothing_asymptotically() -> None:
     assert regret_bounds.information(BERNOULLI, 0.5, 0.5) == 0.0
     assert regret_bounds.lower_bound(CATEGORIES[1:3], MEANS[1:3]).total == 0.0
     with pytest.raises(InputError, match="do not fit the theorem"):
-        finite_time_bounds.kl_ucb_unprofitable(
+        regret_bounds.kl_ucb_unprofitable(
             BERNOULLI, 0.5, 0.4, horizon=1e4, arrivals=regret_bounds.Arrivals()
         )
     with pytest.raises(InputError, match="ordered"):
@@ -365,13 +355,13 @@ def test_profitable_categories_cost_nothing_asymptotically() -> None:
 def test_the_best_epsilon_is_looked_for_up_to_the_end() -> None:
     arrivals = regret_bounds.Arrivals(smallest=1.0, average=4.0, largest=7.0)
     model = (pb.Bernoulli(), 0.1, 0.2)
-    best = finite_time_bounds.kl_ucb_unprofitable(
+    best = regret_bounds.kl_ucb_unprofitable(
         *model, horizon=1e4, arrivals=arrivals, largest_epsilon=1.0
     ).clients
     for epsilon in (0.5, 0.9, 0.98, 0.999):
         assert (
             best
-            <= finite_time_bounds.kl_ucb_unprofitable(
+            <= regret_bounds.kl_ucb_unprofitable(
                 *model, horizon=1e4, arrivals=arrivals, epsilon=epsilon
             ).clients
         )

@@ -252,9 +252,9 @@ def study(
     To continue after an interruption, run the same command again.
     """
     from profitable.errors import ExecutorError, Interrupted, NotSavedError
+    from profitable.studies.conduct import STUDY_PAGE, STUDY_TABLE
     from profitable.studies.conduct import study as conduct
     from profitable.studies.study import Study
-    from profitable.studies.study_folder import STUDY_PAGE, STUDY_TABLE
     from profitable.studies.study_result import StudyResult
 
     changes: dict[str, Any] = {"runs": runs, "seed": seed}

@@ -146,7 +146,7 @@ def chosen_executor(cluster: str | None) -> Generator[Any]:
     if cluster is None:
         yield None
         return
-    from profitable.simulation.cluster import connected
+    from profitable.simulation.pool import connected
 
     with connected(cluster) as executor:
         yield executor

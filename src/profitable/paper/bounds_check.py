@@ -9,7 +9,7 @@ from profitable.common.text_tables import horizon_text, number
 from profitable.paper.finding import SURE, Finding, checkpoint, judge, not_run, plus_minus
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.scenario import Truth
-from profitable.theory import finite_time_bounds
+from profitable.theory import regret_bounds
 
 TIMES = (1e4, 1e6, 1e9, 1e12)
 PAPER_HORIZON = 1e4
@@ -102,7 +102,7 @@ def _theorem_2(truth: Truth, t: float) -> tuple[float, float | None, str]:
     arrivals = truth.clients.bounds()
     if truth.profitable:
         return (
-            finite_time_bounds.kl_ucb_profitable(horizon=t, arrivals=arrivals),
+            regret_bounds.kl_ucb_profitable(horizon=t, arrivals=arrivals),
             None,
             "Theorem 2 (ii)",
         )
@@ -110,7 +110,7 @@ def _theorem_2(truth: Truth, t: float) -> tuple[float, float | None, str]:
 
     def best(largest: float) -> float:
         model = (category.family, truth.fixed_mean, category.threshold)
-        return finite_time_bounds.kl_ucb_unprofitable(
+        return regret_bounds.kl_ucb_unprofitable(
             *model, horizon=t, arrivals=arrivals, largest_epsilon=largest
         ).clients
 
@@ -130,7 +130,7 @@ def _leading_terms(trial: Trial) -> str:
             if truth.profitable:
                 continue
             model = (truth.category.family, truth.fixed_mean, truth.category.threshold)
-            leading = finite_time_bounds.thompson_unprofitable(
+            leading = regret_bounds.thompson_unprofitable(
                 *model, horizon=horizon, arrivals=truth.clients.bounds()
             )
             leading *= 1.0 + c * np.log(np.log(horizon)) / np.log(horizon)

@@ -18,7 +18,7 @@ from profitable.paper.experiment import AUTHORS, Experiment
 from profitable.simulation.curve import Curve
 from profitable.simulation.pool import open_pool
 from profitable.simulation.result import Result
-from profitable.simulation.result_folder import keeping
+from profitable.simulation.result_folder import earlier, keeping
 from profitable.simulation.runner import new_result, run
 from profitable.simulation.settings import Settings, prepare
 
@@ -112,9 +112,9 @@ def _prepare(experiment: Experiment, seed: int) -> Settings:
 def _check_folder(settings: Settings, folder: Path, *, fresh: bool) -> None:
     """Refuse a folder that is read-only, or holds another simulation."""
     # `run` computes a broken one again, and says so.
-    with keeping(folder) as keeper, suppress(BrokenResultError):
+    with keeping(folder), suppress(BrokenResultError):
         if not fresh:
-            keeper.earlier(new_result(settings))
+            earlier(folder, new_result(settings))
 
 
 def _show(bar: Progress, title: str, before: float, work: float, share: float) -> None:

@@ -11,7 +11,7 @@ from profitable.common import check
 from profitable.common.text_tables import number, text_table
 from profitable.errors import InputError
 from profitable.simulation.scenario import Scenario, Truth
-from profitable.theory import finite_time_bounds, regret_bounds
+from profitable.theory import regret_bounds
 
 
 class BoundsReport:
@@ -72,9 +72,7 @@ class BoundsReport:
         model = (category.family, truth.fixed_mean, category.threshold)
         if truth.profitable:
             row["kl_ucb_turned_away"] = _if_it_applies(
-                lambda: _finite(
-                    finite_time_bounds.kl_ucb_profitable(horizon=horizon, arrivals=arrivals)
-                )
+                lambda: _finite(regret_bounds.kl_ucb_profitable(horizon=horizon, arrivals=arrivals))
             )
             return row
         nats = regret_bounds.information(*model, sigma=truth.sigma)
@@ -85,14 +83,10 @@ class BoundsReport:
         row["regret_per_log_t"] = truth.loss / nats
         row["upper_regret_per_log_t"] = truth.loss / nats * arrivals.average / arrivals.smallest
         row["thompson"] = _if_it_applies(
-            lambda: finite_time_bounds.thompson_unprofitable(
-                *model, horizon=horizon, arrivals=arrivals
-            )
+            lambda: regret_bounds.thompson_unprofitable(*model, horizon=horizon, arrivals=arrivals)
         )
         upper = _if_it_applies(
-            lambda: finite_time_bounds.kl_ucb_unprofitable(
-                *model, horizon=horizon, arrivals=arrivals
-            )
+            lambda: regret_bounds.kl_ucb_unprofitable(*model, horizon=horizon, arrivals=arrivals)
         )
         if upper is not None:
             row["kl_ucb"] = {

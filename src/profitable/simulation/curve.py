@@ -11,8 +11,7 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
 from profitable.simulation.running_stats import BlockSums, Moments, new_histogram, quantile
 from profitable.simulation.scenario import Scenario
-from profitable.theory.lost_for_good import LostForGood
-from profitable.theory.unlucky_start import UnluckyStarts
+from profitable.theory.unlucky_start import LostForGood, UnluckyStarts
 
 FEW_RUNS = 50  # fewer say nothing about rare runs
 HEAVY = 9.0  # the kurtosis of exponential numbers; a larger one means rare large runs
@@ -185,13 +184,12 @@ class Curve:
             The curve.
 
         """
-        layout = RowLayout(t.size, len(scenario.truths))
         return cls(
             policy,
             kernel,
             scenario,
             t,
-            Moments.empty(layout.size),
+            Moments.empty(RowLayout(t.size, len(scenario.truths)).size),
             new_histogram(t.size),
             key=key,
             unlucky=unlucky,
@@ -340,7 +338,7 @@ class Curve:
 
         It is `regret`, unless theory knows a part of it better.  A policy that stops
         for good loses a profitable category in few runs, and much in each of them.
-        Importance sampling knows the mean of that (`theory/lost_for_good.py`).  Where
+        Importance sampling knows the mean of that (`simulation/tilted_runs.py`).  Where
         its error is smaller than that of so many runs, it replaces the regret of the
         profitable categories.
         """

@@ -39,7 +39,9 @@ def cut_mean(family: Family, mean: float, low: float, high: float) -> float:
         return mean
     if support.whole:
         cells = reward_cells(family, mean)
-        return float(np.clip(cells[0], low, high) @ _probabilities(cells))
+        odds = np.append(cells[2, :-1], 1.0)  # of a cell, given that it is no earlier one
+        chances = odds * np.concatenate([[1.0], np.cumprod(1.0 - odds[:-1])])
+        return float(np.clip(cells[0], low, high) @ chances)
     # E = low + the integral of P(X > x) from low to high; below the support that is
     # certain.
     start = min(max(low, support.low), high)
@@ -57,15 +59,6 @@ def cut_mean(family: Family, mean: float, low: float, high: float) -> float:
     law, statistic = view.law, view.statistic
     survivals(law, statistic.coded, statistic.of_mean(mean), points.ravel(), beyond)
     return start + float(half @ (beyond.reshape(points.shape) @ PANEL_WEIGHTS))
-
-
-def _probabilities(cells: FloatArray) -> FloatArray:
-    """Return the probability of each cell.
-
-    `cells` has the probability given that it is none of the earlier cells.
-    """
-    odds = np.append(cells[2, :-1], 1.0)
-    return odds * np.concatenate([[1.0], np.cumprod(1.0 - odds[:-1])])
 
 
 def reward_cells(family: Family, mean: float, order: IntArray | None = None) -> FloatArray:

@@ -82,9 +82,12 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
     in_order = rule.needs_values and policy.window is not None
     at_once = rule.needs_rewards and not category.family.support.whole
     singly = every_reward or (policy.forgets and (in_order or at_once))
-    phases = truth.phases(horizon)
     feed = _common_feed(
-        rule, [_feed(policy, rule, view, phase.truth, horizon, singly) for phase in phases]
+        rule,
+        [
+            _feed(policy, rule, view, phase.truth, horizon, singly)
+            for phase in truth.phases(horizon)
+        ],
     )
     if rule.needs_values and feed in (Feed.SINGLES, Feed.PIECES):
         _check_memory(policy, truth, horizon)
@@ -124,11 +127,16 @@ def make_open_input(truth: Truth, *, horizon: int) -> KernelInput:
     """
     check_size(truth, horizon)
     feed = Feed.SUM if truth.category.family.support.is_zero_or_one else Feed.SINGLES
-    coded = _code_truth(truth, feed, Cut(-math.inf, math.inf))
-    view = truth.category.family.view().coded(DIVERGENCE)  # not used
     return _input(
         Problem(
-            view, Patience(DRAWN), math.nan, -math.inf, False, coded, truth.clients.coded(), horizon
+            sight=truth.category.family.view().coded(DIVERGENCE),  # not used
+            patience=Patience(DRAWN),
+            threshold=math.nan,
+            smallest=-math.inf,
+            blocks=False,
+            truth=_code_truth(truth, feed, Cut(-math.inf, math.inf)),
+            arrivals=truth.clients.coded(),
+            horizon=horizon,
         ),
         truth,
         feed,
@@ -195,13 +203,9 @@ def _feed(
     cut = view.statistic if isinstance(view.statistic, Cut) else None
     if (cut or needs_more) and family.support.whole and not every_reward:
         clients = horizon * truth.clients.average
+        never = cut and never_cut(family, truth.fixed_mean, cut.low, cut.high, clients)
         # If no reward is ever cut, the sum of cut rewards is the plain sum.
-        plain = (
-            cut
-            and not needs_more
-            and never_cut(family, truth.fixed_mean, cut.low, cut.high, clients)
-        )
-        return Feed.SUM if plain else Feed.CELLS
+        return Feed.SUM if never and not needs_more else Feed.CELLS
     if not every_reward and _in_pieces(rule, view, truth):
         return Feed.PIECES
     if cut or needs_more or (every_reward and not zero_or_one):

@@ -7,10 +7,15 @@ first, and then as many as take about a second.
 The engine plays jobs in a pool and adds up their blocks in order.  Tasks of all jobs
 share the pool, in the order of the jobs.  Replies come in any order and wait for their
 turn.  So the numbers depend neither on the pool nor on how many blocks a task has.
+
+Only this file knows Dask.  Example: `with connected("tcp://scheduler:8786") as
+executor: simulate(..., executor=executor)`.
 """
 
 import logging
+import math
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
@@ -19,17 +24,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from queue import Empty, SimpleQueue
 from typing import Any
-
-import numpy as np
+from urllib.parse import urlsplit
 
 from profitable.common import check
+from profitable.common.extras import extra
 from profitable.common.types import IntArray
-from profitable.errors import ExecutorError, ParameterError, ProfitableError
+from profitable.errors import ExecutorError, InputError, ParameterError, ProfitableError
 from profitable.kernels.run_record import Signal
-from profitable.simulation import cluster
 from profitable.simulation.result import Result
 from profitable.simulation.settings import BLOCK, Settings
-from profitable.simulation.worker import HERE, Environment, Reply, pack, play, play_packed
+from profitable.simulation.worker import HERE, Environment, Reply, no_flags, pack, play, play_packed
 
 logger = logging.getLogger("profitable")
 LOOK_SECONDS = 0.1  # from one look at whether to stop, to the next
@@ -44,6 +48,9 @@ TASK_BYTES = 2**22  # of its reply at most
 # For each worker at least, of the size of this one: so that all end at about the same
 # time.
 TASKS_LEFT = 3
+SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
+PATIENCE_SECONDS = 10.0  # for the scheduler of a cluster to answer
+LOOK_EVERY = 5.0  # seconds between two looks at how many workers a cluster has
 
 
 @dataclass
@@ -101,7 +108,7 @@ class Task:
     policies: range
     blocks: range
     is_last: bool
-    flags: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    flags: IntArray = field(default_factory=no_flags)
     future: "Future[Reply] | None" = None
     reply: Reply | None = None
 
@@ -146,18 +153,24 @@ class Pool:
 
     def __init__(self, executor: Executor, workers: int | None) -> None:
         self._executor, self._workers = executor, workers
-        self._options = cluster.options(executor)
+        self._counted = 1  # workers of a cluster
+        self._looked = -math.inf  # when they were counted
         self.shares_memory = type(executor) is ThreadPoolExecutor
+        self.is_cluster = type(executor).__module__.partition(".")[0] == "distributed"
         self.name = type(executor).__name__
 
     @property
     def workers(self) -> int:
-        """The number that the caller gave, or else the one that the executor has."""
-        known = (
-            self._workers
-            or cluster.workers_of(self._executor)
-            or getattr(self._executor, "_max_workers", None)
-        )
+        """The number that the caller gave, or else that of the executor now."""
+        if self._workers:
+            return self._workers
+        if self.is_cluster:
+            if time.monotonic() - self._looked >= LOOK_EVERY:
+                client: Any = getattr(self._executor, "_client")  # noqa: B009
+                self._counted = max(1, sum(client.nthreads().values()))
+                self._looked = time.monotonic()
+            return self._counted
+        known = getattr(self._executor, "_max_workers", None)
         return known if isinstance(known, int) and known > 0 else cores()
 
     def submit(self, task: Task) -> "Future[Reply]":
@@ -165,7 +178,10 @@ class Pool:
         submit: Any = self._executor.submit  # Dask's takes options
         if self.shares_memory:
             return submit(play, task.job.settings, task.policies, task.blocks, task.flags)
-        return submit(play_packed, task.job.packed, task.policies, task.blocks, **self._options)
+        # Dask would take a task that was cancelled and is wanted again for the same
+        # one: each is to be one of its own.
+        options = {"pure": False} if self.is_cluster else {}
+        return submit(play_packed, task.job.packed, task.policies, task.blocks, **options)
 
 
 @contextmanager
@@ -302,3 +318,63 @@ def _merge(result: Result, replies: Sequence[Reply], place: int, workers: int) -
     sums = [each for reply in replies for each in reply.blocks[place]]
     for curve, each in zip(result.curves, sums, strict=True):
         curve.add_sums(replace(each, seconds=each.seconds / workers))
+
+
+# -------------------------------------------------------------------------- clusters
+
+
+@contextmanager
+def connected(address: str) -> Generator[Executor]:
+    """Connect to a Dask cluster and yield its executor.
+
+    InputError if Dask is not installed, or if the scheduler does not answer.
+    """
+    with extra("dask", "clusters are reached with it"):
+        from distributed import Client
+    _check_address(address)
+    with _quiet():
+        try:
+            client: Any = Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
+        except OSError as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise InputError(
+                "cluster",
+                address,
+                f"does not answer ({reason})",
+                "start `dask scheduler` and `dask worker`, and give the address that it prints",
+            ) from None
+        with client:
+            try:
+                client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
+            except TimeoutError:
+                raise InputError(
+                    "cluster", address, "has no workers", f"start some: dask worker {address}"
+                ) from None
+            yield client.get_executor()
+
+
+def _check_address(address: str) -> None:
+    with suppress(ValueError):
+        parts = urlsplit(address)
+        if parts.scheme in SCHEMES and parts.hostname and parts.port:
+            return
+    raise InputError(
+        "cluster",
+        address,
+        "must be the address of a scheduler",
+        "give one such as tcp://scheduler:8786",
+    )
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Silence Dask's log of connections: our errors report them once."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)

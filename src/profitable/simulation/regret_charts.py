@@ -76,7 +76,7 @@ def result_chart(result: "Result", *, categories: bool = False) -> alt.VConcatCh
     )
     parts: list[Any] = [main]
     if categories:
-        panels = [_panel(result, k, looks, datasets) for k in range(len(truths))]
+        panels = (_panel(result, k, looks, datasets) for k in range(len(truths)))
         parts.append(alt.concat(*panels, columns=PANEL_COLUMNS))
     return styled(alt.vconcat(*parts).properties(datasets=datasets))
 
@@ -180,9 +180,8 @@ def log_time_lines(
 
 def log_axis(rows: Rows, field: str, title: str, *, ends: tuple[float, float] | None) -> alt.X:
     """Return a logarithmic axis from left to right, without a grid."""
-    scale = alt.Scale(type="log", nice=False)
-    if ends is not None:
-        scale = alt.Scale(type="log", nice=False, domain=ends)
+    domain: dict[str, Any] = {} if ends is None else {"domain": ends}
+    scale = alt.Scale(type="log", nice=False, **domain)
     return alt.X(f"{field}:Q", title=title, axis=_power_axis(rows, field, grid=False), scale=scale)
 
 

@@ -169,13 +169,13 @@ class Result:
                     "join results of the same scenario, horizon and checkpoints",
                 )
             for curve in other.curves:
-                if any(curve.policy == mine.policy for mine in curves):
+                if curve.policy in (mine.policy for mine in curves):
                     raise InputError(
                         "policy", curve.policy, "is in both results", "leave it out of one of them"
                     )
                 curves.append(curve)
-        runs = max(result.runs for result in (self, *others))
-        return replace(self, runs=runs, curves=curves, pairs=None, joined=True)
+        most = max(result.runs for result in (self, *others))
+        return replace(self, runs=most, curves=curves, pairs=None, joined=True)
 
     def table(self) -> str:
         """Return the final regrets and the accepted rounds as text.
@@ -202,7 +202,7 @@ class Result:
     def _marks(self) -> list[str]:
         """Return the meaning of the marks in the table."""
         used = {curve.mark for curve in self.curves}
-        return [note for mark, note in MARK_NOTES.items() if mark in used]
+        return [MARK_NOTES[mark] for mark in MARK_NOTES if mark in used]
 
     def _title(self) -> str:
         size = f"horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}"
@@ -234,11 +234,8 @@ class Result:
         return headers, rows
 
     def _accepted_title(self) -> str:
-        return (
-            CHANGING
-            if any(each.changes_sides(self.horizon) for each in self.scenario.truths)
-            else ACCEPTED
-        )
+        marks = map(self._mark, self.scenario.truths)
+        return CHANGING if "(±)" in marks else ACCEPTED
 
     def _accepted(self) -> tuple[list[str], list[list[str]]]:
         """Return headers and rows of the table of accepted rounds."""
@@ -249,8 +246,8 @@ class Result:
             ]
             for curve in self.curves
         ]
-        marks = [f"{each.category.name} {self._mark(each)}" for each in self.scenario.truths]
-        return ["policy", *marks], rows
+        names = (f"{each.category.name} {self._mark(each)}" for each in self.scenario.truths)
+        return ["policy", *names], rows
 
     def _mark(self, truth: Truth) -> str:
         if truth.changes_sides(self.horizon):

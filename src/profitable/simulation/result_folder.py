@@ -17,7 +17,7 @@ import json
 import logging
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,7 @@ from profitable.simulation.result import Result
 from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario
 from profitable.simulation.settings import BLOCK
-from profitable.theory.lost_for_good import LostForGood
-from profitable.theory.unlucky_start import UnluckyStarts
+from profitable.theory.unlucky_start import LostForGood, UnluckyStarts
 
 logger = logging.getLogger("profitable")
 RESULT_FORMAT = 2
@@ -120,13 +119,14 @@ def save(result: Result, folder: Path) -> list[Path]:
     """Write a result into a folder, creating it; NotSavedError if that fails."""
     settings = manifest(result)
     table = arrow()[0].Table.from_pylist(list(_rows(result)))
-    timing = {curve.policy: round(curve.seconds, 3) for curve in result.curves}
     with saving(folder, result=result):
         folder.mkdir(parents=True, exist_ok=True)
         return [
             write_table(folder / TABLE, table, {"simulation": fingerprint(settings)}),
             replace_text(folder / MANIFEST, seal(json_text(settings))),
-            replace_json(folder / TIMING, timing),
+            replace_json(
+                folder / TIMING, {each.policy: round(each.seconds, 3) for each in result.curves}
+            ),
         ]
 
 
@@ -135,15 +135,16 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
         quantiles = [curve.quantile(share).tolist() for share in QUANTILES]
         error = curve.moments.stderr()
         for quantity, label in QUANTITIES.items():
-            start = curve.layout.place(quantity).start
+            first = curve.layout.place(quantity).start
             for i, (category, t) in enumerate(_points(curve, quantity, result.horizon)):
                 head = (curve.policy, None, label, category, t)
-                row = _row(head, curve.moments, error, start + i)
+                row = _row(head, curve.moments, error, first + i)
                 if quantity == "regret":
                     bins = np.flatnonzero(curve.counts[i])
                     counted = (bins.tolist(), curve.counts[i, bins].tolist())
-                    values = (*(column[i] for column in quantiles), *counted)
-                    row |= zip(OF_REGRET, values, strict=True)
+                    row |= zip(
+                        OF_REGRET, (*(column[i] for column in quantiles), *counted), strict=True
+                    )
                 yield row
     if result.pairs is not None:
         error, names = result.pairs.stderr(), result.policies
@@ -185,8 +186,7 @@ def load(folder: Path) -> Result:
     settings, text = read_manifest(folder)
     check_manifest(folder, settings, text)
     with reading(folder, "result"):
-        marked = (MANIFEST, "simulation", fingerprint(settings))
-        columns, _ = read_table(folder / TABLE, *marked)
+        columns, _ = read_table(folder / TABLE, MANIFEST, "simulation", fingerprint(settings))
         return _restore(settings, columns, _timing(folder))
 
 
@@ -251,14 +251,20 @@ def _restore(
         kept, lost = settings["unlucky_starts"][name], settings["lost_for_good"].get(name)
         if lost is not None:
             lost = LostForGood(**{key: tuple(values) for key, values in lost.items()})
-        unlucky = UnluckyStarts(tuple(kept["rates"]), kept["c"], kept["known"])
-        theory: dict[str, Any] = {"unlucky": unlucky, "lost_for_good": lost}
-        curve = Curve.empty(name, entry["kernel"], scenario, t, key=entry["key"], **theory)
+        curve = Curve.empty(
+            name,
+            entry["kernel"],
+            scenario,
+            t,
+            key=entry["key"],
+            unlucky=UnluckyStarts(tuple(kept["rates"]), kept["c"], kept["known"]),
+            lost_for_good=lost,
+        )
         curve.seconds = timing.get(name, 0.0)
         for quantity, label in QUANTITIES.items():
             found = np.flatnonzero((policies == name) & (labels == label))
+            place = curve.layout.place(quantity)
             for power in POWERS:
-                place = curve.layout.place(quantity)
                 getattr(curve.moments, power)[place] = _numbers(columns, power, found)
             curve.moments.runs = columns["runs"][found[0]]
             if quantity == "regret":
@@ -270,8 +276,10 @@ def _restore(
     pairs = None
     if settings["common_random_numbers"]:
         found = np.flatnonzero(labels == DIFFERENCE)
-        powers = {power: _numbers(columns, power, found) for power in POWERS}
-        pairs = Moments(columns["runs"][found[0]], **powers)
+        pairs = Moments(
+            columns["runs"][found[0]],
+            **{power: _numbers(columns, power, found) for power in POWERS},
+        )
     return Result(
         scenario,
         settings["horizon"],
@@ -304,7 +312,7 @@ def fingerprint(settings: dict[str, Any]) -> str:
 
 
 @contextmanager
-def keeping(folder: Path) -> Generator["Keeper"]:
+def keeping(folder: Path) -> Generator[None]:
     """Lock a result folder that a simulation fills; an error if it cannot be filled."""
     arrow()
     if (folder / MANIFEST).exists():
@@ -312,52 +320,42 @@ def keeping(folder: Path) -> Generator["Keeper"]:
             found = read_manifest(folder)
         except BrokenResultError:
             raise not_ours(folder / MANIFEST) from None
-        with suppress(BrokenResultError):  # ours, but altered: `Keeper.start` decides
+        with suppress(BrokenResultError):  # ours, but altered: `start` decides
             check_manifest(folder, *found)
     with occupied(folder):
-        yield Keeper(folder)
+        yield
 
 
-@dataclass(frozen=True)
-class Keeper:
-    """The locked folder of a running simulation."""
+def start(folder: Path, wanted: Result, *, resume: bool, fresh: bool) -> Result:
+    """Return an earlier result of the same simulation in a locked folder, or `wanted`.
 
-    folder: Path
+    With `fresh` it is always `wanted`.  With `resume` a broken result is an error;
+    without, it is computed again.
+    """
+    if fresh:
+        return wanted
+    try:
+        return earlier(folder, wanted) or wanted
+    except BrokenResultError as error:
+        if resume:
+            raise
+        logger.warning("%s It is computed again.", error)
+        return wanted
 
-    def save(self, result: Result) -> None:
-        """Save the finished runs, if there are any."""
-        if result.finished:
-            save(result, self.folder)
 
-    def start(self, wanted: Result, *, resume: bool, fresh: bool) -> Result:
-        """Return an earlier result of the same simulation, or else `wanted`.
+def earlier(folder: Path, wanted: Result) -> Result | None:
+    """Return the earlier result of the same simulation; None if there is none.
 
-        With `fresh` it is always `wanted`.  With `resume` a broken result is an error;
-        without, it is computed again.
-        """
-        if fresh:
-            return wanted
-        try:
-            return self.earlier(wanted) or wanted
-        except BrokenResultError as error:
-            if resume:
-                raise
-            logger.warning("%s It is computed again.", error)
-            return wanted
-
-    def earlier(self, wanted: Result) -> Result | None:
-        """Return the earlier result of the same simulation; None if there is none.
-
-        It may have fewer runs than wanted, if it ended with a full block.
-        """
-        if not (self.folder / MANIFEST).exists():
-            return None
-        found = load(self.folder)
-        old, new = manifest(found), manifest(wanted)
-        is_whole = found.finished % BLOCK == 0  # more runs start with the same runs
-        if found.finished == wanted.runs or (found.finished < wanted.runs and is_whole):
-            old["runs"] = new["runs"]
-        kept = [key for key in old if key not in NOT_SETTINGS or key in ("runs", "version")]
-        refuse_other(self.folder, "simulation", old, new, kept)
-        found.runs = wanted.runs
-        return found
+    It may have fewer runs than wanted, if it ended with a full block.
+    """
+    if not (folder / MANIFEST).exists():
+        return None
+    found = load(folder)
+    old, new = manifest(found), manifest(wanted)
+    is_whole = found.finished % BLOCK == 0  # more runs start with the same runs
+    if found.finished == wanted.runs or (found.finished < wanted.runs and is_whole):
+        old["runs"] = new["runs"]
+    kept = [key for key in old if key not in NOT_SETTINGS or key in ("runs", "version")]
+    refuse_other(folder, "simulation", old, new, kept)
+    found.runs = wanted.runs
+    return found

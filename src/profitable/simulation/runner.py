@@ -20,7 +20,7 @@ from typing import Any, Self
 from profitable.common.files import as_path
 from profitable.common.progress import Progress
 from profitable.errors import ExecutorError, Interrupted, ParameterError
-from profitable.policy.policies import Policy
+from profitable.simulation import result_folder
 from profitable.simulation.curve import Curve
 from profitable.simulation.pool import Engine, Job, Pool, open_pool
 from profitable.simulation.result import Result
@@ -29,7 +29,6 @@ from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts
 from profitable.simulation.tilted_runs import lost_for_good
 from profitable.simulation.worker import compile_kernels
-from profitable.theory.lost_for_good import LostForGood
 
 logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
@@ -167,14 +166,13 @@ def run(
         raise ParameterError("fresh", fresh, "contradicts resume", "give one of the two")
     with open_pool(executor, workers) as pool:
         if out is None:
-            return _play(settings, new_result(settings), pool, progress, lambda result: None)
-        from profitable.simulation.result_folder import keeping
-
-        with keeping(as_path("out", out)) as keeper:
-            result = keeper.start(new_result(settings), resume=resume, fresh=fresh)
+            return _play(settings, new_result(settings), pool, progress, None)
+        folder = as_path("out", out)
+        with result_folder.keeping(folder):
+            result = result_folder.start(folder, new_result(settings), resume=resume, fresh=fresh)
             if result.finished:
                 say(f"{result.finished} of {settings.runs} runs are taken over from {out}")
-            return _play(settings, result, pool, progress, keeper.save)
+            return _play(settings, result, pool, progress, folder)
 
 
 def _play(
@@ -182,9 +180,14 @@ def _play(
     result: Result,
     pool: Pool,
     progress: bool | Callable[[float], object] | None,
-    save: Callable[[Result], object],
+    folder: Path | None,
 ) -> Result:
-    """Play the runs that a result lacks."""
+    """Play the runs that a result lacks, and save those that are finished."""
+
+    def save() -> None:
+        if folder is not None and result.finished:
+            result_folder.save(result, folder)
+
     jobs = [Job(settings, result)] if result.finished < settings.runs else []
     for note in [*slow_parts(settings), *crowded_parts(settings)] if jobs else []:
         logger.warning(note)
@@ -193,7 +196,7 @@ def _play(
         lost = play_jobs(
             jobs,
             pool,
-            lambda: save(result),
+            save,
             lambda: (result.finished, settings.runs),
             show=lambda done: bar.update(before + done),
         )
@@ -251,33 +254,27 @@ def play_jobs(
 def new_result(settings: Settings) -> Result:
     """Return the result before the first run."""
     scenario, points = settings.scenario, settings.checkpoints
-    curves = [
-        Curve.empty(
-            each.name,
-            each.kernel,
-            scenario,
-            points,
-            key=each.key,
-            unlucky=unlucky_starts(scenario, each.policy, settings.horizon),
-            lost_for_good=_lost_for_good(settings, each.policy),
-        )
-        for each in settings.policies
-    ]
+    with Interruption(at_once=True):  # `lost_for_good` may compile
+        curves = [
+            Curve.empty(
+                each.name,
+                each.kernel,
+                scenario,
+                points,
+                key=each.key,
+                unlucky=unlucky_starts(scenario, each.policy, settings.horizon),
+                lost_for_good=lost_for_good(
+                    scenario,
+                    each.policy,
+                    horizon=settings.horizon,
+                    checkpoints=points,
+                    seed=settings.seed,
+                ),
+            )
+            for each in settings.policies
+        ]
     pairs = Moments.empty(len(curves) ** 2 * points.size) if settings.common else None
     return Result(scenario, settings.horizon, settings.runs, settings.seed, points, curves, pairs)
-
-
-def _lost_for_good(settings: Settings, policy: Any) -> LostForGood | None:
-    if not isinstance(policy, Policy):
-        return None
-    with Interruption(at_once=True):  # it may compile
-        return lost_for_good(
-            settings.scenario,
-            policy,
-            horizon=settings.horizon,
-            checkpoints=settings.checkpoints,
-            seed=settings.seed,
-        )
 
 
 class Interruption:

@@ -53,9 +53,14 @@ class Moments:
         squares = (values - mean) ** 2
         with np.errstate(over="ignore", invalid="ignore"):
             cubes, fourths = (squares * (values - mean)).sum(axis=0), (squares**2).sum(axis=0)
-        extremes = values.min(axis=0), values.max(axis=0)
         return cls(
-            len(values), mean, squares.sum(axis=0), *extremes, _known(cubes), _known(fourths)
+            len(values),
+            mean,
+            squares.sum(axis=0),
+            values.min(axis=0),
+            values.max(axis=0),
+            _known(cubes),
+            _known(fourths),
         )
 
     def add(self, other: "Moments") -> None:

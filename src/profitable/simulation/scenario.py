@@ -167,8 +167,7 @@ class Truth:
             True if the mean crosses the threshold up to the horizon.
 
         """
-        threshold = self.category.threshold
-        return len({mean > threshold for start, mean in self.means if start <= horizon}) > 1
+        return len({phase.truth.profitable for phase in self.phases(horizon)}) > 1
 
     @property
     def profitable(self) -> bool:
@@ -459,10 +458,9 @@ class Scenario:
             TOML; `from_toml` reads the same scenario from it.
 
         """
-        tables = [_table(truth) for truth in self.truths]
         return f"name = {_plain(self.name)}\n" + "".join(
             "\n[[category]]\n" + "".join(f"{key} = {_plain(each)}\n" for key, each in table.items())
-            for table in tables
+            for table in map(_table, self.truths)
         )
 
     def save(self, path: Path | str) -> None:
@@ -530,17 +528,20 @@ def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth]]:
             "is not a name",
             'give the scenario one: name = "..."',
         )
-    entries = read_entries(table, source)
     with said_before():
-        return name, [_truth(*entry) for entry in entries]
+        return name, [_truth(*entry) for entry in read_entries(table, source)]
 
 
 def _truth(name: str, entry: dict[str, Any], where: str) -> Truth:
     clients = _clients(needed_field(entry, "clients", where), where)
     if "loan" in entry:
-        inside = ("repayment", "amount_sd")
         category = read_category(
-            entry, name, where, forms=("loan",), beside=("clients",), inside=inside
+            entry,
+            name,
+            where,
+            forms=("loan",),
+            beside=("clients",),
+            inside=("repayment", "amount_sd"),
         )
         where, loan = f"{where}: loan", entry["loan"]
         repayment = needed_field(loan, "repayment", where)
@@ -564,11 +565,10 @@ def _clients(value: Any, where: str) -> Clients:
     law = value.get("law")
     if not isinstance(law, str) or law not in LAWS:
         raise InputError(f"{where}: law", law, "is unknown", f"choose from {', '.join(LAWS)}")
-    kind = LAWS[law]
-    parameters = [each.name for each in fields(kind)]
+    parameters = [each.name for each in fields(LAWS[law])]
     known_fields(value, {"law", *parameters}, where)
     known = {key: needed_field(value, key, where) for key in parameters}
-    return in_file(where, lambda: kind(**known))
+    return in_file(where, lambda: LAWS[law](**known))
 
 
 def _table(truth: Truth) -> dict[str, Any]:
@@ -582,9 +582,12 @@ def _table(truth: Truth) -> dict[str, Any]:
         table["loan"] = loan | {key: value for key, value in others.items() if value > 0.0}
     else:
         table |= {"family": category.family.name, **category.family.parameters, "mean": means}
-        worth = None if category.worth == 1.0 else category.worth
-        others = {"threshold": category.threshold, "bound": category.bound, "worth": worth}
-        optional = {"sigma": truth.sigma} | others
+        optional = {
+            "sigma": truth.sigma,
+            "threshold": category.threshold,
+            "bound": category.bound,
+            "worth": None if category.worth == 1.0 else category.worth,
+        }
         table |= {key: value for key, value in optional.items() if value is not None}
     if category.prior is not None:
         table["prior"] = asdict(category.prior)

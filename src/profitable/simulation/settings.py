@@ -104,8 +104,9 @@ def prepare(
         if any(prepared.name == other.name or prepared.key == other.key for other in chosen):
             raise ParameterError("policy", prepared.name, "is given twice", "give each policy once")
         chosen.append(prepared)
-    numbers = (horizon, runs, seed, points, common_random_numbers)
-    return Settings(scenario, tuple(chosen), *numbers)
+    return Settings(
+        scenario, tuple(chosen), horizon, runs, seed, points, common=common_random_numbers
+    )
 
 
 def _prepare(
@@ -157,14 +158,13 @@ def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:
         raise ParameterError(
             "checkpoints", given, "is empty", "give at least one round, or leave it out"
         )
-    for point in points:
-        if point > horizon:
-            raise ParameterError(
-                "checkpoints",
-                point,
-                f"is beyond the horizon {horizon}",
-                f"give rounds from 1 to {horizon}",
-            )
+    if beyond := [point for point in points if point > horizon]:
+        raise ParameterError(
+            "checkpoints",
+            beyond[0],
+            f"is beyond the horizon {horizon}",
+            f"give rounds from 1 to {horizon}",
+        )
     return np.unique(np.array(points, dtype=np.int64))
 
 
@@ -179,7 +179,7 @@ def slow_parts(settings: Settings) -> list[str]:
             draws = settings.horizon * truth.clients.average * work
             by_floor = rounds * problem.patience.floor > MANY
             reasons = [
-                ("draws rewards one by one", draws, draws > MANY),
+                ("draws rewards one by one", draws, True),
                 ("goes through every round", rounds, prepared.kernel == "rounds"),
                 ("goes through rounds that its floor accepts one by one", rounds, by_floor),
                 ("goes through accepted rounds one by one", rounds, not problem.blocks),

@@ -18,7 +18,7 @@ from profitable.errors import ProfitableError
 from profitable.kernels.compile import lazy_functions
 from profitable.model.category import Category
 from profitable.model.families import FAMILIES, Family, Normal
-from profitable.policy.policies import POLICIES, Policy
+from profitable.policy.policies import POLICIES
 from profitable.simulation.clients_per_round import OnePlusPoisson
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.simulation.runner import simulate
@@ -44,7 +44,7 @@ def steps(
         for policy in policies or POLICIES:
             yield f"{family} with {policy}", partial(_use, example, POLICIES[policy]())
     if families is None and policies is None:
-        yield "a policy of your own", _use_own
+        yield "a policy of your own", partial(_use, _example(FAMILIES["bernoulli"]), _Own())
         yield from lazy_functions()
 
 
@@ -52,11 +52,6 @@ def _example(cls: type[Family]) -> Family:
     """Return a family of that kind."""
     needed = (each.name for each in fields(cls) if each.default is MISSING)
     return cls(**{name: 0.0 if name == "low" else 2 for name in needed})
-
-
-def _sigma(family: Family) -> float | None:
-    """Return a standard deviation, if a simulation has to know one."""
-    return 1.0 if family.hides_sigma else None
 
 
 def _numbers(family: Family) -> tuple[float, float]:
@@ -69,7 +64,7 @@ def _numbers(family: Family) -> tuple[float, float]:
 
 def _use_family(family: Family) -> None:
     mean, threshold = _numbers(family)
-    drawn = family.drawn(_sigma(family))
+    drawn = family.drawn(1.0 if family.hides_sigma else None)
     drawn.divergence(mean, threshold)
     value = family.view().statistic.of_mean(mean)
     if isinstance(family, Normal):
@@ -83,20 +78,21 @@ def _use_family(family: Family) -> None:
         family.view().statistic.of_rewards(drawn.draw(np.random.default_rng(1), mean=mean))
 
 
-def _use(family: Family, policy: Policy) -> None:
+def _use(family: Family, policy: Any) -> None:
     mean, threshold = _numbers(family)
     category = Category("it", family, threshold=threshold, bound=None if family.bounds else BOUND)
     with suppress(ProfitableError):
         _ask_agent(category, policy)
     with suppress(ProfitableError):
-        world = Scenario("it", [Truth(category, mean=mean, clients=CLIENTS, sigma=_sigma(family))])
+        sigma = 1.0 if family.hides_sigma else None  # a simulation has to know one
+        world = Scenario("it", [Truth(category, mean=mean, clients=CLIENTS, sigma=sigma)])
         for kernel in ("events", "rounds"):
             simulate(
                 world, [policy], horizon=HORIZON, runs=1, kernel=kernel, workers=1, progress=False
             )
 
 
-def _ask_agent(category: Category, policy: Policy) -> None:
+def _ask_agent(category: Category, policy: Any) -> None:
     agent = Agent([category], policy=policy, seed=1)
     reward = max(category.family.support.low, 0.0) + (
         0.0 if category.family.support.whole else 0.01
@@ -118,11 +114,3 @@ class _Own:
 
     def index(self, category: Category, seen: Any, t: int) -> float:
         return category.threshold
-
-
-def _use_own() -> None:
-    family = FAMILIES["bernoulli"]()
-    world = Scenario(
-        "it", [Truth(Category("it", family, threshold=0.5), mean=0.5, clients=CLIENTS)]
-    )
-    simulate(world, [_Own()], horizon=HORIZON, runs=1, workers=1, progress=False)

@@ -125,8 +125,9 @@ def play(
                 rows = play_block(settings, which, block, flags)
                 if rows is None:
                     return Reply()  # nobody waits for it
-                seconds = time.perf_counter() - start
-                played.append(BlockSums.of(rows, regret, settings.scenario.unit, seconds))
+                played.append(
+                    BlockSums.of(rows, regret, settings.scenario.unit, time.perf_counter() - start)
+                )
                 regrets.append(rows[:, regret])
             reply.blocks.append(played)
             if settings.common:
@@ -144,7 +145,7 @@ def play_packed(packed: bytes, policies: Sequence[int], blocks: Sequence[int]) -
             settings = _unpack(packed)
     except Exception as error:
         return Reply(error=error)
-    reply = play(settings, policies, blocks, np.zeros(2, dtype=np.int64))
+    reply = play(settings, policies, blocks, no_flags())
     if reply.error is not None and not isinstance(reply.error, ProfitableError):
         reply.error.add_note("In a worker:\n" + "".join(traceback.format_exception(reply.error)))
     return reply
@@ -201,6 +202,11 @@ def _pickled(value: Any) -> bytes:
 # ---------------------------------------------------------------------- blocks
 
 
+def no_flags() -> IntArray:
+    """Return the flags of a task that nobody stops (`Signal`)."""
+    return np.zeros(2, dtype=np.int64)
+
+
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """Return the random generator of a seed and names.
 
@@ -218,12 +224,11 @@ def compile_kernels(settings: Settings) -> None:
 
     Here Ctrl-C can stop the compilation; in a worker it cannot.
     """
-    flags = np.zeros(2, dtype=np.int64)
     for prepared in settings.policies:
         if isinstance(prepared.policy, Policy):
             for truth, given in zip(settings.scenario.truths, prepared.inputs, strict=True):
                 few = given.problem._replace(horizon=min(settings.horizon, FEW))
-                _play(settings, prepared, 0, truth, replace(given, problem=few), flags, 1)
+                _play(settings, prepared, 0, truth, replace(given, problem=few), no_flags(), 1)
 
 
 def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> FloatArray | None:
@@ -247,8 +252,7 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
             columns[side] += regret_of(phase, tables)[:, shown]
         last = phases[-1].truth
         if last.loss > 0.0:
-            right = (runs["accepted_last"] != 0) == last.profitable
-            columns["right_set"][:, 0] *= right
+            columns["right_set"][:, 0] *= (runs["accepted_last"] != 0) == last.profitable
         if truth.changes_sides(horizon):
             # It is profitable in some rounds only: it cannot be lost in most of them.
             lost[:] = np.nan
@@ -319,9 +323,8 @@ def _within(phase: Phase, times: IntArray, counts: IntArray) -> IntArray:
     last = np.searchsorted(times, phase.end, side="right") - 1  # the last place within the phase
     # The last place before it; -1 for the first phase.
     before = np.searchsorted(times, phase.start) - 1
-    upto = counts[:, np.minimum(places, last)]
-    inside = upto - (counts[:, [before]] if before >= 0 else 0)
-    return np.where(places > before, inside, 0)
+    earlier = counts[:, [before]] if before >= 0 else 0
+    return np.where(places > before, counts[:, np.minimum(places, last)] - earlier, 0)
 
 
 def _profit(

@@ -1,26 +1,98 @@
 """The function `study`: play the stages of a study on all cores or a cluster.
 
 The seed alone determines the numbers.
+
+On disk a study is `study.json`, `sums.parquet` and `study.parquet`: what was asked, the
+sums over the runs so far, and the table.  `study.json` is written when the study
+starts, and holds nothing about the machine.  `sums.parquet` has a row for each setting:
+its sums over runs, and the stage at which it was dropped.  It is replaced as a whole
+every few seconds, so a study that is interrupted at any moment goes on from what it
+finds there.  The table and the page come at the end.
 """
 
+import json
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from profitable.common.files import as_path
+import numpy as np
+
+from profitable.common.files import (
+    as_path,
+    checksum_of,
+    is_sealed,
+    json_text,
+    read_text,
+    replace_text,
+    saving,
+    seal,
+)
 from profitable.common.folder_lock import occupied
 from profitable.common.progress import Progress
-from profitable.errors import ExecutorError, Interrupted, ParameterError
+from profitable.common.sealed_folder import (
+    arrow,
+    newer,
+    not_ours,
+    read_table,
+    reading,
+    refuse_other,
+    write_table,
+)
+from profitable.errors import BrokenResultError, ExecutorError, Interrupted, ParameterError
+from profitable.simulation.curve import Curve
 from profitable.simulation.pool import Job, Pool, open_pool
 from profitable.simulation.result import Result
-from profitable.simulation.runner import play_jobs
+from profitable.simulation.result_folder import POWERS
+from profitable.simulation.runner import new_result, play_jobs
+from profitable.simulation.running_stats import Moments
 from profitable.simulation.settings import BLOCK
 from profitable.studies.study import Study, survivors
-from profitable.studies.study_folder import Progressing, save_sums, save_table, start
 from profitable.studies.study_result import StudyResult, report_module
+from profitable.version import VERSION
 
 logger = logging.getLogger("profitable")
+STUDY_FORMAT = 1
+STUDY, SUMS, STUDY_TABLE = "study.json", "sums.parquet", "study.parquet"
+STUDY_PAGE = "report.html"
+
+
+@dataclass
+class Progressing:
+    """A study under way.
+
+    The stage that is being played (from 1), the curves, and when each setting was
+    dropped.
+    """
+
+    study: Study
+    stage: int
+    curves: list[Curve]
+    dropped: list[int]
+
+    @classmethod
+    def new(cls, study: Study) -> "Progressing":
+        """Return a study before its first run.
+
+        InputError if a policy does not fit a world.
+        """
+        curves: list[Curve] = []
+        for world in study.worlds:
+            for setting in world.settings:
+                made = world.prepared(setting, runs=study.runs, seed=study.seed, where=study.source)
+                curves.extend(new_result(made).curves)
+        return cls(study, 1, curves, [0] * len(curves))
+
+    @property
+    def finished(self) -> bool:
+        """Whether all stages of all worlds are played."""
+        return self.stage > max(len(self.study.stages(world)) for world in self.study.worlds)
+
+    def result(self) -> StudyResult:
+        """Return the result of a finished study."""
+        return StudyResult(self.study, tuple(self.curves), tuple(self.dropped))
 
 
 def study(
@@ -152,8 +224,8 @@ def _jobs(state: Progressing) -> list[Job]:
             is_in = state.stage <= len(stages) and not state.dropped[place]
             if is_in and curve.runs < (runs := stages[state.stage - 1].runs):
                 made = world.prepared(setting, runs=runs, seed=study.seed, where=study.source)
-                size = (study.runs, study.seed, made.checkpoints)
-                jobs.append(Job(made, Result(world.scenario, world.horizon, *size, [curve])))
+                size = (world.horizon, study.runs, study.seed)
+                jobs.append(Job(made, Result(world.scenario, *size, made.checkpoints, [curve])))
     return jobs
 
 
@@ -168,3 +240,138 @@ def _drop(state: Progressing) -> None:
             for i in set(range(len(left))) - set(kept):
                 state.dropped[left[i]] = state.stage
     state.stage += 1
+
+
+# --------------------------------------------------------------------------- on disk
+
+
+def asked(study: Study) -> dict[str, Any]:
+    """Return what determines the numbers, as the folder keeps it."""
+    return {"format": STUDY_FORMAT, "version": VERSION, **study.to_dict()}
+
+
+def start(study: Study, folder: Path, *, fresh: bool) -> tuple[Progressing, str | None]:
+    """Return the study to continue, and why it starts again, if it does.
+
+    OtherResultError if the folder has another study.
+    """
+    new = Progressing.new(study)
+    note: str | None = None
+    if (folder / STUDY).exists() and (found := _found(folder)) is not None and not fresh:
+        wanted = json.loads(json.dumps(asked(study)))
+        refuse_other(folder, "study", found, wanted, wanted)
+        try:
+            return _continue(new, folder), None
+        except BrokenResultError as error:
+            note = f"{error} It is computed again."
+    for name in (SUMS, STUDY_TABLE):  # of another study, or of an earlier try
+        (folder / name).unlink(missing_ok=True)
+    _save_study(study, folder, new)
+    return new, note
+
+
+def _found(folder: Path) -> dict[str, Any] | None:
+    """Return the study of a folder as it was asked.
+
+    None if it was altered, so that nothing in the folder can be relied on.
+    """
+    try:
+        text = read_text(folder / STUDY)
+        found = json.loads(text)
+        number = found["format"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise not_ours(folder / STUDY) from None
+    if isinstance(number, int) and number > STUDY_FORMAT:
+        raise newer(folder, found, f"formats up to {STUDY_FORMAT}")
+    return found if is_sealed(text) else None
+
+
+def _continue(new: Progressing, folder: Path) -> Progressing:
+    if not (folder / SUMS).exists():
+        return new
+    with reading(folder, "study"):
+        columns, marks = read_table(folder / SUMS, STUDY, "study", _fingerprint(new.study))
+        for place, curve in enumerate(new.curves):
+            if runs := columns["runs"][place]:
+                curve.moments = Moments(
+                    runs, **{power: np.array(columns[power][place]) for power in POWERS}
+                )
+                curve.counts[0, columns["bins"][place]] = columns["counts"][place]
+        new.dropped, new.stage = columns["dropped"], int(marks[b"stage"])
+    return new
+
+
+def save_sums(state: Progressing, folder: Path) -> None:
+    """Save the runs so far; NotSavedError if that is not possible."""
+    pyarrow, _ = arrow()
+    curves = state.curves
+    bins = [np.flatnonzero(curve.counts[0]) for curve in curves]
+    whole, wholes = pyarrow.int64(), pyarrow.list_(pyarrow.int64())
+    numbers = pyarrow.list_(pyarrow.float64())
+    columns: dict[str, tuple[Any, list[Any]]] = {
+        "runs": (whole, [curve.runs for curve in curves]),
+        "dropped": (whole, state.dropped),
+        "policy": (pyarrow.string(), [curve.policy for curve in curves]),
+        **{
+            power: (numbers, [getattr(each.moments, power) if each.runs else [] for each in curves])
+            for power in POWERS
+        },
+        "bins": (wholes, bins),
+        "counts": (wholes, [curve.counts[0, each] for curve, each in zip(curves, bins)]),
+    }
+    arrays = {name: pyarrow.array(values, kind) for name, (kind, values) in columns.items()}
+    marks = {"study": _fingerprint(state.study), "stage": str(state.stage)}
+    with saving(folder, result=state):
+        write_table(folder / SUMS, pyarrow.table(arrays), marks)
+
+
+def save_table(result: StudyResult, folder: Path) -> Path:
+    """Write the table of a finished study."""
+    with saving(folder, result=result):
+        return write_table(folder / STUDY_TABLE, arrow()[0].table(result.columns()))
+
+
+def save_finished(result: StudyResult, folder: Path) -> list[Path]:
+    """Write everything but the page."""
+    study = result.study
+    last = 1 + max(len(study.stages(world)) for world in study.worlds)
+    asked_for = _save_study(study, folder, result)
+    save_sums(Progressing(study, last, list(result.curves), list(result.dropped)), folder)
+    return [asked_for, folder / SUMS, save_table(result, folder)]
+
+
+def load(folder: Path) -> StudyResult:
+    """Return a finished study.
+
+    An error if there is none, or if it is broken or from a newer version.
+    """
+    if not (folder / STUDY).exists():
+        raise BrokenResultError(
+            "folder", str(folder), f"has no {STUDY}", "give the folder of a study"
+        )
+    found = _found(folder)
+    if found is None:
+        raise BrokenResultError(
+            "folder",
+            str(folder),
+            f"has a {STUDY} that was altered: its checksum is wrong",
+            "make it again",
+        )
+    for key in ("format", "version", "checksum"):
+        del found[key]
+    state = _continue(Progressing.new(Study(**found, source=str(folder / STUDY))), folder)
+    if not state.finished:
+        raise BrokenResultError(
+            "folder", str(folder), "has a study that is not finished", "run the study again"
+        )
+    return state.result()
+
+
+def _save_study(study: Study, folder: Path, result: object) -> Path:
+    with saving(folder, result=result):
+        folder.mkdir(parents=True, exist_ok=True)
+        return replace_text(folder / STUDY, seal(json_text(asked(study))))
+
+
+def _fingerprint(study: Study) -> str:
+    return checksum_of(json.dumps(asked(study)))

@@ -33,8 +33,7 @@ from profitable.model.category_table import (
 from profitable.policy.policies import Policy
 from profitable.simulation.scenario import Scenario, read_toml
 from profitable.simulation.settings import BLOCK, MOST_HORIZON, MOST_RUNS
-from profitable.studies.grid import HORIZON_NAME, World, worlds_of
-from profitable.studies.template import Template, Value
+from profitable.studies.grid import HORIZON_NAME, Template, Value, World, worlds_of
 
 STUDY_EXAMPLES = Path(__file__).parent / "examples"
 NEEDED = ("name", "scenario", "policies", "horizon", "runs")

@@ -1,12 +1,32 @@
 """StudyResult: the best setting of each world, and the numbers of all settings.
 
 It prints itself, becomes a dataframe, draws itself and is saved to a folder.
+
+The best is the one with the lowest mean regret among those that got all runs.  Chance
+has chosen it, too, so the others are not simply compared at two errors.  A setting is
+*significantly worse* than the best if its mean regret is larger by more than `limit`
+standard errors of the difference, and else statistically *indistinguishable* from it.
+The limit has a Bonferroni correction: the truly best setting of a world is compared
+with each other setting, after whichever stage it is dropped, and is called
+significantly worse with a probability of at most 5 %.
+
+The regret of a setting is `Curve.estimate`: the mean over its runs, except that a
+policy that stops for good is charged for losses too rare to be among them.  The
+estimates are taken as normal.  Where rare large runs carry that of the best, its error
+is as large as `Estimate.above` says.
+
+The best has the lowest of many estimates, so its own is too low.  Its interval reaches
+`reach_of_best` errors up, so many that the limits of all settings of the world would
+hold at once with a probability of 97.5 % (Bonferroni).  Two errors down are enough:
+being chosen makes low estimates more likely, and high ones less.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,13 +35,95 @@ from profitable.common.extras import extra
 from profitable.common.files import as_path
 from profitable.common.frames import frame_of
 from profitable.common.text_tables import html_table, number, text_table
-from profitable.simulation.curve import Curve
+from profitable.simulation.curve import ABOVE, BELOW, DAGGER, Curve, Estimate
 from profitable.simulation.result import DAGGER_NOTE, UNKNOWN_NOTE, short
-from profitable.studies.comparison import SIGNIFICANCE, WorldComparison, compare, interval_of
-from profitable.studies.grid import HORIZON_NAME, World
+from profitable.studies.grid import HORIZON_NAME, World, shown
 from profitable.studies.study import STUDY_COLUMNS, Study
-from profitable.studies.template import shown
 from profitable.version import VERSION
+
+# The probability that the truly best setting of a world is called significantly worse.
+SIGNIFICANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Excess regret over the best, its standard error, and its significance."""
+
+    difference: float
+    error: float
+    significant: bool
+
+
+@dataclass(frozen=True)
+class WorldComparison:
+    """Comparison of all settings of a world with the best and its runner-up.
+
+    There is no runner-up if the best is alone.
+    """
+
+    best: int
+    runner_up: int | None
+    limit: float
+    compared: tuple[Compared, ...]
+
+    @property
+    def indistinguishable(self) -> list[int]:
+        """The places of the settings that are indistinguishable from the best."""
+        return [
+            place
+            for place, each in enumerate(self.compared)
+            if place != self.best and not each.significant
+        ]
+
+
+def limit_of(settings: int, stages: int) -> float:
+    """Return how many standard errors a difference must exceed to be significant.
+
+    >>> round(limit_of(2, 1), 3), round(limit_of(13, 4), 3)
+    (1.645, 3.078)
+    """
+    return NormalDist().inv_cdf(1.0 - SIGNIFICANCE / (max(settings - 1, 1) * stages))
+
+
+def reach_of_best(settings: int) -> float:
+    """Return how many errors the mean of the best may lie above its estimate.
+
+    >>> reach_of_best(1), round(reach_of_best(20), 3)
+    (2.0, 3.023)
+    """
+    return max(ABOVE, NormalDist().inv_cdf(1.0 - 0.5 * SIGNIFICANCE / settings))
+
+
+def interval_of(estimate: Estimate, *, best_of: int = 1) -> tuple[float, float]:
+    """Return an interval that covers the true mean regret in about 95 % of samples.
+
+    `best_of`: the setting was chosen as the best of so many, with the same runs.
+    """
+    mean, error, above = (
+        float(each[-1]) for each in (estimate.mean, estimate.error, estimate.above)
+    )
+    return mean - BELOW * error, mean + reach_of_best(best_of) / ABOVE * above
+
+
+def compare(curves: Sequence[Curve], finalists: Sequence[int], stages: int) -> WorldComparison:
+    """Compare the settings of a world.
+
+    `finalists` are the places of those that got all runs.
+    """
+    estimates = [curve.estimate for curve in curves]
+    regrets = [float(each.mean[-1]) for each in estimates]
+    first, *others = sorted(finalists, key=lambda place: (regrets[place], place))
+    limit = limit_of(len(curves), stages)
+    above = float(estimates[first].above[-1]) / BELOW
+    found: list[Compared] = []
+    for place, estimate in enumerate(estimates):
+        difference = regrets[place] - regrets[first]
+        error = 0.0 if place == first else float(np.hypot(float(estimate.error[-1]), above))
+        found.append(Compared(difference, error, difference > limit * error))
+    return WorldComparison(first, others[0] if others else None, limit, tuple(found))
+
+
+# ------------------------------------------------------------------------ the result
 
 NAMED = 3  # indistinguishable settings; more are counted
 
@@ -99,8 +201,7 @@ class StudyResult:
     @property
     def best(self) -> list[Best]:
         """The best setting of each world."""
-        rows = zip(self.study.worlds, self.study.places, self.comparisons, strict=True)
-        return [self._best(*row) for row in rows]
+        return list(map(self._best, self.study.worlds, self.study.places, self.comparisons))
 
     def _best(self, world: World, places: range, comparison: WorldComparison) -> Best:
         setting, curve = world.settings[comparison.best], self.curves[places[comparison.best]]
@@ -136,8 +237,8 @@ class StudyResult:
         headers, rows = self.best_rows()
         dagger = DAGGER_NOTE if any(best.carried_by_few for best in self.best) else ""
         table = text_table(headers, rows, words=(0, 1, 4, 6))
-        notes = (self.question(), table, dagger, NOTE, self.unsure())
-        return f"{self.title()}\n\n" + "\n".join(filter(None, notes))
+        parts = (self.question(), table, dagger, NOTE, self.unsure())
+        return f"{self.title()}\n\n" + "\n".join(filter(None, parts))
 
     def title(self) -> str:
         """Return a line that describes the study."""
@@ -186,7 +287,7 @@ class StudyResult:
                 worse = f"{short(best.difference)} ± {short(best.difference_error)}"
             if len(best.indistinguishable) > NAMED:
                 alike = f"{len(best.indistinguishable)} settings"
-            error = short(best.stderr) + (" †" if best.carried_by_few else "")
+            error = short(best.stderr) + (DAGGER if best.carried_by_few else "")
             head = (best.world, best.policy, short(best.regret), error)
             rows.append([*head, best.runner_up or "-", worse, alike])
         return headers, rows
@@ -308,7 +409,7 @@ class StudyResult:
 
         """
         from profitable.common.folder_lock import occupied
-        from profitable.studies.study_folder import save_finished
+        from profitable.studies.conduct import save_finished
 
         target, report = as_path("folder", folder), report_module()
         with occupied(target):
@@ -334,7 +435,7 @@ class StudyResult:
             If there is no finished study, or it was altered.
 
         """
-        from profitable.studies.study_folder import load
+        from profitable.studies.conduct import load
 
         return load(as_path("folder", folder))
 

@@ -1,1 +1,1 @@
-"""Theory: the paper's bounds, the price of an unlucky start, losses, waits."""
+"""Theory: the paper's bounds, the price of an unlucky start, waits."""

@@ -20,7 +20,7 @@ risk N/M, where M are to come. N/M is taken as if every round had brought the av
 number of clients.  If the policy expects kappa times the past, the wait is as above,
 with 2 risk times the accepted rounds as a factor, and divided by kappa.  With a horizon
 or a discount, the category is lost for good with that probability, and
-`theory/lost_for_good.py` is about that.
+`simulation/tilted_runs.py` is about that.
 
 All this is about the patience and the evidence of the paper's policies and of
 `Optimal`.  Nothing is known about a policy with a patience or a rule of its own: its
@@ -47,11 +47,9 @@ from profitable.kernels.patience import AHEAD, DRAWN, TIME
 from profitable.model.category import Category
 from profitable.policy.policies import Bayesian, BoundedPolicy, Policy
 
-TAIL_OF_POSTERIOR, TAIL_OF_DIVERGENCE, TAIL_OF_DIVERGENCE_PLUS = (
-    "posterior",
-    "divergence",
-    "divergence+",
-)
+TAIL_OF_POSTERIOR = "posterior"
+TAIL_OF_DIVERGENCE = "divergence"
+TAIL_OF_DIVERGENCE_PLUS = "divergence+"
 TAIL_OF_PLUS_OF_ROUNDS = "divergence+, of rounds"
 TAIL_AHEAD = "posterior, looking ahead"
 NO_TAIL = ""
@@ -96,6 +94,26 @@ class UnluckyStarts:
         return tuple(_unseen(rate, self.c, t, runs) for rate in self.rates)
 
 
+@dataclass(frozen=True)
+class LostForGood:
+    """Regret of profitable categories under a policy that stops for good, [n] each.
+
+    - `mean`, `error`: its mean, and the standard error of that.
+    - `deviation`: the standard deviation over runs.
+
+    They are empty if a category may be lost for good and nothing is known about it.
+    """
+
+    mean: tuple[float, ...] = ()
+    error: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are numbers."""
+        return bool(self.mean)
+
+
 def _unseen(rate: float, c: float, t: float, runs: int) -> float:
     """Integrate rate/(w (log w)^c) from the wait seen once in all runs to t.
 
@@ -132,9 +150,8 @@ def unlucky_rate(
         return 0.0
     if tail is None:
         return None
-    if view.law.code != GAMMA:
-        return 0.0
-    if isinstance(policy, Bayesian) and policy.prior_of(category) is not None:
+    has_prior = isinstance(policy, Bayesian) and policy.prior_of(category) is not None
+    if view.law.code != GAMMA or has_prior:
         return 0.0
     ratio = view.statistic.of_mean(category.threshold) / view.statistic.of_mean(mean)
     chances, terms = seen(MOST_SEEN), policy.terms

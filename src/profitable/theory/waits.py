@@ -16,7 +16,7 @@ waits of w, it grows with log w.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -73,7 +73,9 @@ def bernoulli_waits(mean: float, threshold: float, seen: Callable[[int], FloatAr
     come after some round. The n-th term is at most `_largest_term`, which falls like
     sqrt(n) rho^(2n).
     """
-    last = _last_term(mean, threshold)
+    last = 100  # client after which the rest is small
+    while _rest(mean, threshold, last) > LEFT_OUT:
+        last += 100
     half = np.array([math.lgamma(k + 0.5) for k in range(last + 1)])
     whole = np.array([math.lgamma(k + 1.0) for k in range(last + 1)])
     states: list[tuple[FloatArray, FloatArray]] = []
@@ -131,13 +133,6 @@ def _rest(mean: float, threshold: float, last: int) -> float:
     return one / (1.0 - two / one) if two < one else math.inf
 
 
-def _last_term(mean: float, threshold: float) -> int:
-    last = 100
-    while _rest(mean, threshold, last) > LEFT_OUT:
-        last += 100
-    return last
-
-
 @cache
 def exponential_waits(ratio: float, longest: float) -> Waits:
     """Return all waits for Exponential rewards, one client a round.
@@ -153,19 +148,6 @@ def exponential_waits(ratio: float, longest: float) -> Waits:
     """
     total = 0.0
     states: list[Waits] = []
-    for part in _exponential_states(ratio):
-        states.append(part)
-        term = part.mean(longest)
-        total += term
-        if term < LAST_SHARE * total:
-            break
-    log_weight, evidence = (
-        np.concatenate(column) for column in zip(*((s.log_weight, s.evidence) for s in states))
-    )
-    return Waits(log_weight, evidence, math.inf)
-
-
-def _exponential_states(ratio: float) -> Iterator[Waits]:
     for n in range(1, 400):
         # S/threshold = x has the density of a gamma variable divided by the ratio; the
         # integral is over log x.
@@ -177,4 +159,13 @@ def _exponential_states(ratio: float) -> Iterator[Waits]:
         x = np.exp(log_x)
         log_density = n * np.log(x * ratio) - x * ratio - math.lgamma(n)
         evidence = np.array([gamma_evidence(float(n), value, value - n, False) for value in x])
-        yield Waits(log_density + math.log(step), evidence, math.inf)
+        states.append(Waits(log_density + math.log(step), evidence, math.inf))
+        term = states[-1].mean(longest)
+        total += term
+        if term < LAST_SHARE * total:
+            break
+    return Waits(
+        np.concatenate([each.log_weight for each in states]),
+        np.concatenate([each.evidence for each in states]),
+        math.inf,
+    )

@@ -12,8 +12,8 @@ from scipy import stats
 import profitable as pb
 from profitable.kernels.law import BINOMIAL, GAMMA, GAUSSIAN, NEGATIVE_BINOMIAL, POISSON, Law
 from profitable.simulation.scenario import unlucky_starts
-from profitable.simulation.tilted_runs import lost_for_good
-from profitable.theory.lost_for_good import LostForGood, log_weights, tilted_means
+from profitable.simulation.tilted_runs import log_weights, lost_for_good, tilted_means
+from profitable.theory.unlucky_start import LostForGood
 from tests.exact_stopping import moments_of_stopping
 from tests.simulation.worlds import play, single
 

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 import profitable as pb
-from profitable.simulation import cluster
-from profitable.simulation.pool import open_pool
+from profitable.simulation.pool import connected, open_pool
 from tests.simulation.executors import FIVE, LONG, PLAYED, Deadly, Faulty, bytes_of, once, play
 from tests.studies.worlds import SMALL
 from tests.waiting import at, comes_to_an_end, said, started, wait_for
@@ -204,15 +203,15 @@ def test_ctrl_c_in_a_terminal(client: Any, executor: Executor, tmp_path: Path) -
 def test_a_cluster_that_is_not_there(
     address: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.5)
-    with pytest.raises(pb.errors.InputError, match=problem), cluster.connected(address):
+    monkeypatch.setattr("profitable.simulation.pool.PATIENCE_SECONDS", 0.5)
+    with pytest.raises(pb.errors.InputError, match=problem), connected(address):
         pass
 
 
 def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     wanted = pytest.raises(pb.errors.InputError, match=r"pip install 'profitable\[dask\]'")
-    with wanted, cluster.connected("tcp://127.0.0.1:8786"):
+    with wanted, connected("tcp://127.0.0.1:8786"):
         pass
 
 
