@@ -20,9 +20,11 @@ from profitable.cli.shared import (
     at_most_one,
     interruptible,
     is_file,
+    open_portfolio,
     print_csv,
     print_json,
 )
+from profitable.errors import InputError, ParameterError
 
 SAME_KEY = (
     "run the same command again: the same key gives the same decision, and decides nothing twice."
@@ -128,9 +130,6 @@ def decide(
 
     It is stored before it is printed.
     """
-    from profitable.errors import ParameterError
-    from profitable.portfolio.portfolio import Portfolio
-
     at_most_one(json=as_json, csv=as_csv)
     asked: dict[str, Any] = {"budget": budget, "places": places, "explore": explore}
     given = {"key": key, "available": available, "demand": demand, **asked}
@@ -143,7 +142,7 @@ def decide(
         raise ParameterError(
             "key", None, "is missing", "give --key, or --as with the file of a decision"
         )
-    with interruptible(SAME_KEY), Portfolio(where, actor=actor, wait=wait) as book:
+    with interruptible(SAME_KEY), open_portfolio(where, actor=actor, wait=wait) as book:
         known = set(book.names)
         if file is not None:
             decision = book.reinstate(_read(file))
@@ -245,10 +244,8 @@ def correct(
 
     What was said before stays in the journal.
     """
-    from profitable.portfolio.portfolio import Portfolio
-
     kept = "run the same command again: the same correction is not made twice."
-    with interruptible(kept), Portfolio(where, actor=actor, wait=wait) as book:
+    with interruptible(kept), open_portfolio(where, actor=actor, wait=wait) as book:
         right = {"reward": reward, "amount": amount, "cost": cost}
         answer = book.correct(id, **right, take_back=take_back, reason=reason, key=key)
         if as_json:
@@ -263,7 +260,6 @@ def correct(
 
 def _read(file: Path) -> bytes:
     from profitable.common.files import as_path, read_bytes
-    from profitable.errors import InputError
 
     try:
         return read_bytes(as_path("as", file))
@@ -283,8 +279,6 @@ def _names(given: Sequence[str], known: set[str]) -> list[str]:
 
 def _demand(given: Sequence[str], known: set[str]) -> dict[str, int]:
     """Return the number of clients who apply in each category."""
-    from profitable.errors import ParameterError
-
     demand: dict[str, int] = {}
     for text in given:
         if "=" not in text or is_file(Path(text)):
@@ -300,7 +294,6 @@ def _demand(given: Sequence[str], known: set[str]) -> dict[str, int]:
 
 
 def _pair(text: str) -> tuple[str, int]:
-    from profitable.errors import ParameterError
 
     name, sign, clients = text.rpartition("=")
     if not sign or not name or not re.fullmatch("[0-9]{1,15}", clients):
@@ -315,7 +308,6 @@ def _pair(text: str) -> tuple[str, int]:
 
 def _demand_of_file(path: Path) -> list[tuple[str, int]]:
     from profitable.cli.csv_intake import bounded, opened_sheet
-    from profitable.errors import InputError
     from profitable.portfolio.rows_in import DEMAND_ROWS, Form
 
     found: list[tuple[str, int]] = []

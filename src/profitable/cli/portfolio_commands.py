@@ -20,7 +20,9 @@ from profitable.cli.shared import (
     interruptible,
     not_the_portfolio,
     note,
+    open_portfolio,
 )
+from profitable.errors import ParameterError
 
 if TYPE_CHECKING:
     from profitable.portfolio.outcome import PortfolioAnswer
@@ -71,7 +73,6 @@ def create(
 
     Options override the file.
     """
-    from profitable.errors import ParameterError
     from profitable.portfolio.portfolio import Portfolio
 
     said = _load(settings)
@@ -125,12 +126,11 @@ def export(
 ) -> None:
     """Write the agent of a portfolio to a JSON file, without the journal."""
     from profitable.common.text_tables import several
-    from profitable.portfolio.portfolio import Portfolio
 
     not_the_portfolio("file", file, where)
     with (
         interruptible("the file is complete or does not exist."),
-        Portfolio(where, wait=wait) as book,
+        open_portfolio(where, wait=wait) as book,
     ):
         agent = book.agent
         agent.save(file)
@@ -173,9 +173,6 @@ def change(
 
     The journal records who did it, when, the old value and the new one.
     """
-    from profitable.errors import ParameterError
-    from profitable.portfolio.portfolio import Portfolio
-
     given = {"threshold": threshold, "pause": pause, "resume": resume, "policy": policy, "add": add}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if shadow is not None:
@@ -189,7 +186,7 @@ def change(
             "key", key, "cannot be combined with --add", "leave it out: a category is added once"
         )
     make, message = _change(*chosen.popitem(), key)
-    with interruptible(CHANGED), Portfolio(where, actor=actor, wait=wait) as book:
+    with interruptible(CHANGED), open_portfolio(where, actor=actor, wait=wait) as book:
         done = make(book)
         if done is not None and done.line is not None and done.status != "counted":
             message = f"This was done in line {done.line} already; nothing was stored."
@@ -200,32 +197,32 @@ def _change(
     setting: str, value: Any, key: str | None
 ) -> tuple[Callable[["Portfolio"], "PortfolioAnswer | None"], str]:
     """Return the change to make, checked before it is opened, and its message."""
-    if setting == "threshold":
-        name, number = _threshold(value)
-        message = f"The threshold of {name} is {number:g}."
-        return lambda book: book.set_threshold(name, number, key=key), message
-    if setting == "pause":
-        message = f"{value} is paused: no round accepts it until it is resumed."
-        return lambda book: book.pause(value, key=key), message
-    if setting == "resume":
-        message = f"{value} is not paused: rounds may accept it."
-        return lambda book: book.resume(value, key=key), message
-    if setting == "policy":
-        return lambda book: book.set_policy(value, key=key), f"The policy is {value}."
-    if setting == "add":
-        categories = _new_categories(value)
-        names = ", ".join(category.name for category in categories)
-        return lambda book: book.add_category(*categories), f"Added: {names}."
-    message = "The decisions are acted on."
-    if value:
-        message = "This is a shadow: nobody acts on its decisions."
-    return lambda book: book.set_shadow(value, key=key), message
+    match setting:
+        case "threshold":
+            name, number = _threshold(value)
+            message = f"The threshold of {name} is {number:g}."
+            return lambda book: book.set_threshold(name, number, key=key), message
+        case "pause":
+            message = f"{value} is paused: no round accepts it until it is resumed."
+            return lambda book: book.pause(value, key=key), message
+        case "resume":
+            message = f"{value} is not paused: rounds may accept it."
+            return lambda book: book.resume(value, key=key), message
+        case "policy":
+            return lambda book: book.set_policy(value, key=key), f"The policy is {value}."
+        case "add":
+            categories = _new_categories(value)
+            names = ", ".join(category.name for category in categories)
+            return lambda book: book.add_category(*categories), f"Added: {names}."
+        case _:
+            message = "The decisions are acted on."
+            if value:
+                message = "This is a shadow: nobody acts on its decisions."
+            return lambda book: book.set_shadow(value, key=key), message
 
 
 def _threshold(text: str) -> tuple[str, float]:
     """Return the category and the number of CATEGORY=VALUE; a name may have = in it."""
-    from profitable.errors import ParameterError
-
     name, sign, value = text.rpartition("=")
     try:
         if not sign or not name:
@@ -241,7 +238,6 @@ def _threshold(text: str) -> tuple[str, float]:
 
 
 def _new_categories(file: Path) -> tuple[Any, ...]:
-    from profitable.errors import ParameterError
 
     said = _load(file)
     for field in ("policy", "seed"):
@@ -300,7 +296,6 @@ def copy(
     """
     from profitable.common.progress import Progress
     from profitable.common.text_tables import number
-    from profitable.errors import ParameterError
     from profitable.portfolio.location import name_of, place_of
     from profitable.portfolio.new_store import copy_portfolio
     from profitable.portfolio.session import actor_of

@@ -34,6 +34,7 @@ from profitable.portfolio.journal import (
     journal_lines,
     one,
 )
+from profitable.portfolio.journal_text import chosen_lines
 from profitable.portfolio.portfolio import Portfolio
 from profitable.portfolio.portfolio_settings import category_of
 from profitable.portfolio.stored_decision import decided_at
@@ -92,20 +93,17 @@ class Settled(NamedTuple):
 
 
 class Written(NamedTuple):
-    """Number of rows written and left out, and the backtest's file if there is one."""
+    """Number of clients written and left out, and the backtest's file."""
 
     rows: int
-    left_out: int = 0
-    settings: Path | None = None
+    left_out: int
+    settings: Path
 
 
-def write_lines(
-    book: Portfolio, path: Path, form: str, conditions: Sequence[sa.ColumnElement[bool]] = ()
-) -> Written:
-    """Write lines of the journal, whole or not at all."""
-    with book._reading() as (connection, _):
-        lines = (line.sound() for line in journal_lines(connection, *conditions))
-        return Written(_write(path, form, Line._fields, lines))
+def write_lines(book: Portfolio, path: Path, form: str, **filters: Any) -> int:
+    """Write the lines that `Portfolio.log` would return, whole or not at all."""
+    with book._reading() as (connection, agent):
+        return _write(path, form, Line._fields, chosen_lines(connection, agent, **filters))
 
 
 def write_clients(book: Portfolio, path: Path, form: str = "parquet") -> Written:

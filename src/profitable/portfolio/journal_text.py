@@ -1,10 +1,13 @@
 """Lines of the journal in words: extracts, and why a round decided as it did."""
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
+from profitable.agent.agent import Agent
+from profitable.common import check
 from profitable.common.text_tables import number, text_table
 from profitable.errors import ParameterError
 from profitable.portfolio.journal import (
@@ -14,6 +17,7 @@ from profitable.portfolio.journal import (
     chain_of,
     forms_in,
     journal,
+    journal_lines,
     newest,
 )
 from profitable.portfolio.stored_decision import REINSTATED, RecordedDecision, decided_at
@@ -108,23 +112,38 @@ def _shown(value: Any) -> str:
     return f"{value['policy']} with {value['prior']}" if isinstance(value, dict) else str(value)
 
 
-def conditions(
+def chosen_lines(
+    connection: sa.Connection,
+    agent: Agent,
     *,
     since: str | date | None = None,
     until: str | date | None = None,
     category: str | None = None,
     kind: str | None = None,
-) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on lines; ParameterError for wrong ones."""
-    chosen = [
+    id: str | None = None,
+    limit: int | None = None,
+) -> Iterable[Line]:
+    """Return the lines that `Portfolio.log` describes; InputError for wrong filters."""
+    if category is not None:
+        agent.category(category)  # which must be there
+    conditions = (
         None if since is None else journal.c.time >= moment("since", since),
         None if until is None else journal.c.time < moment("until", until, after=True),
         None if category is None else journal.c.category == category,
         None if kind is None else journal.c.kind == kind,
-    ]
+    )
     if kind is not None and kind not in LINE_KINDS:
         raise ParameterError("kind", kind, "is unknown", f"choose from {', '.join(LINE_KINDS)}")
-    return [condition for condition in chosen if condition is not None]
+    chosen = [condition for condition in conditions if condition is not None]
+    if id is not None:
+        if chosen:
+            raise ParameterError(
+                "id", id, "cannot be combined with other filters", "leave them out"
+            )
+        return _story(connection, id)
+    if limit is not None:
+        return [*newest(connection, *chosen, limit=check.whole("limit", limit))][::-1]
+    return (line.sound() for line in journal_lines(connection, *chosen))
 
 
 def moment(field: str, value: object, *, after: bool = False) -> str:
@@ -156,7 +175,7 @@ def moment(field: str, value: object, *, after: bool = False) -> str:
     return read.isoformat(timespec="microseconds") + "Z"
 
 
-def story(connection: sa.Connection, id: str) -> list[Line]:
+def _story(connection: sa.Connection, id: str) -> list[Line]:
     """All lines about one client, or about one key: opened, outcome, corrections."""
     found = newest(connection, journal.c.id.in_(forms_in(connection, id)))
     lines = {each.line: each for line in found for each in chain_of(connection, line)}

@@ -19,8 +19,8 @@ from profitable.policy.policies import Policy
 from profitable.portfolio.amendments import CorrectionRequest, SettingChange, correction
 from profitable.portfolio.heads import HeadsFile
 from profitable.portfolio.history import DecisionRequest, apply, decide, reinstate
-from profitable.portfolio.journal import Line, forms_in, intact, journal, named, newest, one
-from profitable.portfolio.journal_text import JournalExtract, conditions, explanation, story
+from profitable.portfolio.journal import Line, forms_in, intact, journal, named, one
+from profitable.portfolio.journal_text import JournalExtract, chosen_lines, explanation
 from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Client, Outcome, PortfolioAnswer, Receipt
 from profitable.portfolio.portfolio_settings import category_record, policy_record
@@ -690,17 +690,18 @@ class Portfolio(Session):
 
         """
         with self._reading() as (connection, agent):
-            if category is not None:
-                agent.category(category)  # which must be there
-            chosen = conditions(since=since, until=until, category=category, kind=kind)
-            if id is None:
-                most = None if limit is None else check.whole("limit", limit)
-                return JournalExtract([*newest(connection, *chosen, limit=most)][::-1])
-            if chosen:
-                raise ParameterError(
-                    "id", id, "cannot be combined with other filters", "leave them out"
+            return JournalExtract(
+                chosen_lines(
+                    connection,
+                    agent,
+                    since=since,
+                    until=until,
+                    category=category,
+                    kind=kind,
+                    id=id,
+                    limit=limit,
                 )
-            return JournalExtract(story(connection, id))
+            )
 
     @alone
     def verify(
