@@ -34,8 +34,8 @@ from profitable.portfolio.journal import (
     journal_lines,
     one,
 )
-from profitable.portfolio.journal_text import chosen_lines
 from profitable.portfolio.portfolio import Portfolio
+from profitable.portfolio.portfolio_reading import chosen_lines
 from profitable.portfolio.portfolio_settings import category_of
 from profitable.portfolio.stored_decision import decided_at
 

@@ -20,14 +20,19 @@ from profitable.portfolio.amendments import CorrectionRequest, SettingChange, co
 from profitable.portfolio.heads import HeadsFile
 from profitable.portfolio.history import DecisionRequest, apply, decide, reinstate
 from profitable.portfolio.journal import Line, forms_in, intact, journal, named, one
-from profitable.portfolio.journal_text import JournalExtract, chosen_lines, explanation
 from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Client, Outcome, PortfolioAnswer, Receipt
+from profitable.portfolio.portfolio_reading import (
+    JournalExtract,
+    Status,
+    chosen_lines,
+    explanation,
+    status_columns,
+)
 from profitable.portfolio.portfolio_settings import category_record, policy_record
 from profitable.portfolio.row_intake import Intake, unstorable
 from profitable.portfolio.session import Session, Writing, actor_of, now
 from profitable.portfolio.spelling import check_names, checked_text
-from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
 from profitable.portfolio.stored_decision import DecisionFile, RecordedDecision, as_text
 from profitable.portfolio.verify import Progress, Verification, Verifier
