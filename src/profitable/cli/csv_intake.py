@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -27,7 +27,7 @@ from profitable.cli.shared import (
     not_the_portfolio,
     note,
 )
-from profitable.common.files import as_path
+from profitable.common.files import as_path, reading
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number, text_table
 from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
@@ -80,8 +80,7 @@ class IntakeJob:
 
     def sheet(self) -> AbstractContextManager[Sheet]:
         """Open the rows."""
-        source = "standard input" if self.path is None else self.file
-        return opened_sheet(self.path, self.kind, self.form, source)
+        return opened_sheet(self.path, self.kind, self.form, self.file)
 
 
 @dataclass
@@ -137,8 +136,10 @@ def take(job: IntakeJob) -> None:
     ):
         if not (job.dry_run or job.yes) and job.is_regular and at_terminal():
             _ask(job, book)
-        with _spooled(job) as spool:
-            tally = RowTally(PREVIEWED if job.dry_run else ROWS_LISTED, not job.dry_run, spool)
+        # The JSON of each row goes to a file, so that many of them need no memory.
+        with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as spool:
+            most = PREVIEWED if job.dry_run else ROWS_LISTED
+            tally = RowTally(most, not job.dry_run, spool if job.as_json else None)
             if job.dry_run or job.all_or_nothing:
                 sheet = _report_together(job, book, tally, trial=job.dry_run)
                 _print(job, sheet, tally, None)
@@ -262,16 +263,9 @@ def opened_sheet(path: Path | None, kind: RowKind, form: Form, source: str) -> G
     with ExitStack() as opened:
         file: BinaryIO = sys.stdin.buffer
         if path is not None:
-            try:
+            with reading("file", path, "give a CSV file, or - for standard input"):
                 file = opened.enter_context(as_path("file", path).open("rb"))
-            except OSError as error:
-                raise InputError(
-                    "file",
-                    str(path),
-                    f"cannot be read ({(error.strerror or str(error)).lower()})",
-                    "give a CSV file, or - for standard input",
-                ) from None
-        sheet = Sheet(file, kind, form, source)
+        sheet = Sheet(file, kind, form, "standard input" if path is None else source)
         opened.callback(sheet.detach)
         yield sheet
 
@@ -311,13 +305,6 @@ def columns_of(given: Iterable[str]) -> dict[str, str]:
 
 
 # ----------------------------------------------------------------------------- printing
-
-
-def _spooled(job: IntakeJob) -> AbstractContextManager[IO[str] | None]:
-    """Return a file for the JSON of each row, so that many of them need no memory."""
-    if not job.as_json:
-        return nullcontext()
-    return tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8")
 
 
 def _write(spool: IO[str], text: str) -> None:
@@ -373,8 +360,8 @@ def _header(sheet: Sheet) -> str:
     """Return the format of a file, and the meaning of its columns."""
     between = DELIMITER_NAMES.get(sheet.delimiter, sheet.delimiter)
     sign = "comma" if sheet.form.decimal == "," else "point"
-    rows = [(_printable(name), meaning) for name, meaning in sheet.meanings()]
-    table = text_table(("column", "means"), rows, words=(0, 1))
+    meanings = [(_printable(name), meaning) for name, meaning in sheet.meanings()]
+    table = text_table(("column", "means"), meanings, words=(0, 1))
     return f"{sheet.source}: {sheet.encoding}, {between} between fields, decimal {sign}\n{table}\n"
 
 

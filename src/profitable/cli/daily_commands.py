@@ -48,44 +48,6 @@ Wrong rows are refused one by one and written to a file next to it, with the rea
 them there and send that file.
 """
 
-Column = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FIELD=NAME",
-        help="A field whose column has another name, as reward=paid_back; repeatable.",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(help="The sign between fields. By default, found from the header: , ; tab."),
-]
-Decimal = Annotated[
-    str | None, typer.Option(help="The decimal sign, . or , (thousands may be separated).")
-]
-DateFormat = Annotated[
-    str | None, typer.Option(help="How dates are written, such as %d.%m.%Y. By default, ISO.")
-]
-Encoding = Annotated[str, typer.Option(help="The encoding of the file, such as cp1252.")]
-IgnoreOthers = Annotated[
-    bool, typer.Option("--ignore-others", help="Leave out columns that have no meaning here.")
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Store nothing: print what would happen, row by row.")
-]
-AllOrNothing = Annotated[
-    bool, typer.Option("--all-or-nothing", help="Store nothing if one row is wrong.")
-]
-Yes = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask, even if a person sits at the terminal.")
-]
-Refused = Annotated[
-    Path | None,
-    typer.Option(
-        help="The file for refused rows, replaced if it exists. By default, a new one next to "
-        "the input."
-    ),
-]
-
 
 def decide(
     where: Where,
@@ -170,16 +132,51 @@ def _report(
     def command(
         where: Where,
         file: Annotated[str, typer.Argument(help=file_help)],
-        dry_run: DryRun = False,
-        all_or_nothing: AllOrNothing = False,
-        yes: Yes = False,
-        column: Column = None,
-        delimiter: Delimiter = None,
-        decimal: Decimal = None,
-        date_format: DateFormat = None,
-        encoding: Encoding = "utf-8",
-        ignore_others: IgnoreOthers = False,
-        refused: Refused = None,
+        dry_run: Annotated[
+            bool,
+            typer.Option("--dry-run", help="Store nothing: print what would happen, row by row."),
+        ] = False,
+        all_or_nothing: Annotated[
+            bool, typer.Option("--all-or-nothing", help="Store nothing if one row is wrong.")
+        ] = False,
+        yes: Annotated[
+            bool,
+            typer.Option("--yes", "-y", help="Do not ask, even if a person sits at the terminal."),
+        ] = False,
+        column: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="FIELD=NAME",
+                help="A field whose column has another name, as reward=paid_back; repeatable.",
+            ),
+        ] = None,
+        delimiter: Annotated[
+            str | None,
+            typer.Option(
+                help="The sign between fields. By default, found from the header: , ; tab."
+            ),
+        ] = None,
+        decimal: Annotated[
+            str | None, typer.Option(help="The decimal sign, . or , (thousands may be separated).")
+        ] = None,
+        date_format: Annotated[
+            str | None,
+            typer.Option(help="How dates are written, such as %d.%m.%Y. By default, ISO."),
+        ] = None,
+        encoding: Annotated[
+            str, typer.Option(help="The encoding of the file, such as cp1252.")
+        ] = "utf-8",
+        ignore_others: Annotated[
+            bool,
+            typer.Option("--ignore-others", help="Leave out columns that have no meaning here."),
+        ] = False,
+        refused: Annotated[
+            Path | None,
+            typer.Option(
+                help="The file for refused rows, replaced if it exists. By default, a new one next "
+                "to the input."
+            ),
+        ] = None,
         as_json: AsJson = False,
         actor: Actor = None,
         wait: Wait = WAIT_SECONDS,
@@ -259,17 +256,10 @@ def correct(
 
 
 def _read(file: Path) -> bytes:
-    from profitable.common.files import as_path, read_bytes
+    from profitable.common.files import as_path, read_bytes, reading
 
-    try:
+    with reading("as", file, "give a file that `profitable decide --json` printed"):
         return read_bytes(as_path("as", file))
-    except OSError as error:
-        raise InputError(
-            "as",
-            str(file),
-            f"cannot be read ({(error.strerror or str(error)).lower()})",
-            "give a file that `profitable decide --json` printed",
-        ) from None
 
 
 def _names(given: Sequence[str], known: set[str]) -> list[str]:

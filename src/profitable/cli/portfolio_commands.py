@@ -310,8 +310,9 @@ def copy(
         lines = source.length()
     with interruptible("the copy is complete or does not exist."):
         with Progress(total=max(1, lines), title="copying") as bar:
-            show: Any = bar.update
-            end = copy_portfolio(where, target, restored_by=restored_by, wait=wait, progress=show)
+            end = copy_portfolio(
+                where, target, restored_by=restored_by, wait=wait, progress=bar.update
+            )
         copied, added = end.line, ""
         if restored_by is not None:
             copied = end.line - 1

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -239,14 +239,15 @@ def verify(
     from profitable.portfolio.location import name_of, place_of
     from profitable.portfolio.store import Store
 
-    kept, failed = _heads(heads, sign, public_key, where), None
+    kept = _heads(heads, sign, public_key, where)
     with interruptible("verify changes no portfolio. Run the same command again."):
         try:
             with closing(Store(where, wait=wait)) as store:
                 found = _verified(store, head)
                 found = found if kept is None else kept.keep(found, store)
         except NotSavedError as error:
-            found, failed = cast("Verification", error.result), error
+            print_found(error.result, as_json)
+            raise
         except BrokenPortfolioError as error:  # the engine itself refuses the file
             if as_json:
                 print_json(
@@ -259,8 +260,6 @@ def verify(
             typer.echo(f"profitable: {error}", err=True)
             raise typer.Exit(ALTERED) from None
     print_found(found, as_json)
-    if failed is not None:
-        raise failed
     if not found.is_clean:
         raise typer.Exit(ALTERED)
 
@@ -286,10 +285,8 @@ def _verified(store: "Store", wanted: str | None) -> "Verification":
     from profitable.common.progress import Progress
     from profitable.portfolio.verify import Verifier
 
-    lines = store.length()
-    with Progress(total=max(1, lines), title="verifying") as bar:
-        show: Any = bar.update
-        return Verifier(store, wanted, show).run()
+    with Progress(total=max(1, store.length()), title="verifying") as bar:
+        return Verifier(store, wanted, bar.update).run()
 
 
 def compare(

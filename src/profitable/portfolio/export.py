@@ -225,10 +225,8 @@ def _parquet(path: Path, names: Sequence[str], rows: Rows) -> None:
     waiting = iter(rows)
     with pq.ParquetWriter(path, schema) as file:
         while page := list(islice(waiting, 10 * PAGE_LINES)):
-            columns = zip(*page, strict=True)
-            arrays = [
-                pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)
-            ]
+            columns = zip(zip(*page, strict=True), schema, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in columns]
             file.write_table(pa.table(arrays, schema=schema))
 
 
@@ -245,16 +243,14 @@ def settled(
     terms, corrected = _terms(connection), _corrections(connection)
     # Key, time and chances of each round.  Of a shadow's decisions nobody knows the
     # chance: another portfolio chose the clients.
-    decisions: dict[int | None, tuple[str | None, str | None, dict[str, float]]] = {
-        line.round: (
-            line.id,
-            decided_at(line),
-            {} if book._was_shadow(line.line) else _propensities(intact(connection, line)),
-        )
-        for line in journal_lines(connection, journal.c.kind == "decide")
-    }
-    in_order = journal_lines(connection, journal.c.kind == "outcome")
-    for line in _by_id(connection) if by_id else in_order:
+    decisions: dict[int | None, tuple[str | None, str | None, dict[str, float]]] = {}
+    for line in journal_lines(connection, journal.c.kind == "decide"):
+        chances: dict[str, float] = {}
+        if not book._was_shadow(line.line):
+            columns = intact(connection, line).content["columns"]
+            chances = dict(zip(columns["name"], columns["propensity"], strict=True))
+        decisions[line.round] = line.id, decided_at(line), chances
+    for line in journal_lines(connection, journal.c.kind == "outcome", by_id=by_id):
         latest = corrected.get(line.sound().line, line).sound()
         if latest.reward is None:
             continue
@@ -301,21 +297,6 @@ def _terms(connection: sa.Connection) -> dict[str, list[tuple[int, Category]]]:
                 _, before = found[name][-1]
                 found[name].append((line.line, before.with_threshold(content["to"])))
     return found
-
-
-def _propensities(line: Line) -> dict[str, float]:
-    columns = line.content["columns"]
-    return dict(zip(columns["name"], columns["propensity"], strict=True))
-
-
-def _by_id(connection: sa.Connection) -> Iterator[Line]:
-    """Yield outcomes by id, letter by letter, which every database does alike."""
-    plain = journal.c.id if connection.dialect.name == "sqlite" else journal.c.id.collate("C")
-    chosen = sa.select(journal).where(journal.c.kind == "outcome").order_by(plain).limit(PAGE_LINES)
-    after = ""
-    while page := connection.execute(chosen.where(plain > after)).fetchall():
-        yield from (Line(*row) for row in page)
-        after = page[-1].id
 
 
 def _corrections(connection: sa.Connection) -> dict[int, Line]:

@@ -260,14 +260,14 @@ def chained(lines: Iterable[Line], before: str) -> Iterator[Line]:
 
 def intact(connection: sa.Connection, line: Line) -> Line:
     """Return a line whose hash fits; BrokenPortfolioError if it was altered."""
-    before = START
-    if line.line != 1:
-        before = str(
-            connection.scalar(sa.select(journal.c.hash).where(journal.c.line == line.line - 1))
-        )
-    if not line.follows(before):
+    if not line.follows(START if line.line == 1 else hash_at(connection, line.line - 1)):
         raise altered(line.line)
     return line
+
+
+def hash_at(connection: sa.Connection, line: int) -> str:
+    """Return the hash of a line."""
+    return str(connection.scalar(sa.select(journal.c.hash).where(journal.c.line == line)))
 
 
 NEWEST = sa.select(sa.func.max(journal.c.line)).scalar_subquery()
@@ -289,26 +289,28 @@ def head_of(rows: list[Any]) -> Head:
 
 def origin(connection: sa.Connection) -> str:
     """Return the hash of the first line, which only copies share."""
-    return str(connection.scalar(sa.select(journal.c.hash).where(journal.c.line == 1)))
+    return hash_at(connection, 1)
 
 
-def append(connection: sa.Connection, lines: list[Line]) -> None:
-    """Store lines that are chained already."""
-    INSERT.each(connection, lines)
-
-
-def pages(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[list[Line]]:
+def pages(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], by_id: bool = False
+) -> Iterator[list[Line]]:
     """Yield the lines that meet the conditions, in order, some thousands at a time."""
-    after = BEFORE_ALL
-    chosen = sa.select(journal).where(*conditions).order_by(journal.c.line).limit(PAGE_LINES)
-    while page := connection.execute(chosen.where(journal.c.line > after)).fetchall():
+    order: sa.ColumnElement[Any] = journal.c.id if by_id else journal.c.line
+    if by_id and connection.dialect.name == "postgresql":
+        order = order.collate("C")  # letter by letter, as SQLite does
+    after: object = "" if by_id else BEFORE_ALL
+    chosen = sa.select(journal).where(*conditions).order_by(order).limit(PAGE_LINES)
+    while page := connection.execute(chosen.where(order > after)).fetchall():
         yield [Line(*row) for row in page]
-        after = page[-1][0]
+        after = page[-1].id if by_id else page[-1].line
 
 
-def journal_lines(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[Line]:
-    """Yield the lines that meet the conditions, in order."""
-    for page in pages(connection, *conditions):
+def journal_lines(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], by_id: bool = False
+) -> Iterator[Line]:
+    """Yield the lines that meet the conditions, in order or in that of their ids."""
+    for page in pages(connection, *conditions, by_id=by_id):
         yield from page
 
 
@@ -379,19 +381,16 @@ def of_clients(connection: sa.Connection, ids: list[str]) -> dict[tuple[str, str
     found: dict[tuple[str, str], Line] = {}
     ids = [form for id in ids for form in forms_in(connection, id)]
     for start in range(0, len(ids), PAGE_LINES):
-        rows = connection.execute(
-            sa.select(journal).where(journal.c.id.in_(ids[start : start + PAGE_LINES]))
-        )
-        found |= clients_of(rows)
+        some = journal.c.id.in_(ids[start : start + PAGE_LINES])
+        found |= clients_of(connection.execute(sa.select(journal).where(some)))
     return found
 
 
 def clients_of(rows: Iterable[Any]) -> dict[tuple[str, str], Line]:
     """Return the lines about clients among some rows, by kind and id."""
-    lines = (Line(*row).sound() for row in rows)
     return {
         (line.kind, normal(str(line.id))): line
-        for line in lines
+        for line in (Line(*row).sound() for row in rows)
         if line.kind in ("open", "outcome")
     }
 

@@ -448,8 +448,9 @@ class Portfolio(Session):
         with self._writing() as writing:
             category = writing.agent.category(name)
             after = category.with_threshold(threshold).threshold
-            wanted = SettingChange("threshold", category.threshold, after, name)
-            return self._change(writing, wanted, key)
+            return self._change(
+                writing, SettingChange("threshold", category.threshold, after, name), key
+            )
 
     @alone
     def pause(self, name: str, *, key: str | None = None) -> PortfolioAnswer:
@@ -495,8 +496,8 @@ class Portfolio(Session):
 
     def _set_paused(self, name: str, paused: bool, key: str | None) -> PortfolioAnswer:
         with self._writing() as writing:
-            wanted = SettingChange("paused", writing.agent[name].paused, paused, name)
-            return self._change(writing, wanted, key)
+            before = writing.agent[name].paused
+            return self._change(writing, SettingChange("paused", before, paused, name), key)
 
     @alone
     def set_policy(self, policy: Policy | str, *, key: str | None = None) -> PortfolioAnswer:
