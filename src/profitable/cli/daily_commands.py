@@ -243,8 +243,15 @@ def correct(
     """
     kept = "run the same command again: the same correction is not made twice."
     with interruptible(kept), open_portfolio(where, actor=actor, wait=wait) as book:
-        right = {"reward": reward, "amount": amount, "cost": cost}
-        answer = book.correct(id, **right, take_back=take_back, reason=reason, key=key)
+        answer = book.correct(
+            id,
+            reward=reward,
+            amount=amount,
+            cost=cost,
+            take_back=take_back,
+            reason=reason,
+            key=key,
+        )
         if as_json:
             print_json(answer.to_dict())
         elif answer.status == "known":

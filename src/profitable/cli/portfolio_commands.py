@@ -81,16 +81,18 @@ def create(
         raise ParameterError(
             "policy", None, "is missing", f'give --policy, or write policy = "ts" into {settings}'
         )
-    options: dict[str, Any] = {
-        "name": name or said.name,
-        "shadow": shadow,
-        "actor": actor,
-        "wait": wait,
-    }
-    seed = said.seed if seed is None else seed
     with (
         interruptible(MADE),
-        Portfolio.create(where, said.categories, policy=chosen, seed=seed, **options) as book,
+        Portfolio.create(
+            where,
+            said.categories,
+            policy=chosen,
+            seed=said.seed if seed is None else seed,
+            name=name or said.name,
+            shadow=shadow,
+            actor=actor,
+            wait=wait,
+        ) as book,
     ):
         _print_created(book)
 
@@ -110,8 +112,12 @@ def import_(
     from profitable.portfolio.portfolio import Portfolio
 
     agent = Agent.load(file)
-    options: dict[str, Any] = {"name": name, "shadow": shadow, "actor": actor, "wait": wait}
-    with interruptible(MADE), Portfolio.create(where, agent=agent, **options) as book:
+    with (
+        interruptible(MADE),
+        Portfolio.create(
+            where, agent=agent, name=name, shadow=shadow, actor=actor, wait=wait
+        ) as book,
+    ):
         _print_created(book)
         if agent.round:
             typer.echo(
@@ -173,10 +179,15 @@ def change(
 
     The journal records who did it, when, the old value and the new one.
     """
-    given = {"threshold": threshold, "pause": pause, "resume": resume, "policy": policy, "add": add}
-    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if shadow is not None:
-        chosen["shadow"] = shadow
+    given: dict[str, Any] = {
+        "threshold": threshold,
+        "pause": pause,
+        "resume": resume,
+        "policy": policy,
+        "add": add,
+        "shadow": shadow,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
     if not chosen:
         options = "--threshold, --pause, --resume, --policy, --add, --shadow or --acted-on"
         raise ParameterError("change", None, "is missing", f"give one of {options}")

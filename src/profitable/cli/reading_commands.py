@@ -31,8 +31,6 @@ from profitable.errors import BrokenPortfolioError, NotSavedError, ParameterErro
 if TYPE_CHECKING:
     from profitable.portfolio.heads import HeadsFile
     from profitable.portfolio.portfolio import Portfolio
-    from profitable.portfolio.store import Store
-    from profitable.portfolio.verify import Verification
 
 TABLE_LINES = 100  # the newest ones, unless --limit is given
 ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
@@ -236,14 +234,17 @@ def verify(
     Exit code 4 says that something was found. The last line is the head of the journal:
     keep it elsewhere.
     """
+    from profitable.common.progress import Progress
     from profitable.portfolio.location import name_of, place_of
     from profitable.portfolio.store import Store
+    from profitable.portfolio.verify import Verifier
 
     kept = _heads(heads, sign, public_key, where)
     with interruptible("verify changes no portfolio. Run the same command again."):
         try:
             with closing(Store(where, wait=wait)) as store:
-                found = _verified(store, head)
+                with Progress(total=max(1, store.length()), title="verifying") as bar:
+                    found = Verifier(store, head, bar.update).run()
                 found = found if kept is None else kept.keep(found, store)
         except NotSavedError as error:
             print_found(error.result, as_json)
@@ -279,14 +280,6 @@ def _heads(
 
     not_the_portfolio("heads", heads, where)
     return HeadsFile(heads, sign=sign, public_key=public_key)
-
-
-def _verified(store: "Store", wanted: str | None) -> "Verification":
-    from profitable.common.progress import Progress
-    from profitable.portfolio.verify import Verifier
-
-    with Progress(total=max(1, store.length()), title="verifying") as bar:
-        return Verifier(store, wanted, bar.update).run()
 
 
 def compare(
