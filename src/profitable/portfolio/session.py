@@ -101,7 +101,6 @@ class Session:
         self._accepted: dict[int, frozenset[str]] = {}
         self._shadow: list[tuple[int, bool]] = []  # since which lines it is a shadow, or is none
         self._store = Store(where, wait=wait)
-        self._lock = self._store._lock
         try:
             with self._store.read() as connection:
                 self.name, self._shadow = _who(connection, self._store)
@@ -119,6 +118,11 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def _lock(self) -> Any:
+        """The lock of the store, which a fork may replace."""
+        return self._store._lock
 
     @contextmanager
     def _reading(self) -> Generator[tuple[sa.Connection, Agent]]:
