@@ -68,7 +68,7 @@ def restore(place: Place, book: pb.Portfolio, line: int) -> None:
         book._store.connection.execute(
             sa.delete(state.state).where(state.state.c.part != CLOCK_PART)
         )
-        state.save_all(book._store.connection, agent, end.line, settings=True)
+        state.save(book._store.connection, agent, end.line, settings=True)
 
 
 def test_an_earlier_backup_is_found(place: Place, heads: Path) -> None:

@@ -16,7 +16,7 @@ from psycopg import sql
 
 import profitable as pb
 from profitable.errors import NotStoredError, PortfolioError
-from profitable.portfolio import postgres
+from profitable.portfolio import location
 from profitable.portfolio.location import masked, name_of, place_of
 from tests.cli.test_app import call
 from tests.portfolio.places import Place
@@ -174,7 +174,7 @@ def test_a_wrong_password_is_one_in_every_language(
 
     Whether a password was asked for is known without words.
     """
-    monkeypatch.setattr(postgres, "WRONG_ADDRESS", ())
+    monkeypatch.setattr(location, "WRONG_ADDRESS", ())
     with pytest.raises(PortfolioError) as caught:
         pb.Portfolio(at(guarded, WRONG[case]))
     assert not isinstance(caught.value, NotStoredError)

@@ -135,9 +135,9 @@ def test_a_log_is_chosen_and_put_into_words(place: Place) -> None:
 def test_files_have_every_line(place: Place, tmp_path: Path) -> None:
     book = lender(place)
     number = place.lines()
-    assert write_lines(book, tmp_path / "a.csv", "csv").rows == number
-    assert write_lines(book, tmp_path / "a.jsonl", "json").rows == number
-    assert write_lines(book, tmp_path / "a.parquet", "parquet").rows == number
+    assert write_lines(book, tmp_path / "a.csv", "csv") == number
+    assert write_lines(book, tmp_path / "a.jsonl", "json") == number
+    assert write_lines(book, tmp_path / "a.parquet", "parquet") == number
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
     objects = [

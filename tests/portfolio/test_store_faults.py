@@ -321,7 +321,7 @@ def test_a_file_that_cannot_be_filled_leaves_nothing_and_is_named(
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    monkeypatch.setattr(state, "save_all", full)
+    monkeypatch.setattr(state, "save", full)
     with pytest.raises(NotStoredError, match=r"book\.db' cannot be written: the disk is full"):
         small(Place(str(tmp_path / "book.db")))
     assert list(tmp_path.iterdir()) == []

@@ -201,8 +201,8 @@ def test_a_file_that_goes_while_it_is_written_to(
     book = small(place)
     save = state.save
 
-    def gone(*given: object) -> None:
-        save(*given)  # type: ignore[arg-type]
+    def gone(*given: object, **options: object) -> None:
+        save(*given, **options)  # type: ignore[arg-type]
         (tmp_path / "book.db").rename(tmp_path / "elsewhere.db")
 
     monkeypatch.setattr(state, "save", gone)

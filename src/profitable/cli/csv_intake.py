@@ -1,4 +1,7 @@
-"""CSV intake of `open` and `observe`: rows are sent in batches and answered."""
+"""CSV intake of `open` and `observe`: rows are sent in batches and answered.
+
+The commands import it when they run, because it needs the whole portfolio.
+"""
 
 import json
 import shutil
@@ -6,11 +9,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import typer
 
@@ -24,17 +27,28 @@ from profitable.cli.shared import (
     not_the_portfolio,
     note,
 )
-
-if TYPE_CHECKING:
-    from profitable.portfolio.outcome import PortfolioAnswer
-    from profitable.portfolio.portfolio import Portfolio
-    from profitable.portfolio.rows_in import CsvRow, Form, RowKind, Sheet
+from profitable.common.files import as_path, reading
+from profitable.common.progress import Progress
+from profitable.common.text_tables import number, text_table
+from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
+from profitable.portfolio import portfolio
+from profitable.portfolio.outcome import STATUSES, Outcome, PortfolioAnswer, summary_of
+from profitable.portfolio.rows_in import (
+    DELIMITER_NAMES,
+    CsvRow,
+    Form,
+    RefusedFile,
+    RowKind,
+    Sheet,
+)
 
 STANDARD_INPUT = "-"
 PREVIEWED = 100  # rows that a preview lists
 ROWS_LISTED = 20  # refused rows that are listed in any case
 ROWS_TRIED = 50_000  # that a preview tries at a time, so that it does not keep others waiting
 MOST_PIPED_ROWS = 500_000  # kept in memory of a pipe, which may never end
+NOTHING_STORED = "nothing was stored."
+ALL_OR_NONE = "all rows are stored, or none. Run the same command again."
 IN_MEMORY = 1_000_000  # letters of JSON that are kept there before a file takes them
 
 
@@ -42,10 +56,10 @@ IN_MEMORY = 1_000_000  # letters of JSON that are kept there before a file takes
 class IntakeJob:
     """The rows to report, and how, as the command line has it."""
 
-    kind: "RowKind"
+    kind: RowKind
     where: str
     file: str
-    form: "Form"
+    form: Form
     dry_run: bool
     all_or_nothing: bool
     yes: bool
@@ -59,10 +73,14 @@ class IntakeJob:
         """The file; None for standard input."""
         return None if self.file == STANDARD_INPUT else Path(self.file)
 
-    def sheet(self) -> "AbstractContextManager[Sheet]":
+    @property
+    def is_regular(self) -> bool:
+        """Whether it is a file that can be read twice."""
+        return self.path is not None and is_file(self.path)
+
+    def sheet(self) -> AbstractContextManager[Sheet]:
         """Open the rows."""
-        source = "standard input" if self.path is None else self.file
-        return opened_sheet(self.path, self.kind, self.form, source)
+        return opened_sheet(self.path, self.kind, self.form, self.file)
 
 
 @dataclass
@@ -81,7 +99,7 @@ class RowTally:
         """Number of refused rows."""
         return self.numbers["refused"]
 
-    def add(self, row: "CsvRow", answer: "PortfolioAnswer") -> None:
+    def add(self, row: CsvRow, answer: PortfolioAnswer) -> None:
         """Count a row."""
         if self.spool is not None:
             said = json.dumps({"row": row.number, **answer.to_dict()}, ensure_ascii=True)
@@ -98,77 +116,59 @@ class RowTally:
 
     def table(self) -> str:
         """Return the rows to show, as a table; empty without any."""
-        from profitable.common.text_tables import number, text_table
-
         if not self.shown:
             return ""
         rest = f"\n... and {number(self.hidden)} more" if self.hidden else ""
         return text_table(("row", "id", "status", "why"), self.shown, words=(0, 1, 2, 3)) + rest
 
-    def summary(self, *, is_trial: bool) -> str:
-        """Return the number of rows of each status."""
-        from profitable.portfolio.outcome import summary_of
-
-        return summary_of(self.numbers, is_trial=is_trial)
-
 
 def take(job: IntakeJob) -> None:
     """Report the rows of a file, print what became of them, and exit with its code."""
-    from profitable.errors import ParameterError
-    from profitable.portfolio.portfolio import Portfolio
-
     if job.refused is not None and job.path is not None and is_same_file(job.refused, job.path):
         raise ParameterError(
             "refused", str(job.refused), "is the file with the rows", "give another name"
         )
     not_the_portfolio("refused", job.refused, job.where)
     again = "run the same command again: what was stored counts once."
-    with interruptible(again), Portfolio(job.where, actor=job.actor, wait=job.wait) as book:
-        if _asks(job):
+    with (
+        interruptible(again),
+        portfolio.Portfolio(job.where, actor=job.actor, wait=job.wait) as book,
+    ):
+        if not (job.dry_run or job.yes) and job.is_regular and at_terminal():
             _ask(job, book)
-        with _spooled(job) as spool:
-            tally = RowTally(PREVIEWED if job.dry_run else ROWS_LISTED, not job.dry_run, spool)
-            if job.dry_run:
-                _print(job, _try(job, book, tally), tally, None)
-            elif job.all_or_nothing:
-                _print(job, _store_all(job, book, tally), tally, None)
+        # The JSON of each row goes to a file, so that many of them need no memory.
+        with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as spool:
+            most = PREVIEWED if job.dry_run else ROWS_LISTED
+            tally = RowTally(most, not job.dry_run, spool if job.as_json else None)
+            if job.dry_run or job.all_or_nothing:
+                sheet = _report_together(job, book, tally, trial=job.dry_run)
+                _print(job, sheet, tally, None)
             else:
                 _store_each(job, book, tally)
     if tally.refused:
         raise typer.Exit(WRONG_INPUT if job.all_or_nothing else SOME_REFUSED)
 
 
-# -------------------------------------------------------------------------- three ways
+# --------------------------------------------------------------------------- reporting
 
 
-def _try(job: IntakeJob, book: "Portfolio", tally: RowTally) -> "Sheet":
-    """Find out what would happen."""
+def _report_together(
+    job: IntakeJob, book: portfolio.Portfolio, tally: RowTally, *, trial: bool
+) -> Sheet:
+    """Store all rows or none, or only find out what would happen."""
     size = sys.maxsize if job.all_or_nothing else ROWS_TRIED
-    with interruptible("nothing was stored."), job.sheet() as sheet:
-        for row, answer in _answers(job, book, sheet, size, trial=True):
+    with interruptible(NOTHING_STORED if trial else ALL_OR_NONE), job.sheet() as sheet:
+        for row, answer in _answers(job, book, sheet, size, trial=trial):
             tally.add(row, answer)
     return sheet
 
 
-def _store_all(job: IntakeJob, book: "Portfolio", tally: RowTally) -> "Sheet":
-    """Store all rows in one transaction, or none if one of them is wrong."""
-    kept = "all rows are stored, or none. Run the same command again."
-    with interruptible(kept), job.sheet() as sheet:
-        for row, answer in _answers(job, book, sheet, sys.maxsize):
-            tally.add(row, answer)
-    return sheet
-
-
-def _store_each(job: IntakeJob, book: "Portfolio", tally: RowTally) -> None:
+def _store_each(job: IntakeJob, book: portfolio.Portfolio, tally: RowTally) -> None:
     """Store right rows batch by batch, and write refused ones to a file."""
-    from profitable.errors import NotSavedError, ProfitableError
-    from profitable.portfolio.portfolio import BATCH
-    from profitable.portfolio.rows_in import RefusedFile
-
     with job.sheet() as sheet, closing(RefusedFile(sheet, job.path, job.refused)) as refused:
         place = failed = stopped = None
         try:
-            for row, answer in _answers(job, book, sheet, BATCH):
+            for row, answer in _answers(job, book, sheet, portfolio.BATCH):
                 tally.add(row, answer)
                 if answer.status == "refused":
                     refused.add(row, answer.why)
@@ -188,10 +188,8 @@ def _store_each(job: IntakeJob, book: "Portfolio", tally: RowTally) -> None:
 
 def _stopped(error: BaseException, tally: RowTally, refused: Path | None) -> BaseException:
     """Return an error, or an interruption, that also says what was stored before."""
-    from profitable.errors import ProfitableError
-
     where = f", refused rows in {refused}" if refused is not None else ""
-    done = f"of {tally.summary(is_trial=False)}{where}"
+    done = f"of {summary_of(tally.numbers, is_trial=False)}{where}"
     if isinstance(error, ProfitableError):
         if not tally.numbers:
             return error
@@ -203,12 +201,10 @@ def _stopped(error: BaseException, tally: RowTally, refused: Path | None) -> Bas
 
 
 def _answers(
-    job: IntakeJob, book: "Portfolio", sheet: "Sheet", size: int, *, trial: bool = False
-) -> "Iterator[tuple[CsvRow, PortfolioAnswer]]":
+    job: IntakeJob, book: portfolio.Portfolio, sheet: Sheet, size: int, *, trial: bool = False
+) -> Iterator[tuple[CsvRow, PortfolioAnswer]]:
     """Yield every row with its answer, sent `size` at a time."""
-    from profitable.common.progress import Progress
-
-    known = job.path is not None and is_file(job.path)
+    known = job.is_regular
     total = Path(job.file).stat().st_size if known else 1
     rows = iter(sheet)
     if size == sys.maxsize:
@@ -221,11 +217,9 @@ def _answers(
 
 
 def _send(
-    job: IntakeJob, book: "Portfolio", rows: "list[CsvRow]", *, trial: bool
-) -> "Iterator[tuple[CsvRow, PortfolioAnswer]]":
+    job: IntakeJob, book: portfolio.Portfolio, rows: list[CsvRow], *, trial: bool
+) -> Iterator[tuple[CsvRow, PortfolioAnswer]]:
     """Report rows; each with its answer, those that could not be read included."""
-    from profitable.portfolio.outcome import Outcome, PortfolioAnswer
-
     readable = [row.made for row in rows if row.made is not None]
     torn = job.all_or_nothing and len(readable) < len(rows)
     report: Any = book.observe if job.kind.make is Outcome else book.open
@@ -241,53 +235,43 @@ def _send(
 # ------------------------------------------------------------------------------- asking
 
 
-def _asks(job: IntakeJob) -> bool:
-    """Whether a person can be asked, about a file that can be read twice."""
-    path = job.path
-    return not (job.dry_run or job.yes or path is None) and is_file(path) and at_terminal()
-
-
 def at_terminal() -> bool:
     """Whether a person can read messages, and answer."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _ask(job: IntakeJob, book: "Portfolio") -> None:
+def _ask(job: IntakeJob, book: portfolio.Portfolio) -> None:
     """Show what would happen, and continue only with consent."""
     tally = RowTally(ROWS_LISTED, True)
-    _try(job, book, tally)
+    _report_together(job, book, tally, trial=True)
     if shown := tally.table():
         typer.echo(shown, err=True)
-    typer.echo(tally.summary(is_trial=True), err=True)
+    typer.echo(summary_of(tally.numbers, is_trial=True), err=True)
     typer.echo(f"Store them in {book.where}? [y/N] ", nl=False, err=True)
-    with interruptible("nothing was stored."):
+    with interruptible(NOTHING_STORED):
         answer = sys.stdin.readline()
     if answer.strip().lower() not in ("y", "yes"):
-        raise Stopped("nothing was stored.")
+        raise Stopped(NOTHING_STORED)
 
 
 # ------------------------------------------------------------------------------ reading
 
 
 @contextmanager
-def opened_sheet(
-    path: Path | None, kind: "RowKind", form: "Form", source: str
-) -> "Generator[Sheet]":
+def opened_sheet(path: Path | None, kind: RowKind, form: Form, source: str) -> Generator[Sheet]:
     """Yield a file or standard input, with its header matched."""
-    from profitable.portfolio.rows_in import Sheet
+    with ExitStack() as opened:
+        file: BinaryIO = sys.stdin.buffer
+        if path is not None:
+            with reading("file", path, "give a CSV file, or - for standard input"):
+                file = opened.enter_context(as_path("file", path).open("rb"))
+        sheet = Sheet(file, kind, form, "standard input" if path is None else source)
+        opened.callback(sheet.detach)
+        yield sheet
 
-    with _opened(path) as file:
-        sheet = Sheet(file, kind, form, source)
-        try:
-            yield sheet
-        finally:
-            sheet.detach()
 
-
-def bounded(sheet: "Sheet", path: Path | None, remedy: str) -> "Iterator[CsvRow]":
+def bounded(sheet: Sheet, path: Path | None, remedy: str) -> Iterator[CsvRow]:
     """Rows that are all kept in memory; InputError for a pipe with too many of them."""
-    from profitable.errors import InputError
-
     most = sys.maxsize if path is not None and is_file(path) else MOST_PIPED_ROWS
     for place, row in enumerate(sheet):
         if place >= most:
@@ -300,32 +284,8 @@ def bounded(sheet: "Sheet", path: Path | None, remedy: str) -> "Iterator[CsvRow]
         yield row
 
 
-@contextmanager
-def _opened(path: Path | None) -> Generator[BinaryIO]:
-    """Yield a file to read, or standard input; InputError if it cannot be read."""
-    from profitable.common.files import as_path
-    from profitable.errors import InputError
-
-    if path is None:
-        yield sys.stdin.buffer
-        return
-    try:
-        file = as_path("file", path).open("rb")
-    except OSError as error:
-        raise InputError(
-            "file",
-            str(path),
-            f"cannot be read ({(error.strerror or str(error)).lower()})",
-            "give a CSV file, or - for standard input",
-        ) from None
-    with file:
-        yield file
-
-
 def columns_of(given: Iterable[str]) -> dict[str, str]:
     """Return the columns in FIELD=NAME; ParameterError for anything else."""
-    from profitable.errors import ParameterError
-
     named: dict[str, str] = {}
     for text in given:
         name, _, header = text.partition("=")
@@ -347,19 +307,10 @@ def columns_of(given: Iterable[str]) -> dict[str, str]:
 # ----------------------------------------------------------------------------- printing
 
 
-def _spooled(job: IntakeJob) -> AbstractContextManager[IO[str] | None]:
-    """Return a file for the JSON of each row, so that many of them need no memory."""
-    if not job.as_json:
-        return nullcontext()
-    return tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8")
-
-
 def _write(spool: IO[str], text: str) -> None:
     try:
         spool.write(text)
     except OSError as error:
-        from profitable.errors import NotSavedError
-
         raise NotSavedError(
             "json",
             True,
@@ -368,7 +319,7 @@ def _write(spool: IO[str], text: str) -> None:
         ) from None
 
 
-def _print(job: IntakeJob, sheet: "Sheet", tally: RowTally, refused: Path | None) -> None:
+def _print(job: IntakeJob, sheet: Sheet, tally: RowTally, refused: Path | None) -> None:
     """Print what became of the rows; `refused` is the file with the refused ones."""
     stored = not job.dry_run and not (job.all_or_nothing and tally.refused)
     if job.as_json:
@@ -378,7 +329,7 @@ def _print(job: IntakeJob, sheet: "Sheet", tally: RowTally, refused: Path | None
         typer.echo(_header(sheet))
     if shown := tally.table():
         typer.echo(shown)
-    typer.echo(tally.summary(is_trial=not stored))
+    typer.echo(summary_of(tally.numbers, is_trial=not stored))
     if job.dry_run and not job.all_or_nothing and tally.numbers.total() > ROWS_TRIED:
         note(f"rows were tried {ROWS_TRIED} at a time; repeated ids were found only within these")
     if refused is not None:
@@ -387,10 +338,8 @@ def _print(job: IntakeJob, sheet: "Sheet", tally: RowTally, refused: Path | None
         typer.echo("Fix them, and send all rows again.")
 
 
-def _print_json(sheet: "Sheet", tally: RowTally, stored: bool, refused: Path | None) -> None:
+def _print_json(sheet: Sheet, tally: RowTally, stored: bool, refused: Path | None) -> None:
     """Print one object; its rows are copied from the spool."""
-    from profitable.portfolio.outcome import STATUSES
-
     assert tally.spool is not None
     about = {
         "file": sheet.source,
@@ -407,15 +356,12 @@ def _print_json(sheet: "Sheet", tally: RowTally, stored: bool, refused: Path | N
     typer.echo("]}")
 
 
-def _header(sheet: "Sheet") -> str:
+def _header(sheet: Sheet) -> str:
     """Return the format of a file, and the meaning of its columns."""
-    from profitable.common.text_tables import text_table
-    from profitable.portfolio.rows_in import DELIMITER_NAMES
-
     between = DELIMITER_NAMES.get(sheet.delimiter, sheet.delimiter)
     sign = "comma" if sheet.form.decimal == "," else "point"
-    rows = [(_printable(name), meaning) for name, meaning in sheet.meanings()]
-    table = text_table(("column", "means"), rows, words=(0, 1))
+    meanings = [(_printable(name), meaning) for name, meaning in sheet.meanings()]
+    table = text_table(("column", "means"), meanings, words=(0, 1))
     return f"{sheet.source}: {sheet.encoding}, {between} between fields, decimal {sign}\n{table}\n"
 
 

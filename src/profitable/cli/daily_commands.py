@@ -20,9 +20,11 @@ from profitable.cli.shared import (
     at_most_one,
     interruptible,
     is_file,
+    open_portfolio,
     print_csv,
     print_json,
 )
+from profitable.errors import InputError, ParameterError
 
 SAME_KEY = (
     "run the same command again: the same key gives the same decision, and decides nothing twice."
@@ -45,44 +47,6 @@ OPEN_HELP = """Report accepted clients from a CSV file, whose outcomes arrive la
 Wrong rows are refused one by one and written to a file next to it, with the reason: fix
 them there and send that file.
 """
-
-Column = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FIELD=NAME",
-        help="A field whose column has another name, as reward=paid_back; repeatable.",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(help="The sign between fields. By default, found from the header: , ; tab."),
-]
-Decimal = Annotated[
-    str | None, typer.Option(help="The decimal sign, . or , (thousands may be separated).")
-]
-DateFormat = Annotated[
-    str | None, typer.Option(help="How dates are written, such as %d.%m.%Y. By default, ISO.")
-]
-Encoding = Annotated[str, typer.Option(help="The encoding of the file, such as cp1252.")]
-IgnoreOthers = Annotated[
-    bool, typer.Option("--ignore-others", help="Leave out columns that have no meaning here.")
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Store nothing: print what would happen, row by row.")
-]
-AllOrNothing = Annotated[
-    bool, typer.Option("--all-or-nothing", help="Store nothing if one row is wrong.")
-]
-Yes = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask, even if a person sits at the terminal.")
-]
-Refused = Annotated[
-    Path | None,
-    typer.Option(
-        help="The file for refused rows, replaced if it exists. By default, a new one next to "
-        "the input."
-    ),
-]
 
 
 def decide(
@@ -128,9 +92,6 @@ def decide(
 
     It is stored before it is printed.
     """
-    from profitable.errors import ParameterError
-    from profitable.portfolio.portfolio import Portfolio
-
     at_most_one(json=as_json, csv=as_csv)
     asked: dict[str, Any] = {"budget": budget, "places": places, "explore": explore}
     given = {"key": key, "available": available, "demand": demand, **asked}
@@ -143,7 +104,7 @@ def decide(
         raise ParameterError(
             "key", None, "is missing", "give --key, or --as with the file of a decision"
         )
-    with interruptible(SAME_KEY), Portfolio(where, actor=actor, wait=wait) as book:
+    with interruptible(SAME_KEY), open_portfolio(where, actor=actor, wait=wait) as book:
         known = set(book.names)
         if file is not None:
             decision = book.reinstate(_read(file))
@@ -171,16 +132,51 @@ def _report(
     def command(
         where: Where,
         file: Annotated[str, typer.Argument(help=file_help)],
-        dry_run: DryRun = False,
-        all_or_nothing: AllOrNothing = False,
-        yes: Yes = False,
-        column: Column = None,
-        delimiter: Delimiter = None,
-        decimal: Decimal = None,
-        date_format: DateFormat = None,
-        encoding: Encoding = "utf-8",
-        ignore_others: IgnoreOthers = False,
-        refused: Refused = None,
+        dry_run: Annotated[
+            bool,
+            typer.Option("--dry-run", help="Store nothing: print what would happen, row by row."),
+        ] = False,
+        all_or_nothing: Annotated[
+            bool, typer.Option("--all-or-nothing", help="Store nothing if one row is wrong.")
+        ] = False,
+        yes: Annotated[
+            bool,
+            typer.Option("--yes", "-y", help="Do not ask, even if a person sits at the terminal."),
+        ] = False,
+        column: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="FIELD=NAME",
+                help="A field whose column has another name, as reward=paid_back; repeatable.",
+            ),
+        ] = None,
+        delimiter: Annotated[
+            str | None,
+            typer.Option(
+                help="The sign between fields. By default, found from the header: , ; tab."
+            ),
+        ] = None,
+        decimal: Annotated[
+            str | None, typer.Option(help="The decimal sign, . or , (thousands may be separated).")
+        ] = None,
+        date_format: Annotated[
+            str | None,
+            typer.Option(help="How dates are written, such as %d.%m.%Y. By default, ISO."),
+        ] = None,
+        encoding: Annotated[
+            str, typer.Option(help="The encoding of the file, such as cp1252.")
+        ] = "utf-8",
+        ignore_others: Annotated[
+            bool,
+            typer.Option("--ignore-others", help="Leave out columns that have no meaning here."),
+        ] = False,
+        refused: Annotated[
+            Path | None,
+            typer.Option(
+                help="The file for refused rows, replaced if it exists. By default, a new one next "
+                "to the input."
+            ),
+        ] = None,
         as_json: AsJson = False,
         actor: Actor = None,
         wait: Wait = WAIT_SECONDS,
@@ -245,12 +241,17 @@ def correct(
 
     What was said before stays in the journal.
     """
-    from profitable.portfolio.portfolio import Portfolio
-
     kept = "run the same command again: the same correction is not made twice."
-    with interruptible(kept), Portfolio(where, actor=actor, wait=wait) as book:
-        right = {"reward": reward, "amount": amount, "cost": cost}
-        answer = book.correct(id, **right, take_back=take_back, reason=reason, key=key)
+    with interruptible(kept), open_portfolio(where, actor=actor, wait=wait) as book:
+        answer = book.correct(
+            id,
+            reward=reward,
+            amount=amount,
+            cost=cost,
+            take_back=take_back,
+            reason=reason,
+            key=key,
+        )
         if as_json:
             print_json(answer.to_dict())
         elif answer.status == "known":
@@ -262,18 +263,10 @@ def correct(
 
 
 def _read(file: Path) -> bytes:
-    from profitable.common.files import as_path, read_bytes
-    from profitable.errors import InputError
+    from profitable.common.files import as_path, read_bytes, reading
 
-    try:
+    with reading("as", file, "give a file that `profitable decide --json` printed"):
         return read_bytes(as_path("as", file))
-    except OSError as error:
-        raise InputError(
-            "as",
-            str(file),
-            f"cannot be read ({(error.strerror or str(error)).lower()})",
-            "give a file that `profitable decide --json` printed",
-        ) from None
 
 
 def _names(given: Sequence[str], known: set[str]) -> list[str]:
@@ -283,8 +276,6 @@ def _names(given: Sequence[str], known: set[str]) -> list[str]:
 
 def _demand(given: Sequence[str], known: set[str]) -> dict[str, int]:
     """Return the number of clients who apply in each category."""
-    from profitable.errors import ParameterError
-
     demand: dict[str, int] = {}
     for text in given:
         if "=" not in text or is_file(Path(text)):
@@ -300,7 +291,6 @@ def _demand(given: Sequence[str], known: set[str]) -> dict[str, int]:
 
 
 def _pair(text: str) -> tuple[str, int]:
-    from profitable.errors import ParameterError
 
     name, sign, clients = text.rpartition("=")
     if not sign or not name or not re.fullmatch("[0-9]{1,15}", clients):
@@ -315,7 +305,6 @@ def _pair(text: str) -> tuple[str, int]:
 
 def _demand_of_file(path: Path) -> list[tuple[str, int]]:
     from profitable.cli.csv_intake import bounded, opened_sheet
-    from profitable.errors import InputError
     from profitable.portfolio.rows_in import DEMAND_ROWS, Form
 
     found: list[tuple[str, int]] = []

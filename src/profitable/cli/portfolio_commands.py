@@ -20,7 +20,9 @@ from profitable.cli.shared import (
     interruptible,
     not_the_portfolio,
     note,
+    open_portfolio,
 )
+from profitable.errors import ParameterError
 
 if TYPE_CHECKING:
     from profitable.portfolio.outcome import PortfolioAnswer
@@ -71,7 +73,6 @@ def create(
 
     Options override the file.
     """
-    from profitable.errors import ParameterError
     from profitable.portfolio.portfolio import Portfolio
 
     said = _load(settings)
@@ -80,16 +81,18 @@ def create(
         raise ParameterError(
             "policy", None, "is missing", f'give --policy, or write policy = "ts" into {settings}'
         )
-    options: dict[str, Any] = {
-        "name": name or said.name,
-        "shadow": shadow,
-        "actor": actor,
-        "wait": wait,
-    }
-    seed = said.seed if seed is None else seed
     with (
         interruptible(MADE),
-        Portfolio.create(where, said.categories, policy=chosen, seed=seed, **options) as book,
+        Portfolio.create(
+            where,
+            said.categories,
+            policy=chosen,
+            seed=said.seed if seed is None else seed,
+            name=name or said.name,
+            shadow=shadow,
+            actor=actor,
+            wait=wait,
+        ) as book,
     ):
         _print_created(book)
 
@@ -109,8 +112,12 @@ def import_(
     from profitable.portfolio.portfolio import Portfolio
 
     agent = Agent.load(file)
-    options: dict[str, Any] = {"name": name, "shadow": shadow, "actor": actor, "wait": wait}
-    with interruptible(MADE), Portfolio.create(where, agent=agent, **options) as book:
+    with (
+        interruptible(MADE),
+        Portfolio.create(
+            where, agent=agent, name=name, shadow=shadow, actor=actor, wait=wait
+        ) as book,
+    ):
         _print_created(book)
         if agent.round:
             typer.echo(
@@ -125,12 +132,11 @@ def export(
 ) -> None:
     """Write the agent of a portfolio to a JSON file, without the journal."""
     from profitable.common.text_tables import several
-    from profitable.portfolio.portfolio import Portfolio
 
     not_the_portfolio("file", file, where)
     with (
         interruptible("the file is complete or does not exist."),
-        Portfolio(where, wait=wait) as book,
+        open_portfolio(where, wait=wait) as book,
     ):
         agent = book.agent
         agent.save(file)
@@ -173,13 +179,15 @@ def change(
 
     The journal records who did it, when, the old value and the new one.
     """
-    from profitable.errors import ParameterError
-    from profitable.portfolio.portfolio import Portfolio
-
-    given = {"threshold": threshold, "pause": pause, "resume": resume, "policy": policy, "add": add}
-    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if shadow is not None:
-        chosen["shadow"] = shadow
+    given: dict[str, Any] = {
+        "threshold": threshold,
+        "pause": pause,
+        "resume": resume,
+        "policy": policy,
+        "add": add,
+        "shadow": shadow,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
     if not chosen:
         options = "--threshold, --pause, --resume, --policy, --add, --shadow or --acted-on"
         raise ParameterError("change", None, "is missing", f"give one of {options}")
@@ -189,7 +197,7 @@ def change(
             "key", key, "cannot be combined with --add", "leave it out: a category is added once"
         )
     make, message = _change(*chosen.popitem(), key)
-    with interruptible(CHANGED), Portfolio(where, actor=actor, wait=wait) as book:
+    with interruptible(CHANGED), open_portfolio(where, actor=actor, wait=wait) as book:
         done = make(book)
         if done is not None and done.line is not None and done.status != "counted":
             message = f"This was done in line {done.line} already; nothing was stored."
@@ -200,32 +208,32 @@ def _change(
     setting: str, value: Any, key: str | None
 ) -> tuple[Callable[["Portfolio"], "PortfolioAnswer | None"], str]:
     """Return the change to make, checked before it is opened, and its message."""
-    if setting == "threshold":
-        name, number = _threshold(value)
-        message = f"The threshold of {name} is {number:g}."
-        return lambda book: book.set_threshold(name, number, key=key), message
-    if setting == "pause":
-        message = f"{value} is paused: no round accepts it until it is resumed."
-        return lambda book: book.pause(value, key=key), message
-    if setting == "resume":
-        message = f"{value} is not paused: rounds may accept it."
-        return lambda book: book.resume(value, key=key), message
-    if setting == "policy":
-        return lambda book: book.set_policy(value, key=key), f"The policy is {value}."
-    if setting == "add":
-        categories = _new_categories(value)
-        names = ", ".join(category.name for category in categories)
-        return lambda book: book.add_category(*categories), f"Added: {names}."
-    message = "The decisions are acted on."
-    if value:
-        message = "This is a shadow: nobody acts on its decisions."
-    return lambda book: book.set_shadow(value, key=key), message
+    match setting:
+        case "threshold":
+            name, number = _threshold(value)
+            message = f"The threshold of {name} is {number:g}."
+            return lambda book: book.set_threshold(name, number, key=key), message
+        case "pause":
+            message = f"{value} is paused: no round accepts it until it is resumed."
+            return lambda book: book.pause(value, key=key), message
+        case "resume":
+            message = f"{value} is not paused: rounds may accept it."
+            return lambda book: book.resume(value, key=key), message
+        case "policy":
+            return lambda book: book.set_policy(value, key=key), f"The policy is {value}."
+        case "add":
+            categories = _new_categories(value)
+            names = ", ".join(category.name for category in categories)
+            return lambda book: book.add_category(*categories), f"Added: {names}."
+        case _:
+            message = "The decisions are acted on."
+            if value:
+                message = "This is a shadow: nobody acts on its decisions."
+            return lambda book: book.set_shadow(value, key=key), message
 
 
 def _threshold(text: str) -> tuple[str, float]:
     """Return the category and the number of CATEGORY=VALUE; a name may have = in it."""
-    from profitable.errors import ParameterError
-
     name, sign, value = text.rpartition("=")
     try:
         if not sign or not name:
@@ -241,7 +249,6 @@ def _threshold(text: str) -> tuple[str, float]:
 
 
 def _new_categories(file: Path) -> tuple[Any, ...]:
-    from profitable.errors import ParameterError
 
     said = _load(file)
     for field in ("policy", "seed"):
@@ -300,7 +307,6 @@ def copy(
     """
     from profitable.common.progress import Progress
     from profitable.common.text_tables import number
-    from profitable.errors import ParameterError
     from profitable.portfolio.location import name_of, place_of
     from profitable.portfolio.new_store import copy_portfolio
     from profitable.portfolio.session import actor_of
@@ -315,8 +321,9 @@ def copy(
         lines = source.length()
     with interruptible("the copy is complete or does not exist."):
         with Progress(total=max(1, lines), title="copying") as bar:
-            show: Any = bar.update
-            end = copy_portfolio(where, target, restored_by=restored_by, wait=wait, progress=show)
+            end = copy_portfolio(
+                where, target, restored_by=restored_by, wait=wait, progress=bar.update
+            )
         copied, added = end.line, ""
         if restored_by is not None:
             copied = end.line - 1

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,17 +20,17 @@ from profitable.cli.shared import (
     at_most_one,
     interruptible,
     not_the_portfolio,
+    open_portfolio,
     print_csv,
     print_found,
     print_json,
     whole,
 )
+from profitable.errors import BrokenPortfolioError, NotSavedError, ParameterError
 
 if TYPE_CHECKING:
     from profitable.portfolio.heads import HeadsFile
     from profitable.portfolio.portfolio import Portfolio
-    from profitable.portfolio.store import Store
-    from profitable.portfolio.verify import Verification
 
 TABLE_LINES = 100  # the newest ones, unless --limit is given
 ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
@@ -40,10 +40,8 @@ def status(
     where: Where, as_json: AsJson = False, as_csv: AsCsv = False, wait: Wait = WAIT_SECONDS
 ) -> None:
     """Print the clients, mean, profit, evidence and patience of each category."""
-    from profitable.portfolio.portfolio import Portfolio
-
     at_most_one(json=as_json, csv=as_csv)
-    with Portfolio(where, wait=wait) as book:
+    with open_portfolio(where, wait=wait) as book:
         found = book.status()
     if as_csv:
         print_csv(found.columns)
@@ -61,10 +59,8 @@ def explain(
     wait: Wait = WAIT_SECONDS,
 ) -> None:
     """Explain what is known about a category, or why a round accepted or refused it."""
-    from profitable.portfolio.portfolio import Portfolio
-
     at_most_one(round=None if round is None else str(round), key=key)
-    with Portfolio(where, wait=wait) as book:
+    with open_portfolio(where, wait=wait) as book:
         typer.echo(book.explain(category, round=round, key=key))
 
 
@@ -109,8 +105,6 @@ def log(
     wait: Wait = WAIT_SECONDS,
 ) -> None:
     """Print the journal, or write its lines or clients to a file."""
-    from profitable.portfolio.portfolio import Portfolio
-
     filters = {
         "since": since,
         "until": until,
@@ -125,7 +119,7 @@ def log(
     not_the_portfolio("out", out, where)
     with (
         interruptible("the file is complete or does not exist."),
-        Portfolio(where, wait=wait) as book,
+        open_portfolio(where, wait=wait) as book,
     ):
         if wants_clients and out is not None:
             _write_clients(book, out, chosen)
@@ -136,7 +130,6 @@ def log(
 
 
 def _format(wanted: str | None, out: Path | None, clients: bool | None) -> str:
-    from profitable.errors import ParameterError
     from profitable.portfolio.export import FORMATS
 
     if wanted is None:
@@ -151,16 +144,9 @@ def _format(wanted: str | None, out: Path | None, clients: bool | None) -> str:
 
 def _check(chosen: str, out: Path | None, clients: bool, filters: dict[str, Any]) -> None:
     """ParameterError for options that do not go together."""
-    from profitable.errors import ParameterError
-
-    if chosen == "table" and out is not None:
-        raise ParameterError(
-            "format", chosen, "cannot be written to a file", "give csv, json or parquet"
-        )
-    if chosen == "table" and clients:
-        raise ParameterError(
-            "format", chosen, "has lines, not clients", "give csv, json or parquet"
-        )
+    if chosen == "table" and (clients or out is not None):
+        problem = "cannot be written to a file" if out is not None else "has lines, not clients"
+        raise ParameterError("format", chosen, problem, "give csv, json or parquet")
     if out is None and (clients or chosen == "parquet"):
         raise ParameterError("out", None, "is missing", "give the file to write")
     given = [name for name, value in filters.items() if value is not None]
@@ -177,49 +163,28 @@ def _print_table(book: "Portfolio", filters: dict[str, Any]) -> None:
     cut = filters["limit"] is None and filters["id"] is None
     asked: dict[str, Any] = {**filters, "limit": TABLE_LINES + 1} if cut else filters
     found = book.log(**asked)
-    if cut and len(found) > TABLE_LINES:
-        from profitable.portfolio.journal_text import JournalExtract
-
-        typer.echo(str(JournalExtract(found[1:])))
+    is_cut = cut and len(found) > TABLE_LINES
+    if is_cut:
+        del found[0]
+    typer.echo(str(found))
+    if is_cut:
         typer.echo(
             f"These are the newest {TABLE_LINES} lines; --limit gives more, --out writes all."
         )
-    else:
-        typer.echo(str(found))
 
 
 def _write_lines(book: "Portfolio", out: Path | None, form: str, filters: dict[str, Any]) -> None:
     from profitable.common.text_tables import number
     from profitable.portfolio.export import write_lines
 
-    conditions = _conditions(book, filters)
     if out is not None:
-        typer.echo(f"{out}: {number(write_lines(book, out, form, conditions).rows)} lines")
+        typer.echo(f"{out}: {number(write_lines(book, out, form, **filters))} lines")
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log"
-        write_lines(book, path, form, conditions)
+        write_lines(book, path, form, **filters)
         with path.open(encoding="utf-8", newline="") as file:
             shutil.copyfileobj(file, sys.stdout)
-
-
-def _conditions(book: "Portfolio", filters: dict[str, Any]) -> list[Any]:
-    """Return the conditions on lines; a limit or an id becomes numbers of lines."""
-    from profitable.portfolio.journal import journal
-    from profitable.portfolio.journal_text import conditions
-
-    whole = filters["limit"] is None and filters["id"] is None
-    asked: dict[str, Any] = {**filters, "limit": 1} if whole else filters
-    found = book.log(**asked)  # which also checks them
-    if filters["id"] is not None:
-        return [journal.c.line.in_([line.line for line in found])]
-    chosen = conditions(
-        **{name: value for name, value in filters.items() if name not in ("id", "limit")}
-    )
-    if filters["limit"] is not None:
-        first, last = (found[0].line, found[-1].line) if len(found) else (0, 0)
-        chosen += [journal.c.line >= first, journal.c.line <= last]
-    return chosen
 
 
 def _write_clients(book: "Portfolio", out: Path, form: str) -> None:
@@ -231,7 +196,7 @@ def _write_clients(book: "Portfolio", out: Path, form: str) -> None:
     if written.left_out:
         said += f"; {number(written.left_out)} were left out: their propensity is unknown"
     typer.echo(said)
-    if written.settings is not None and written.rows:
+    if written.rows:
         command = shlex.join(
             ["profitable", "backtest", "--from", str(written.settings), "--policy", "kl-ucb"]
         )
@@ -269,18 +234,21 @@ def verify(
     Exit code 4 says that something was found. The last line is the head of the journal:
     keep it elsewhere.
     """
-    from profitable.errors import BrokenPortfolioError, NotSavedError
+    from profitable.common.progress import Progress
     from profitable.portfolio.location import name_of, place_of
     from profitable.portfolio.store import Store
+    from profitable.portfolio.verify import Verifier
 
-    kept, failed = _heads(heads, sign, public_key, where), None
+    kept = _heads(heads, sign, public_key, where)
     with interruptible("verify changes no portfolio. Run the same command again."):
         try:
             with closing(Store(where, wait=wait)) as store:
-                found = _verified(store, head)
+                with Progress(total=max(1, store.length()), title="verifying") as bar:
+                    found = Verifier(store, head, bar.update).run()
                 found = found if kept is None else kept.keep(found, store)
         except NotSavedError as error:
-            found, failed = cast("Verification", error.result), error
+            print_found(error.result, as_json)
+            raise
         except BrokenPortfolioError as error:  # the engine itself refuses the file
             if as_json:
                 print_json(
@@ -293,8 +261,6 @@ def verify(
             typer.echo(f"profitable: {error}", err=True)
             raise typer.Exit(ALTERED) from None
     print_found(found, as_json)
-    if failed is not None:
-        raise failed
     if not found.is_clean:
         raise typer.Exit(ALTERED)
 
@@ -303,8 +269,6 @@ def _heads(
     heads: Path | None, sign: Path | None, public_key: Path | None, where: str
 ) -> "HeadsFile | None":
     """Return the file of heads, checked before the portfolio is read."""
-    from profitable.errors import ParameterError
-
     for name, value in (("sign", sign), ("public-key", public_key)):
         if heads is None and value is not None:
             raise ParameterError(
@@ -318,16 +282,6 @@ def _heads(
     return HeadsFile(heads, sign=sign, public_key=public_key)
 
 
-def _verified(store: "Store", wanted: str | None) -> "Verification":
-    from profitable.common.progress import Progress
-    from profitable.portfolio.verify import Verifier
-
-    lines = store.length()
-    with Progress(total=max(1, lines), title="verifying") as bar:
-        show: Any = bar.update
-        return Verifier(store, wanted, show).run()
-
-
 def compare(
     where: Where,
     other: Annotated[
@@ -338,8 +292,7 @@ def compare(
 ) -> None:
     """Compare two portfolios: what each accepted, and the clients seen by both."""
     from profitable.portfolio.compare import compare as compared
-    from profitable.portfolio.portfolio import Portfolio
 
-    with Portfolio(where, wait=wait) as first, Portfolio(other, wait=wait) as second:
+    with open_portfolio(where, wait=wait) as first, open_portfolio(other, wait=wait) as second:
         found = compared(first, second)
     print_found(found, as_json)

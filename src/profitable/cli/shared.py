@@ -7,9 +7,12 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from profitable.portfolio.portfolio import Portfolio
 
 # 3: done, but some rows were refused; 4: verify found a change.  docs/cli.md has the
 # whole table.
@@ -150,6 +153,13 @@ def chosen_executor(cluster: str | None) -> Generator[Any]:
 
     with connected(cluster) as executor:
         yield executor
+
+
+def open_portfolio(where: str, *, wait: float, actor: str | None = None) -> "Portfolio":
+    """Open a portfolio; only commands that need one wait until it is imported."""
+    from profitable.portfolio.portfolio import Portfolio
+
+    return Portfolio(where, actor=actor, wait=wait)
 
 
 def not_the_portfolio(field: str, path: Path | None, where: str) -> None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-from profitable.errors import NotSavedError, ParameterError
+from profitable.errors import InputError, NotSavedError, ParameterError
 
 CHECKSUM = '"checksum": "'
 MOST_BYTES = 2**32  # of a file that is read as a whole
@@ -75,6 +75,16 @@ def saving(
         failed = NotSavedError(field, str(path), problem, remedy)
         failed.result = result
         raise failed from None
+
+
+@contextmanager
+def reading(field: str, path: object, remedy: str) -> Generator[None]:
+    """Turn an OSError into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"cannot be read ({(error.strerror or str(error)).lower()})"
+        raise InputError(field, str(path), problem, remedy) from None
 
 
 def read_bytes(path: Path) -> bytes:

@@ -23,8 +23,8 @@ from profitable.portfolio.journal import (
     newest,
     one,
 )
-from profitable.portfolio.journal_text import line_text
 from profitable.portfolio.outcome import PortfolioAnswer
+from profitable.portfolio.portfolio_reading import line_text
 from profitable.portfolio.portfolio_settings import policy_of
 from profitable.portfolio.spelling import checked_text
 from profitable.portfolio.stored_decision import as_text

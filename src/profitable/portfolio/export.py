@@ -35,6 +35,7 @@ from profitable.portfolio.journal import (
     one,
 )
 from profitable.portfolio.portfolio import Portfolio
+from profitable.portfolio.portfolio_reading import chosen_lines
 from profitable.portfolio.portfolio_settings import category_of
 from profitable.portfolio.stored_decision import decided_at
 
@@ -92,20 +93,17 @@ class Settled(NamedTuple):
 
 
 class Written(NamedTuple):
-    """Number of rows written and left out, and the backtest's file if there is one."""
+    """Number of clients written and left out, and the backtest's file."""
 
     rows: int
-    left_out: int = 0
-    settings: Path | None = None
+    left_out: int
+    settings: Path
 
 
-def write_lines(
-    book: Portfolio, path: Path, form: str, conditions: Sequence[sa.ColumnElement[bool]] = ()
-) -> Written:
-    """Write lines of the journal, whole or not at all."""
-    with book._reading() as (connection, _):
-        lines = (line.sound() for line in journal_lines(connection, *conditions))
-        return Written(_write(path, form, Line._fields, lines))
+def write_lines(book: Portfolio, path: Path, form: str, **filters: Any) -> int:
+    """Write the lines that `Portfolio.log` would return, whole or not at all."""
+    with book._reading() as (connection, agent):
+        return _write(path, form, Line._fields, chosen_lines(connection, agent, **filters))
 
 
 def write_clients(book: Portfolio, path: Path, form: str = "parquet") -> Written:
@@ -227,10 +225,8 @@ def _parquet(path: Path, names: Sequence[str], rows: Rows) -> None:
     waiting = iter(rows)
     with pq.ParquetWriter(path, schema) as file:
         while page := list(islice(waiting, 10 * PAGE_LINES)):
-            columns = zip(*page, strict=True)
-            arrays = [
-                pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)
-            ]
+            columns = zip(zip(*page, strict=True), schema, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in columns]
             file.write_table(pa.table(arrays, schema=schema))
 
 
@@ -247,16 +243,14 @@ def settled(
     terms, corrected = _terms(connection), _corrections(connection)
     # Key, time and chances of each round.  Of a shadow's decisions nobody knows the
     # chance: another portfolio chose the clients.
-    decisions: dict[int | None, tuple[str | None, str | None, dict[str, float]]] = {
-        line.round: (
-            line.id,
-            decided_at(line),
-            {} if book._was_shadow(line.line) else _propensities(intact(connection, line)),
-        )
-        for line in journal_lines(connection, journal.c.kind == "decide")
-    }
-    in_order = journal_lines(connection, journal.c.kind == "outcome")
-    for line in _by_id(connection) if by_id else in_order:
+    decisions: dict[int | None, tuple[str | None, str | None, dict[str, float]]] = {}
+    for line in journal_lines(connection, journal.c.kind == "decide"):
+        chances: dict[str, float] = {}
+        if not book._was_shadow(line.line):
+            columns = intact(connection, line).content["columns"]
+            chances = dict(zip(columns["name"], columns["propensity"], strict=True))
+        decisions[line.round] = line.id, decided_at(line), chances
+    for line in journal_lines(connection, journal.c.kind == "outcome", by_id=by_id):
         latest = corrected.get(line.sound().line, line).sound()
         if latest.reward is None:
             continue
@@ -303,21 +297,6 @@ def _terms(connection: sa.Connection) -> dict[str, list[tuple[int, Category]]]:
                 _, before = found[name][-1]
                 found[name].append((line.line, before.with_threshold(content["to"])))
     return found
-
-
-def _propensities(line: Line) -> dict[str, float]:
-    columns = line.content["columns"]
-    return dict(zip(columns["name"], columns["propensity"], strict=True))
-
-
-def _by_id(connection: sa.Connection) -> Iterator[Line]:
-    """Yield outcomes by id, letter by letter, which every database does alike."""
-    plain = journal.c.id if connection.dialect.name == "sqlite" else journal.c.id.collate("C")
-    chosen = sa.select(journal).where(journal.c.kind == "outcome").order_by(plain).limit(PAGE_LINES)
-    after = ""
-    while page := connection.execute(chosen.where(plain > after)).fetchall():
-        yield from (Line(*row) for row in page)
-        after = page[-1].id
 
 
 def _corrections(connection: sa.Connection) -> dict[int, Line]:

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from profitable.common.extras import extra
-from profitable.common.files import as_path, read_bytes
+from profitable.common.files import as_path, read_bytes, reading
 from profitable.common.text_tables import number, several
 from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
 from profitable.portfolio.journal import PAGE_LINES, Head, journal, origin
@@ -158,19 +158,10 @@ class HeadsFile:
 
     def _read(self) -> tuple[list[KeptHead], bool]:
         """Return the heads in the file, and whether its last line is torn."""
-        try:
-            content = (
-                read_bytes(self._path)
-                if self._path.exists() or not self._path.parent.is_dir()
-                else b""
-            )
-        except OSError as error:
-            raise InputError(
-                "heads",
-                str(self._path),
-                f"cannot be read ({(error.strerror or str(error)).lower()})",
-                "give a file",
-            ) from None
+        content = b""
+        with reading("heads", self._path, "give a file"):
+            if self._path.exists() or not self._path.parent.is_dir():
+                content = read_bytes(self._path)
         *lines, tail = content.decode(errors="replace").split("\n")
         heads: list[KeptHead] = []
         for place, line in enumerate(lines, 1):
@@ -221,12 +212,13 @@ def _kept(text: str) -> KeptHead | None:
 
 def _hashes(connection: sa.Connection, lines: list[int]) -> dict[int, str]:
     """Return the hashes of some lines of the journal, of those that are there."""
-    chosen = sa.select(journal.c.line, journal.c.hash)
     return {
         row.line: row.hash
         for start in range(0, len(lines), PAGE_LINES)
         for row in connection.execute(
-            chosen.where(journal.c.line.in_(lines[start : start + PAGE_LINES]))
+            sa.select(journal.c.line, journal.c.hash).where(
+                journal.c.line.in_(lines[start : start + PAGE_LINES])
+            )
         )
     }
 
@@ -243,16 +235,13 @@ def _load_key(field: str, path: object) -> Any:
     is_private = field == "sign"
     which = "private" if is_private else "public"
     remedy = OPENSSL[which]
-    try:
+    with reading(field, path, remedy):
         pem = read_bytes(as_path(field, path))
+    try:
         if is_private:
             key: object = serialization.load_pem_private_key(pem, None)
         else:
             key = serialization.load_pem_public_key(pem)
-    except OSError as error:
-        raise InputError(
-            field, str(path), f"cannot be read ({(error.strerror or str(error)).lower()})", remedy
-        ) from None
     except (ValueError, TypeError, UnsupportedAlgorithm):  # not PEM, a password, another kind
         key = None
     if not isinstance(key, ed25519.Ed25519PrivateKey if is_private else ed25519.Ed25519PublicKey):
@@ -263,8 +252,8 @@ def _load_key(field: str, path: object) -> Any:
 
 
 def _is_signed(kept: KeptHead, key: Any) -> bool:
-    with extra("sign", "heads are signed with it"):
-        from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature  # which is there: the key was loaded
+
     try:
         key.verify(base64.b64decode(kept.signature or ""), kept.text.encode())
     except InvalidSignature:

@@ -128,18 +128,15 @@ def apply(agent: Agent, line: Line) -> set[int]:
 
 
 def _expect(agent: Agent, line: Line, terms: Mapping[str, Any]) -> None:
-    name = str(line.category)
-    if line.matures is None and not terms:
-        agent.expect(name, 1)
-    else:
-        agent.expect(
-            name,
-            1,
-            accepted_in=line.decision,
-            matures=line.matures,
-            emerges=terms.get("emerges"),
-            promised=terms.get("promised"),
-        )
+    matures = line.matures is not None or bool(terms)
+    agent.expect(
+        str(line.category),
+        1,
+        accepted_in=line.decision if matures else None,
+        matures=line.matures,
+        emerges=terms.get("emerges"),
+        promised=terms.get("promised"),
+    )
 
 
 def _correct(agent: Agent, line: Line, content: Mapping[str, Any]) -> None:

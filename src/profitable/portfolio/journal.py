@@ -6,6 +6,8 @@ The hash of a line is the SHA-256 of a JSON text: a list of its columns in the o
 below, and the hash of the line before it.  So whoever changes a line, removes one or
 puts one in between must change all hashes behind it.
 
+A decision about many categories is packed, column by column (`packed`).
+
 >>> first = Line(1, "2026-11-16T08:00:00.000000Z", "ann", "0.1.0", "create")
 >>> second = first._replace(line=2, kind="outcome", id="loan-4711", reward=1.0)
 >>> second = second._replace(category="students")
@@ -14,18 +16,21 @@ puts one in between must change all hashes behind it.
 ('9aea92029551', True)
 """
 
+import binascii
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
+import numpy as np
 import sqlalchemy as sa
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from sqlalchemy.dialects import postgresql, sqlite
 
+from profitable.common.types import FloatArray, IntArray
 from profitable.errors import BrokenPortfolioError
-from profitable.portfolio.packed_columns import unpacked
 from profitable.portfolio.spelling import can_encode, forms, normal
 
 metadata = sa.MetaData()
@@ -255,14 +260,14 @@ def chained(lines: Iterable[Line], before: str) -> Iterator[Line]:
 
 def intact(connection: sa.Connection, line: Line) -> Line:
     """Return a line whose hash fits; BrokenPortfolioError if it was altered."""
-    before = START
-    if line.line != 1:
-        before = str(
-            connection.scalar(sa.select(journal.c.hash).where(journal.c.line == line.line - 1))
-        )
-    if not line.follows(before):
+    if not line.follows(START if line.line == 1 else hash_at(connection, line.line - 1)):
         raise altered(line.line)
     return line
+
+
+def hash_at(connection: sa.Connection, line: int) -> str:
+    """Return the hash of a line."""
+    return str(connection.scalar(sa.select(journal.c.hash).where(journal.c.line == line)))
 
 
 NEWEST = sa.select(sa.func.max(journal.c.line)).scalar_subquery()
@@ -284,26 +289,28 @@ def head_of(rows: list[Any]) -> Head:
 
 def origin(connection: sa.Connection) -> str:
     """Return the hash of the first line, which only copies share."""
-    return str(connection.scalar(sa.select(journal.c.hash).where(journal.c.line == 1)))
+    return hash_at(connection, 1)
 
 
-def append(connection: sa.Connection, lines: list[Line]) -> None:
-    """Store lines that are chained already."""
-    INSERT.each(connection, lines)
-
-
-def pages(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[list[Line]]:
+def pages(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], by_id: bool = False
+) -> Iterator[list[Line]]:
     """Yield the lines that meet the conditions, in order, some thousands at a time."""
-    after = BEFORE_ALL
-    chosen = sa.select(journal).where(*conditions).order_by(journal.c.line).limit(PAGE_LINES)
-    while page := connection.execute(chosen.where(journal.c.line > after)).fetchall():
+    order: sa.ColumnElement[Any] = journal.c.id if by_id else journal.c.line
+    if by_id and connection.dialect.name == "postgresql":
+        order = order.collate("C")  # letter by letter, as SQLite does
+    after: object = "" if by_id else BEFORE_ALL
+    chosen = sa.select(journal).where(*conditions).order_by(order).limit(PAGE_LINES)
+    while page := connection.execute(chosen.where(order > after)).fetchall():
         yield [Line(*row) for row in page]
-        after = page[-1][0]
+        after = page[-1].id if by_id else page[-1].line
 
 
-def journal_lines(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Iterator[Line]:
-    """Yield the lines that meet the conditions, in order."""
-    for page in pages(connection, *conditions):
+def journal_lines(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], by_id: bool = False
+) -> Iterator[Line]:
+    """Yield the lines that meet the conditions, in order or in that of their ids."""
+    for page in pages(connection, *conditions, by_id=by_id):
         yield from page
 
 
@@ -374,18 +381,97 @@ def of_clients(connection: sa.Connection, ids: list[str]) -> dict[tuple[str, str
     found: dict[tuple[str, str], Line] = {}
     ids = [form for id in ids for form in forms_in(connection, id)]
     for start in range(0, len(ids), PAGE_LINES):
-        rows = connection.execute(
-            sa.select(journal).where(journal.c.id.in_(ids[start : start + PAGE_LINES]))
-        )
-        found |= clients_of(rows)
+        some = journal.c.id.in_(ids[start : start + PAGE_LINES])
+        found |= clients_of(connection.execute(sa.select(journal).where(some)))
     return found
 
 
 def clients_of(rows: Iterable[Any]) -> dict[tuple[str, str], Line]:
     """Return the lines about clients among some rows, by kind and id."""
-    lines = (Line(*row).sound() for row in rows)
     return {
         (line.kind, normal(str(line.id))): line
-        for line in lines
+        for line in (Line(*row).sound() for row in rows)
         if line.kind in ("open", "outcome")
     }
+
+
+# ---------------------------------------------------------------------- packed columns
+
+
+READABLE = 32  # entries that are written as a list
+ZLIB_LEVEL = 1  # the others take four times as long and save a twentieth
+MOST_UNPACKED = 2**30  # of a column, unpacked
+DOUBLES, INTEGERS, JSON = "f8:", "i8:", "json:"
+
+
+def packed(columns: Mapping[str, FloatArray | IntArray | Sequence[Any]]) -> dict[str, Any]:
+    """Return the columns of a decision: short, exact, and readable if they are few.
+
+    - Up to 32 entries are a list.
+    - More entries that are all the same number are that number.
+    - Other numbers are `f8:` or `i8:` and base64 of their bytes, compressed by zlib:
+      all first bytes, then all second bytes, and so on.
+    - Anything else, such as names, is `json:` and base64 of the list as JSON,
+      compressed.
+
+    Numbers are doubles or 64-bit integers, little-endian, so not a bit is lost.
+    `unpacked` reads every form of every column; version 0.2.0 wrote lists only.
+
+    >>> packed({"name": ["a", "b"], "evidence": np.array([0.5, 2.0])})
+    {'name': ['a', 'b'], 'evidence': [0.5, 2.0]}
+    >>> names = [f"segment {i}" for i in range(1_000)]
+    >>> many = packed({"name": names, "paused": np.zeros(1_000, dtype=int)})
+    >>> many["name"][:5], many["paused"], len(unpacked(many)["paused"])
+    ('json:', 0, 1000)
+    """
+    return {name: _packed(column) for name, column in columns.items()}
+
+
+def _packed(column: FloatArray | IntArray | Sequence[Any]) -> Any:
+    if not isinstance(column, np.ndarray):
+        return (
+            list(column)
+            if len(column) <= READABLE
+            else JSON + _squeezed(to_json(column, inf_nan_mode="constants"))
+        )
+    if column.size <= READABLE:
+        return column.tolist()
+    whole = column.dtype.kind == "i"
+    numbers = np.ascontiguousarray(column, dtype="<i8" if whole else "<f8")
+    bits = numbers.view(np.int64)
+    if (bits == bits[0]).all():
+        return numbers[0].item()
+    return (INTEGERS if whole else DOUBLES) + _squeezed(
+        numbers.view(np.uint8).reshape(-1, 8).T.tobytes()
+    )
+
+
+def _squeezed(content: bytes) -> str:
+    return binascii.b2a_base64(zlib.compress(content, ZLIB_LEVEL), newline=False).decode()
+
+
+def unpacked(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the columns as lists; ValueError, TypeError or KeyError if broken."""
+    names = _unpacked(columns["name"], 0)
+    found = {name: _unpacked(column, len(names)) for name, column in columns.items()}
+    if any(len(column) != len(names) for column in found.values()):
+        raise ValueError("columns of different lengths")
+    return found
+
+
+def _unpacked(column: Any, size: int) -> list[Any]:
+    if isinstance(column, list):
+        return column  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(column, str):
+        return [float(column) if isinstance(column, float) else int(column)] * size
+    kind, _, content = column.partition(":")
+    stream = zlib.decompressobj()
+    try:
+        plain = stream.decompress(binascii.a2b_base64(content, strict_mode=True), MOST_UNPACKED)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if f"{kind}:" == JSON:
+        return [*from_json(plain)]
+    types = {DOUBLES: "<f8", INTEGERS: "<i8"}
+    planes = np.frombuffer(plain, dtype=np.uint8).reshape(8, -1)
+    return np.ascontiguousarray(planes.T).view(types[f"{kind}:"]).ravel().tolist()

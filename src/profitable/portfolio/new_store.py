@@ -27,7 +27,7 @@ from profitable.errors import (
 from profitable.portfolio import state
 from profitable.portfolio.database_file import log_of
 from profitable.portfolio.history import Follower, begin
-from profitable.portfolio.journal import START, Head, Line, append, chained, checked_pages
+from profitable.portfolio.journal import INSERT, START, Head, Line, chained, checked_pages
 from profitable.portfolio.location import already_exists, place_of
 from profitable.portfolio.session import Writing, actor_of
 from profitable.portfolio.spelling import checked_text
@@ -44,8 +44,8 @@ def make_store(where: object, first: Line, wait: float) -> None:
     """Create a database whose journal has one line."""
     with new_store(where, wait) as connection:
         (line,) = chained([first], START)
-        append(connection, [line])
-        state.save_all(connection, begin(line), 1, settings=True)
+        INSERT.each(connection, [line])
+        state.save(connection, begin(line), 1, settings=True)
 
 
 @contextmanager
@@ -206,15 +206,15 @@ def copy_portfolio(
             with store.read() as original:
                 for page in checked_pages(original):
                     end = Head(page[-1].line, page[-1].hash)
-                    append(connection, page)
+                    INSERT.each(connection, page)
                     if progress is not None:
                         progress(end.line)
                 copied = state.parts(original)
                 state.load(original, end.line)  # or a part may be missing, or the end cut off
             connection.execute(sa.insert(state.state), [part._asdict() for part in copied])
             if restored_by is not None:
-                actor = checked_text("actor", restored_by)
-                writing = Writing(connection, state.load(connection, end.line), end, actor)
+                agent = state.load(connection, end.line)
+                writing = Writing(connection, agent, end, checked_text("actor", restored_by))
                 writing.add(writing.new("restore", body=as_text({"from": store.name})))
                 end = writing.store()
             copied = state.parts(connection)

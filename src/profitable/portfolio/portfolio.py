@@ -19,15 +19,20 @@ from profitable.policy.policies import Policy
 from profitable.portfolio.amendments import CorrectionRequest, SettingChange, correction
 from profitable.portfolio.heads import HeadsFile
 from profitable.portfolio.history import DecisionRequest, apply, decide, reinstate
-from profitable.portfolio.journal import Line, forms_in, intact, journal, named, newest, one
-from profitable.portfolio.journal_text import JournalExtract, conditions, explanation, story
+from profitable.portfolio.journal import Line, forms_in, intact, journal, named, one
 from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Client, Outcome, PortfolioAnswer, Receipt
+from profitable.portfolio.portfolio_reading import (
+    JournalExtract,
+    Status,
+    chosen_lines,
+    explanation,
+    status_columns,
+)
 from profitable.portfolio.portfolio_settings import category_record, policy_record
 from profitable.portfolio.row_intake import Intake, unstorable
 from profitable.portfolio.session import Session, Writing, actor_of, now
 from profitable.portfolio.spelling import check_names, checked_text
-from profitable.portfolio.status import Status, status_columns
 from profitable.portfolio.store import WAIT
 from profitable.portfolio.stored_decision import DecisionFile, RecordedDecision, as_text
 from profitable.portfolio.verify import Progress, Verification, Verifier
@@ -443,8 +448,9 @@ class Portfolio(Session):
         with self._writing() as writing:
             category = writing.agent.category(name)
             after = category.with_threshold(threshold).threshold
-            wanted = SettingChange("threshold", category.threshold, after, name)
-            return self._change(writing, wanted, key)
+            return self._change(
+                writing, SettingChange("threshold", category.threshold, after, name), key
+            )
 
     @alone
     def pause(self, name: str, *, key: str | None = None) -> PortfolioAnswer:
@@ -490,8 +496,8 @@ class Portfolio(Session):
 
     def _set_paused(self, name: str, paused: bool, key: str | None) -> PortfolioAnswer:
         with self._writing() as writing:
-            wanted = SettingChange("paused", writing.agent[name].paused, paused, name)
-            return self._change(writing, wanted, key)
+            before = writing.agent[name].paused
+            return self._change(writing, SettingChange("paused", before, paused, name), key)
 
     @alone
     def set_policy(self, policy: Policy | str, *, key: str | None = None) -> PortfolioAnswer:
@@ -690,17 +696,18 @@ class Portfolio(Session):
 
         """
         with self._reading() as (connection, agent):
-            if category is not None:
-                agent.category(category)  # which must be there
-            chosen = conditions(since=since, until=until, category=category, kind=kind)
-            if id is None:
-                most = None if limit is None else check.whole("limit", limit)
-                return JournalExtract([*newest(connection, *chosen, limit=most)][::-1])
-            if chosen:
-                raise ParameterError(
-                    "id", id, "cannot be combined with other filters", "leave them out"
+            return JournalExtract(
+                chosen_lines(
+                    connection,
+                    agent,
+                    since=since,
+                    until=until,
+                    category=category,
+                    kind=kind,
+                    id=id,
+                    limit=limit,
                 )
-            return JournalExtract(story(connection, id))
+            )
 
     @alone
     def verify(

@@ -161,8 +161,10 @@ class Intake:
 
     def _again(self, row: Outcome, stored: Line) -> PortfolioAnswer:
         """Return the answer to an id that has an outcome already."""
-        fields = (*OUTCOME_FIELDS, "decision")
-        given = [(name, getattr(row, name), getattr(stored, name)) for name in fields]
+        given = [
+            (name, getattr(row, name), getattr(stored, name))
+            for name in (*OUTCOME_FIELDS, "decision")
+        ]
         wrong = _differs(stored, given, "was reported before with")
         if not wrong:
             return PortfolioAnswer(row.id, "known", f"counted in line {stored.line}", stored.line)

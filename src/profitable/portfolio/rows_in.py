@@ -205,8 +205,9 @@ class Sheet(DelimitedFile):
         for name in fields:
             wanted = self.form.columns.get(name, name)
             if names.count(plain_name(wanted)) > 1:
-                where = f"{self.source}: column"
-                raise InputError(where, wanted, "occurs twice", "rename one of them")
+                raise InputError(
+                    f"{self.source}: column", wanted, "occurs twice", "rename one of them"
+                )
             if plain_name(wanted) in names:
                 places[name] = names.index(plain_name(wanted))
         others = [
@@ -235,8 +236,9 @@ class Sheet(DelimitedFile):
         remedy = "leave it out"
         if close := get_close_matches(plain_name(name), free, 1):
             remedy = f"did you mean {close[0]}? Then give --column {close[0]}={_short(name)}"
-        where = f"{self.source}: column"
-        return InputError(where, name, "is not known", f"{remedy}, or give --ignore-others")
+        return InputError(
+            f"{self.source}: column", name, "is not known", f"{remedy}, or give --ignore-others"
+        )
 
     def meanings(self) -> list[tuple[str, str]]:
         """Each column of the file with its meaning."""
@@ -395,9 +397,8 @@ def _without_reason(row: CsvRow, sheet: Sheet) -> str:
     text = row.text.rstrip("\r\n")
     if not sheet.reason_is_last:
         return text
-    mark = re.escape(sheet.delimiter)
     if row.cells is None or len(row.cells) != len(sheet.names):
-        return re.sub(rf'{mark}"(?:[^"]|"")*"$', "", text)
+        return re.sub(rf'{re.escape(sheet.delimiter)}"(?:[^"]|"")*"$', "", text)
     end = len(text)
     while (end := text.rfind(sheet.delimiter, 0, end)) >= 0:
         try:

@@ -18,15 +18,16 @@ from profitable.agent.agent import Agent
 from profitable.errors import PortfolioError
 from profitable.portfolio import state
 from profitable.portfolio.journal import (
+    INSERT,
     NEWEST_LINE,
     OF_ID,
     Head,
     Line,
     LineKind,
-    append,
     chained,
     changes,
     clients_of,
+    hash_at,
     head,
     head_of,
     intact,
@@ -77,11 +78,9 @@ class Writing:
         if not self.lines:
             return self._end
         lines = list(chained(self.lines, self._end.hash))
-        append(self.connection, lines)
-        if self.passed or self.changed or not self.touched:
-            state.save_all(self.connection, self.agent, self.line, settings=self.changed)
-        else:
-            state.save(self.connection, self.agent, self.line, sorted(self.touched))
+        INSERT.each(self.connection, lines)
+        touched = () if self.passed or self.changed else self.touched
+        state.save(self.connection, self.agent, self.line, touched=touched, settings=self.changed)
         return Head(lines[-1].line, lines[-1].hash)
 
 
@@ -124,6 +123,11 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def _lock(self) -> Any:
+        """The lock of the store, which a fork may replace."""
+        return self._store._lock
 
     @contextmanager
     def _reading(self) -> Generator[tuple[sa.Connection, Agent]]:
@@ -173,8 +177,7 @@ class Session:
 
     def _goes_on(self, connection: sa.Connection) -> bool:
         """Whether the journal still has the last line that was seen of it."""
-        seen = connection.scalar(sa.select(journal.c.hash).where(journal.c.line == self._head.line))
-        return seen == self._head.hash or self._head.line == 0
+        return self._head.line == 0 or hash_at(connection, self._head.line) == self._head.hash
 
     @property
     def where(self) -> str:
@@ -204,12 +207,9 @@ def now() -> str:
 
 
 def actor_of(given: str | None) -> str:
-    """Who acts, for the journal: the user unless given."""
-    return user() if given is None else checked_text("actor", given)
-
-
-def user() -> str:
-    """Return the name of the user who runs this."""
+    """Who acts, for the journal: the user who runs this, unless given."""
+    if given is not None:
+        return checked_text("actor", given)
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # as in a container without names

@@ -7,7 +7,7 @@ journal.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -15,9 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from profitable.agent.agent import Agent
 from profitable.agent.state_parts import (
-    CLOCK_PART,
     COLUMN_PART,
-    EXTRAS_PART,
     SETTINGS_PART,
     TABLE_PART,
     WHOLE_PARTS,
@@ -151,27 +149,23 @@ UPSERT = Prepared(
 )
 
 
-def save(connection: sa.Connection, agent: Agent, line: int, touched: Iterable[int]) -> None:
-    """Keep what outcomes have changed: the columns of some categories."""
-    _write(connection, agent, line, ((COLUMN_PART, k) for k in touched))
-
-
-def save_all(connection: sa.Connection, agent: Agent, line: int, *, settings: bool) -> None:
-    """Keep everything: a round has passed, or a setting has changed."""
-    written = (
-        (SETTINGS_PART, CLOCK_PART, TABLE_PART, EXTRAS_PART)
-        if settings
-        else (CLOCK_PART, TABLE_PART, EXTRAS_PART)
-    )
-    _write(connection, agent, line, ((part, 0) for part in written))
-
-
-def _write(
-    connection: sa.Connection, agent: Agent, line: int, chosen: Iterable[tuple[str, int]]
+def save(
+    connection: sa.Connection,
+    agent: Agent,
+    line: int,
+    *,
+    touched: Collection[int] = (),
+    settings: bool = False,
 ) -> None:
+    """Keep the columns that outcomes have touched; without any, everything.
+
+    The part of the settings is only kept if they have changed.
+    """
+    chosen = [(COLUMN_PART, k) for k in sorted(touched)]
+    if not touched:
+        chosen = [(part, 0) for part in WHOLE_PARTS if settings or part != SETTINGS_PART]
     new: list[tuple[object, ...]] = []
     for part, place in chosen:
         body = part_of(agent, part, place)
         new.append((part, place, line, body, checksum_of(part, place, line, body)))
-    if new:
-        UPSERT.each(connection, new)
+    UPSERT.each(connection, new)

@@ -29,7 +29,6 @@ from profitable.errors import (
     OlderPortfolioError,
     PortfolioError,
 )
-from profitable.portfolio import postgres
 from profitable.portfolio.database_file import (
     DatabaseFile,
     HeldConnection,
@@ -51,6 +50,8 @@ from profitable.portfolio.location import (
     name_of,
     not_a_portfolio,
     place_of,
+    postgres_engine,
+    postgres_meaning,
 )
 from profitable.portfolio.state import state
 
@@ -100,7 +101,7 @@ class Store:
             self._frozen = content_mark(self.place) if "immutable" in options else None
             self._engine = sqlite_engine(self.place, self.wait, options)
         else:
-            self._engine = postgres.engine(self.place, self.wait)
+            self._engine = postgres_engine(self.place, self.wait)
         try:
             self.connection = self._engine.connect()
             # Its encoding; None if it stores every text.
@@ -304,7 +305,7 @@ class Store:
             return error
         cause = error.orig or error if isinstance(error, DBAPIError) else error
         if isinstance(self.place, sa.URL):
-            return postgres.meaning(cause, self.place, self.name, self.wait)
+            return postgres_meaning(cause, self.place, self.name, self.wait)
         if isinstance(cause, sqlite3.ProgrammingError):
             return cause
         reason = " ".join(str(cause).split()).rstrip(".") or type(cause).__name__

@@ -23,8 +23,7 @@ from profitable.agent.limit import Limit
 from profitable.common.files import checksum_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import BrokenPortfolioError, ConflictError, InputError, ProfitableError
-from profitable.portfolio.journal import Line
-from profitable.portfolio.packed_columns import packed
+from profitable.portfolio.journal import Line, packed
 from profitable.portfolio.portfolio_settings import policy_of, policy_record
 from profitable.portfolio.spelling import checked_text
 

@@ -10,6 +10,7 @@
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -111,7 +112,8 @@ class Verifier:
         self._follower = Follower()
         self._seen = Head(0, START)
         self._time = ""
-        self._outcomes = self._decisions = self._rounded = 0
+        self._kinds = Counter[str]()  # of the lines seen
+        self._rounded = 0  # decisions that agree up to rounding
         # Whether an earlier version has written some lines, so that its evidence may go
         # on.
         self._less_exact = False
@@ -143,8 +145,8 @@ class Verifier:
             self._store.engine,
             end,
             self._seen.line,
-            self._outcomes,
-            self._decisions,
+            self._kinds["outcome"],
+            self._kinds["decide"],
             tuple(self._findings),
             tuple(self._notes),
         )
@@ -199,8 +201,7 @@ class Verifier:
 
     def _note(self, line: Line) -> None:
         self._seen = Head(line.line, line.hash)
-        self._outcomes += line.kind == "outcome"
-        self._decisions += line.kind == "decide"
+        self._kinds[line.kind] += 1
         if line.hash == self._wanted:
             self._kept_at = line.line
         self._less_exact = self._less_exact or line.version in LESS_EXACT
@@ -263,8 +264,7 @@ class Verifier:
         elif kinds == {list}:
             if len(stored) != len(computed):
                 return f"{place} has another length"
-            both = zip(stored, computed, strict=True)
-            pairs = [(f"{place}[{i}]", *pair) for i, pair in enumerate(both)]
+            pairs = [(f"{place}[{i}]", stored[i], computed[i]) for i in range(len(stored))]
         elif stored == computed or (kinds == {float} and self._are_close(stored, computed, place)):
             return ""
         else:
@@ -276,8 +276,9 @@ class Verifier:
         """Whether two numbers of a decision are the same, up to rounding."""
         if math.isnan(stored) and math.isnan(computed):
             return True
-        lost = self._less_exact and place.startswith(FROM_EVIDENCE)
-        share = DIGITS_LOST if lost else ROUNDING
+        share = ROUNDING
+        if self._less_exact and place.startswith(FROM_EVIDENCE):
+            share = DIGITS_LOST
         return math.isclose(stored, computed, rel_tol=share, abs_tol=ROUNDING)
 
     def _compare_heads(self, end: Head) -> None:
@@ -297,8 +298,7 @@ class Verifier:
 
     def _check_settings(self, connection: sa.Connection) -> None:
         """Find settings that lose commits, and note those that our connections fix."""
-        durable = connection.execute(sa.text(DURABLE)) if not self._store.is_file else ()
-        for name, now, default in durable:
+        for name, now, default in () if self._store.is_file else connection.execute(DURABLE):
             if now == "off":
                 self._findings.append(
                     f"the server has {name} = off: commits may be lost in a power cut"
@@ -341,8 +341,8 @@ class Verifier:
                 self._findings.append(f"line {self._seen.line} {problem}")
             else:
                 stored = state.load(connection, self._seen.line)
-                self._findings += list(
-                    _differences(self._follower.agent, stored, less_exact=self._less_exact)
+                self._findings += _differences(
+                    self._follower.agent, stored, less_exact=self._less_exact
                 )
 
     def _belongs(self, part: state.StatePart) -> bool:
@@ -366,10 +366,9 @@ def _differences(agent: Agent, stored: Agent, *, less_exact: bool) -> Iterator[s
     with np.errstate(invalid="ignore"):
         differs &= ~np.isclose(mine, theirs, rtol=ROUNDING, atol=ROUNDING)
         if less_exact:
-            close = np.isclose(
+            differs[AgentRow.EVIDENCE] &= ~np.isclose(
                 mine[AgentRow.EVIDENCE], theirs[AgentRow.EVIDENCE], rtol=DIGITS_LOST, atol=ROUNDING
             )
-            differs[AgentRow.EVIDENCE] &= ~close
     for row, k in np.argwhere(differs)[:3].tolist():
         yield (
             f"the state does not follow from the journal: {ROW_NAMES[row]} of {agent.names[k]!r}"
@@ -409,7 +408,7 @@ OBJECTS = {  # what may be attached to tables without being ours
     },
 }
 OURS = "(" + ", ".join(f"to_regclass('{name}')" for name in TABLE_NAMES) + ")"
-DURABLE = (
+DURABLE = sa.text(
     "SELECT name, setting, reset_val FROM pg_settings"
     " WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')"
 )
@@ -439,8 +438,10 @@ def _missing(connection: sa.Connection) -> Iterator[str]:
             table.primary_key.columns.keys()
         ):
             yield f"the primary key of the table {table.name} is missing"
-        indexes = inspector.get_indexes(table.name)
-        found = {index["name"]: (bool(index["unique"]), index["column_names"]) for index in indexes}
+        found = {
+            index["name"]: (bool(index["unique"]), index["column_names"])
+            for index in inspector.get_indexes(table.name)
+        }
         for index in table.indexes:
             if found.get(index.name) != (bool(index.unique), index.columns.keys()):
                 yield f"the index {index.name} of the table {table.name} is missing"

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 import profitable as pb
 from profitable.errors import BrokenPortfolioError
 from profitable.portfolio.journal import (
+    READABLE,
     Line,
+    packed,
+    unpacked,
 )
-from profitable.portfolio.packed_columns import READABLE, packed, unpacked
 from profitable.portfolio.stored_decision import as_text, body_of
 from tests.portfolio.places import Place
 from tests.portfolio.small import assert_clean
