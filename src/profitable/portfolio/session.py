@@ -7,7 +7,7 @@ the whole agent.
 
 import getpass
 from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -108,11 +108,6 @@ class Session:
         except BaseException:
             self._store.close()
             raise
-
-    @property
-    def _lock(self) -> AbstractContextManager[Any]:
-        """The lock of the store, which is another one after a fork."""
-        return self._store._lock
 
     def close(self) -> None:
         """Let go of the database."""
