@@ -18,17 +18,23 @@ from profitable.paper.contest import (
     FORMS,
     WITH_HORIZON,
     Contest,
-    Estimate,
     Score,
     against,
     below,
+    checks,
     contests,
-    plain,
     share_text,
 )
 from profitable.paper.experiment import OPTIMAL_LONG, load
-from profitable.paper.finding import SURE, checkpoint, plus_minus, ratio_of
-from profitable.paper.optimal_checks import checks
+from profitable.paper.finding import (
+    SURE,
+    Estimate,
+    checkpoint,
+    pair_or_none,
+    plus_minus,
+    ratio_of,
+    rounded_text,
+)
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, slope_from
 from profitable.simulation.curve import Curve
@@ -108,7 +114,7 @@ def _of_four(contest: Contest) -> list[str]:
     if not contest.four:
         return []
     tails = " to ".join(
-        number(float(f"{each.tail[0]:.3g}")) for each in (contest.tails[0], contest.tails[-1])
+        rounded_text(each.tail[0], 3) for each in (contest.tails[0], contest.tails[-1])
     )
     shares = [100.0 * each.lost[0] for each in contest.four]
     lost = f"{number(min(shares))} to {number(max(shares))} %" if max(shares) > 0.0 else "0 %"
@@ -275,8 +281,8 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
         )
         value: dict[str, Any] = {
             "horizon": horizon,
-            "regret": plain(regret),
-            "anytime": plain(free),
+            "regret": pair_or_none(regret),
+            "anytime": pair_or_none(free),
         }
         slopes = ["", "", ""]
         if before is not None:
@@ -285,8 +291,8 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
             free_slope = slope_from((anytime, early), (anytime, horizon), "unprofitable")
             form = slope_of_clients(scenario, LOGARITHMS, early, horizon)
             value |= {
-                "slope": plain(slope),
-                "anytime_slope": plain(free_slope),
+                "slope": pair_or_none(slope),
+                "anytime_slope": pair_or_none(free_slope),
                 "closed_form": form,
             }
             over = [
