@@ -119,7 +119,7 @@ def print_found(found: Any, as_json: bool) -> None:
 
 def print_csv(columns: Mapping[str, Sequence[Any]]) -> None:
     """Print columns of the same length as CSV on standard output."""
-    from profitable.common.spreadsheet import guarded
+    from profitable.common.text_tables import guarded
 
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")

@@ -11,7 +11,7 @@ import numpy as np
 
 from profitable.agent.agent import Agent
 from profitable.agent.explanation import columns_of
-from profitable.common.frames import frame_of
+from profitable.common.extras import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, several, text_table
 from profitable.portfolio.journal import Head
 

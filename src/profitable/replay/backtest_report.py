@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from profitable.common.charts import Figure
 from profitable.common.files import replace_text
-from profitable.common.pages import chart_script, chart_specs, environment, save_svg
+from profitable.common.pages import chart_script, chart_specs, environment, save_pictures
 from profitable.common.text_tables import number
 from profitable.replay.backtest_charts import figures
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
@@ -45,7 +45,7 @@ def write_report(
     drawn = {figure.name: figure for figure in (*figures(backtest), *figures_to_choose(backtest))}
     pictures: list[Path] = []
     for figure in drawn.values():
-        pictures.append(save_svg(figure, folder))
+        pictures += save_pictures(figure, folder)
         advance()
     for name in set(PICTURES) - set(drawn):  # of an earlier report
         (folder / f"{name}.svg").unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from profitable.common.files import as_path
-from profitable.common.folder_lock import occupied
+from profitable.common.locks import occupied
 from profitable.common.progress import Progress
 from profitable.errors import ExecutorError, Interrupted, ParameterError
 from profitable.simulation.pool import Job, Pool, open_pool
