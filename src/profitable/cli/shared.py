@@ -19,7 +19,6 @@ POLICY_HELP = (
     "`profitable policies` lists them."
 )
 SEED_HELP = "The same seed gives the same numbers."
-JSON_HELP = "Print the numbers as one JSON object instead."
 MOST_DIGITS = 100
 WAIT_SECONDS = 60.0
 
@@ -55,7 +54,9 @@ def policy_names(incomplete: str) -> list[str]:
     return [name for name in POLICIES if name.startswith(incomplete)]
 
 
-AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")
+]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV instead, one row for each category.")]
 Seed = Annotated[int, typer.Option(help=SEED_HELP)]
 PolicyName = Annotated[str | None, typer.Option(help=POLICY_HELP, autocompletion=policy_names)]

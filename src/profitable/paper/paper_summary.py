@@ -51,7 +51,7 @@ def summarise(reproduction: Reproduction, credit: CreditResult) -> dict[str, Any
         "claims": checklist,
         "slopes": slopes_table(reproduction),
         "optimal": optimal_summary(reproduction),
-        "answers": [answer.to_dict() for answer in answers(reproduction)],
+        "answers": answers(reproduction),
         "credit": credit_summary(credit),
     }
 
