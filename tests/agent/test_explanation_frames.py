@@ -14,7 +14,7 @@ import pytest
 
 import profitable as pb
 from profitable import errors
-from profitable.common.frames import BACKENDS
+from profitable.common.extras import BACKENDS
 from tests.small_agent import portfolio
 
 

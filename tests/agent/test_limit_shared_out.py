@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.agent.limit import Claims, Grant, Limit
-from profitable.common.frames import BACKENDS
+from profitable.common.extras import BACKENDS
 
 RATES = {"homeowners": 0.06, "craftsmen": 0.09, "students": 0.12, "shops": 0.15}
 ASK = {"homeowners": 20, "craftsmen": 3, "students": 5, "shops": 4}

@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import profitable as pb
-from profitable.common.spreadsheet import guarded, unguarded
+from profitable.common.text_tables import guarded, unguarded
 from profitable.portfolio.spelling import normal
 from tests.cli.books import Done, head, made, told
 from tests.cli.test_app import call

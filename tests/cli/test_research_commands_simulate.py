@@ -13,7 +13,7 @@ import pytest
 
 import profitable as pb
 from profitable.common import sealed_folder
-from profitable.common.folder_lock import occupied
+from profitable.common.locks import occupied
 from tests.cli.test_app import Way, call, run
 from tests.simulation.test_scenario import CONTRACT
 from tests.simulation.worlds import BERNOULLI, paper

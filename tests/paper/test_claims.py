@@ -9,23 +9,20 @@ import numpy as np
 import pytest
 
 from profitable.errors import InputError
-from profitable.paper.bounds_check import decide_finite_time
-from profitable.paper.claims import (
-    bend,
-    claims,
-    decide_alike,
-    decide_best,
-    decide_gaussian,
-    decide_growth,
-    decide_knowledge,
-    decide_thompson,
-    winners,
-)
+from profitable.paper.claims import bend, claims, winners
 from profitable.paper.experiment import PAPER, load
-from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, UNDECIDED, plus_minus
+from profitable.paper.finding import (
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    RESTRICTED,
+    UNDECIDED,
+    Finding,
+    plus_minus,
+)
 from profitable.paper.reproduction import Reproduction, Trial
-from profitable.paper.slopes import decide_lower_bound, slopes
-from profitable.paper.turned_away import decide_turned_away, often_seen, settles, waits_of
+from profitable.paper.slopes import slopes
+from profitable.paper.theorems import often_seen, settles, waits_of
 from profitable.simulation.running_stats import Moments
 from tests.paper.made_up import Path, linear, logarithmic, reproduction, trial
 
@@ -38,6 +35,11 @@ def paths(**slopes: float) -> dict[str, Path]:
     return {policy: logarithmic(slopes.get(name, 10.0)) for policy, name in names.items()}
 
 
+def decide(key: str, found: Reproduction, by_authors: bool) -> Finding:
+    (claim,) = (claim for claim in claims() if claim.key == key)
+    return claim.finding(found, by_authors=by_authors)
+
+
 def test_bend() -> None:
     curves = trial("sharp-poisson", paths() | {"ts": linear(0.1)}).result
     assert bend(curves["kl-ucb"])[0] == pytest.approx(1.0, rel=1e-3)
@@ -45,37 +47,42 @@ def test_bend() -> None:
 
 
 def test_growth() -> None:
-    assert decide_growth(reproduction(trial("poisson", paths())), False).verdict == HOLDS
+    assert decide("growth", reproduction(trial("poisson", paths())), False).verdict == HOLDS
     gaussian = reproduction(trial("poisson", paths() | {"kl-gaussian-ucb": linear(1.0)}))
-    assert decide_growth(gaussian, False).verdict == RESTRICTED
-    assert "kl-gaussian-ucb in poisson (3.1" in decide_growth(gaussian, False).seen
-    assert "Decided on poisson alone" in decide_growth(gaussian, False).seen
+    assert decide("growth", gaussian, False).verdict == RESTRICTED
+    assert "kl-gaussian-ucb in poisson (3.1" in decide("growth", gaussian, False).seen
+    assert "Decided on poisson alone" in decide("growth", gaussian, False).seen
     noisy = trial("poisson", paths(), spread=1.0)
-    assert decide_growth(reproduction(noisy), False).verdict == UNDECIDED
+    assert decide("growth", reproduction(noisy), False).verdict == UNDECIDED
     assert (
-        decide_growth(reproduction(trial("poisson", paths() | {"ts": linear(1.0)})), False).verdict
+        decide(
+            "growth", reproduction(trial("poisson", paths() | {"ts": linear(1.0)})), False
+        ).verdict
         == FAILS
     )
-    assert decide_growth(gaussian, True).verdict == NOT_RUN
+    assert decide("growth", gaussian, True).verdict == NOT_RUN
 
 
 def test_gaussian() -> None:
     worse = trial("poisson", paths(kl_gaussian_ucb=20.0))
     better = trial("exponential", paths(kl_gaussian_ucb=5.0))
-    assert decide_gaussian(reproduction(worse), False).verdict == HOLDS
-    assert decide_gaussian(reproduction(better), False).verdict == FAILS
-    assert decide_gaussian(reproduction(worse, better), False).verdict == RESTRICTED
+    assert decide("gaussian", reproduction(worse), False).verdict == HOLDS
+    assert decide("gaussian", reproduction(better), False).verdict == FAILS
+    assert decide("gaussian", reproduction(worse, better), False).verdict == RESTRICTED
 
 
 def test_alike() -> None:
     assert (
-        decide_alike(reproduction(trial("bernoulli", paths(kl_gaussian_ucb=50.0))), False).verdict
+        decide(
+            "alike", reproduction(trial("bernoulli", paths(kl_gaussian_ucb=50.0))), False
+        ).verdict
         == HOLDS
     )
-    assert decide_alike(reproduction(trial("bernoulli", paths(ts=20.0))), False).verdict == FAILS
+    assert decide("alike", reproduction(trial("bernoulli", paths(ts=20.0))), False).verdict == FAILS
     later: dict[str, Path] = {"ts": lambda t: 5.0 + 100.0 * (t > 50) + 10.0 * np.log(t)}
     assert (
-        decide_alike(reproduction(trial("bernoulli", paths() | later)), False).verdict == RESTRICTED
+        decide("alike", reproduction(trial("bernoulli", paths() | later)), False).verdict
+        == RESTRICTED
     )
 
 
@@ -84,49 +91,52 @@ def test_knowledge() -> None:
         ("kl_emp_ucb", "kl_gaussian_ucb", "kl_bernoulli_ucb", "kl_bernoulli_ucbplus", "ucb_v"), 30.0
     )
     good = trial("poisson", paths(**others))
-    assert decide_knowledge(reproduction(good), False).verdict == HOLDS
+    assert decide("knowledge", reproduction(good), False).verdict == HOLDS
     bad = paths(kl_emp_ucb=5.0)
-    assert decide_knowledge(reproduction(trial("poisson", bad)), False).verdict == FAILS
+    assert decide("knowledge", reproduction(trial("poisson", bad)), False).verdict == FAILS
     assert (
-        decide_knowledge(reproduction(good, trial("exponential", bad)), False).verdict == RESTRICTED
+        decide("knowledge", reproduction(good, trial("exponential", bad)), False).verdict
+        == RESTRICTED
     )
-    assert decide_knowledge(reproduction(trial("poisson", paths())), False).verdict == UNDECIDED
-    assert decide_knowledge(reproduction(trial("exponential", bad)), False).verdict == NOT_RUN
+    assert decide("knowledge", reproduction(trial("poisson", paths())), False).verdict == UNDECIDED
+    assert decide("knowledge", reproduction(trial("exponential", bad)), False).verdict == NOT_RUN
 
 
 def test_best() -> None:
     assert (
-        decide_best(
-            reproduction(trial("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0))), False
+        decide(
+            "best", reproduction(trial("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0))), False
         ).verdict
         == HOLDS
     )
     plus = trial("sharp-poisson", paths(ts=5.0, bayes_ucb=6.0, kl_ucbplus=4.0))
-    assert decide_best(reproduction(plus), False).verdict == RESTRICTED
+    assert decide("best", reproduction(plus), False).verdict == RESTRICTED
     assert (
-        decide_best(reproduction(trial("sharp-poisson", paths(kl_ucb=5.0))), False).verdict == FAILS
+        decide("best", reproduction(trial("sharp-poisson", paths(kl_ucb=5.0))), False).verdict
+        == FAILS
     )
-    assert decide_best(reproduction(trial("sharp-poisson", paths())), False).verdict == UNDECIDED
+    assert decide("best", reproduction(trial("sharp-poisson", paths())), False).verdict == UNDECIDED
 
 
 def test_thompson() -> None:
     assert (
-        decide_thompson(reproduction(trial("sharp-poisson", paths(ts=5.0))), False).verdict == HOLDS
+        decide("thompson", reproduction(trial("sharp-poisson", paths(ts=5.0))), False).verdict
+        == HOLDS
     )
-    plus = decide_thompson(
-        reproduction(trial("sharp-poisson", paths(ts=5.0, kl_ucbplus=4.0))), False
+    plus = decide(
+        "thompson", reproduction(trial("sharp-poisson", paths(ts=5.0, kl_ucbplus=4.0))), False
     )
     assert plus.verdict == RESTRICTED
     assert "it is behind kl-ucb+ (sharp-poisson)" in plus.seen
     assert (
-        decide_thompson(reproduction(trial("sharp-poisson", paths(ts=15.0))), False).verdict
+        decide("thompson", reproduction(trial("sharp-poisson", paths(ts=15.0))), False).verdict
         == FAILS
     )
 
 
 def test_a_difference_that_may_be_chance_is_none() -> None:
     close = trial("sharp-poisson", paths(ts=9.9), spread=0.2)
-    assert decide_thompson(reproduction(close), False).verdict == UNDECIDED
+    assert decide("thompson", reproduction(close), False).verdict == UNDECIDED
     assert winners(close) == "ts or kl-ucb or bayes-ucb or kl-ucb+"
 
 
@@ -134,20 +144,20 @@ def test_lower_bound() -> None:
     constant = load("long-bernoulli").scenario.lower_bound().total
     four = ("kl_ucb", "kl_ucbplus", "bayes_ucb", "ts")
     above = trial("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)))
-    assert decide_lower_bound(reproduction(above), False).verdict == HOLDS
+    assert decide("lower-bound", reproduction(above), False).verdict == HOLDS
     noisy = trial("long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)), spread=0.5)
-    assert decide_lower_bound(reproduction(noisy), False).verdict == UNDECIDED
+    assert decide("lower-bound", reproduction(noisy), False).verdict == UNDECIDED
     expected = [slope.expected for slope in slopes(above)]
     explained = trial(
         "long-bernoulli", paths(**dict(zip(four, expected, strict=True))), spread=1e-4
     )
-    assert decide_lower_bound(reproduction(explained), False).verdict == RESTRICTED
+    assert decide("lower-bound", reproduction(explained), False).verdict == RESTRICTED
     below = trial("long-bernoulli", paths(**dict.fromkeys(four, 0.8 * constant)), spread=1e-4)
-    assert decide_lower_bound(reproduction(below), False).verdict == FAILS
+    assert decide("lower-bound", reproduction(below), False).verdict == FAILS
     variant = trial(
         "long-bernoulli", paths(**dict.fromkeys(four, 1.05 * constant)), by_authors=True
     )
-    assert decide_lower_bound(reproduction(variant), True).verdict == HOLDS
+    assert decide("lower-bound", reproduction(variant), True).verdict == HOLDS
 
 
 def test_slopes_that_have_grown() -> None:
@@ -160,21 +170,21 @@ def test_slopes_that_have_grown() -> None:
         return 5.0 + early - late
 
     four = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
-    noisy = decide_lower_bound(
-        reproduction(trial("long-bernoulli", dict.fromkeys(four, straight))), False
+    noisy = decide(
+        "lower-bound", reproduction(trial("long-bernoulli", dict.fromkeys(four, straight))), False
     )
     assert "No change since the three decades before is seen." in noisy.seen
     one = dict.fromkeys(four, straight) | {"ts": rising}
-    grown = decide_lower_bound(reproduction(trial("long-bernoulli", one, spread=1e-4)), False)
+    grown = decide("lower-bound", reproduction(trial("long-bernoulli", one, spread=1e-4)), False)
     assert "1 of the 4 have grown and 0 have fallen by more than 4 standard errors" in grown.seen
 
 
 def test_the_horizon_is_that_of_the_experiment() -> None:
-    assert decide_growth(reproduction(trial("poisson", paths())), False).at == "at T = 10 000"
+    assert decide("growth", reproduction(trial("poisson", paths())), False).at == "at T = 10 000"
     shorter = trial("poisson", paths(), horizon=2_000_000)
-    assert decide_growth(reproduction(shorter), False).at == "at T = 2 000 000"
+    assert decide("growth", reproduction(shorter), False).at == "at T = 2 000 000"
     long = trial("long-bernoulli", paths(), horizon=10**9)
-    finding = decide_lower_bound(reproduction(long), False)
+    finding = decide("lower-bound", reproduction(long), False)
     assert "At T = 10⁹ " in finding.seen
     assert finding.headers[2:4] == ("slope, 1 to 1 000", "slope, 1 000 to 10⁹")
 
@@ -197,17 +207,17 @@ def test_finite_time() -> None:
     good = accepting(
         trial("bounds", paths()), lambda profitable, t: t - 1.0 if profitable else 50.0 + 0.0 * t
     )
-    finding = decide_finite_time(good, False)
+    finding = decide("finite-time", good, False)
     assert finding.verdict == RESTRICTED
     assert "Theorem 2 (i) for arm 1 at 10 000" in finding.seen
     bad = accepting(
         trial("bounds", paths()), lambda profitable, t: t - 1.0 if profitable else 0.5 * t
     )
-    assert decide_finite_time(bad, False).verdict == FAILS
+    assert decide("finite-time", bad, False).verdict == FAILS
     away = accepting(
         trial("bounds", paths()), lambda profitable, t: 0.5 * t if profitable else 50.0 + 0.0 * t
     )
-    assert "Broken: Theorem 2 (ii)" in decide_finite_time(away, False).seen
+    assert "Broken: Theorem 2 (ii)" in decide("finite-time", away, False).seen
 
 
 def rejecting(name: str, rejected: Callable[[float], float]) -> Trial:
@@ -237,12 +247,12 @@ def test_turned_away() -> None:
         rejecting("long-bernoulli", lambda mean: 1.3 * mean),
     )
     unlucky = rejecting("unlucky", lambda mean: 19.0)
-    finding = decide_turned_away(reproduction(right, unlucky), False)
+    finding = decide("turned-away", reproduction(right, unlucky), False)
     assert finding.verdict == RESTRICTED
     assert "Bernoulli 11.23 and 13.69; Exponential ∞" in finding.why
     assert [row[-1] for row in finding.rows] == ["yes", "yes", "no"]
-    assert decide_turned_away(reproduction(wrong, unlucky), False).verdict == FAILS
-    assert decide_turned_away(reproduction(right), False).verdict == NOT_RUN
+    assert decide("turned-away", reproduction(wrong, unlucky), False).verdict == FAILS
+    assert decide("turned-away", reproduction(right), False).verdict == NOT_RUN
 
 
 def test_turned_away_has_power() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from profitable.common.folder_lock import occupied
+from profitable.common.locks import occupied
 from profitable.errors import InputError, NotSavedError, OtherResultError, ResultFolderError
 from profitable.paper import credit
 from profitable.paper.command import reproduce

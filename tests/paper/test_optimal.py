@@ -12,24 +12,22 @@ from profitable.common.charts import Figure
 from profitable.paper.contest import (
     ANYTIME,
     CAREFUL,
+    DECIDED_BY,
     FORMS,
     PATIENT,
     WITH_HORIZON,
     Contest,
     Score,
+    checks,
     contests,
+    decide_careful,
+    decide_gain,
+    decide_price,
     quantile_of,
 )
 from profitable.paper.experiment import OPTIMAL_LONG, PAPER, WITH_OPTIMAL, load
 from profitable.paper.finding import FAILS, HOLDS, NOT_RUN, RESTRICTED, UNDECIDED
 from profitable.paper.optimal import given_horizon, optimal_summary, reading
-from profitable.paper.optimal_checks import (
-    DECIDED_BY,
-    checks,
-    decide_careful,
-    decide_gain,
-    decide_price,
-)
 from profitable.paper.paper_charts import gain_and_price_figure
 from profitable.paper.reproduction import Reproduction
 from tests.paper.made_up import Path, logarithmic, reproduction, scored, trial

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import profitable as pb
-from profitable.common.file_lock import try_lock_range, unlock_range
+from profitable.common.locks import try_lock_range, unlock_range
 from profitable.errors import BusyPortfolioError
 from profitable.portfolio import database_file
 from profitable.portfolio.database_file import WriteQueue, sqlite_version

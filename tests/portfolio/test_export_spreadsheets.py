@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profitable as pb
-from profitable.common.spreadsheet import guarded, unguarded
+from profitable.common.text_tables import guarded, unguarded
 from profitable.portfolio.export import write_clients, write_lines
 from tests.cli.test_app import call
 

@@ -16,7 +16,7 @@ import pytest
 
 import profitable as pb
 from profitable.common import files, sealed_folder
-from profitable.common.folder_lock import LOCK, occupied
+from profitable.common.locks import LOCK, occupied
 from profitable.simulation import pool, result_folder, runner, worker
 from tests.simulation.worlds import single
 from tests.waiting import LIMIT
@@ -246,7 +246,7 @@ def test_a_lock_that_was_left_behind_means_nothing(tmp_path: Path) -> None:
     """As after SIGKILL: the file is there, and its process is not."""
     code = (
         "import os, signal, sys\nfrom pathlib import Path\n"
-        "from profitable.common.folder_lock import occupied\n"
+        "from profitable.common.locks import occupied\n"
         "with occupied(Path(sys.argv[1])):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     folder = tmp_path / "left"

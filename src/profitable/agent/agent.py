@@ -26,8 +26,7 @@ from profitable.agent.limit import Limit, read_limit
 from profitable.agent.locking import alone, lock_of
 from profitable.agent.observation import Batch, Rewards
 from profitable.agent.transfer import transfer
-from profitable.common.extras import extra
-from profitable.common.frames import frame_of
+from profitable.common.extras import extra, frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError, ProfitableWarning

@@ -26,7 +26,7 @@ from profitable.agent.limit import Grant, Limit, read_claims
 from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
 from profitable.agent.window import Window
 from profitable.common import check
-from profitable.common.frames import frame_of
+from profitable.common.extras import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, number, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import UnknownCategoryError

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from profitable.cli.shared import JSON_HELP, policy_names
+from profitable.cli.shared import AsJson, policy_names, print_found
 from profitable.common.declared_options import OptionField, options_of
 from profitable.errors import ParameterError
 from profitable.replay.backtest_options import RUN_OPTIONS, CellOptions, RunOptions
@@ -66,7 +66,7 @@ def backtest(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report, its pictures and its numbers.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    as_json: AsJson = False,
     **declared: Any,
 ) -> None:
     """Replay policies over past clients: what each would have earned if it had decided.
@@ -131,14 +131,11 @@ def _read(name: str, value: Any) -> Any:
     return number_or_text(value) if OPTIONS[name].type.startswith("float | str") else value
 
 
-def _with_declared_options() -> None:
-    """Give the command the options that are declared elsewhere."""
-    own = list(inspect.signature(backtest).parameters.values())[:-1]
-    signature = inspect.Signature([*own, *parameters(OPTIONS.values())])
-    backtest.__signature__ = signature  # type: ignore[attr-defined]
-
-
-_with_declared_options()
+# The command gets the options that are declared elsewhere.
+OWN_OPTIONS = list(inspect.signature(backtest).parameters.values())[:-1]
+backtest.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [*OWN_OPTIONS, *parameters(OPTIONS.values())]
+)
 
 
 def _refuse(name: str, value: object, problem: str) -> None:
@@ -178,7 +175,7 @@ def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
     family = {"family": options.get("family"), "bound": options.get("bound")}
     with Progress(total=1, title="reading") as reading:
         found = describe(where, Layout.of(options), **family, progress=reading.update)
-    typer.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
+    print_found(found, as_json)
 
 
 def _aggregate(where: Any, options: dict[str, Any], path: Path, as_json: bool) -> None:

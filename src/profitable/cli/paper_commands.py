@@ -126,7 +126,7 @@ def credit(
     from rich.progress import track
 
     from profitable.common.files import saving
-    from profitable.common.folder_lock import occupied
+    from profitable.common.locks import occupied
     from profitable.errors import MissingLibraryError
     from profitable.paper import credit as example
     from profitable.policy.policies import Policy

@@ -22,7 +22,6 @@ POLICY_HELP = (
     "`profitable policies` lists them."
 )
 SEED_HELP = "The same seed gives the same numbers."
-JSON_HELP = "Print the numbers as one JSON object instead."
 MOST_DIGITS = 100
 WAIT_SECONDS = 60.0
 
@@ -58,7 +57,9 @@ def policy_names(incomplete: str) -> list[str]:
     return [name for name in POLICIES if name.startswith(incomplete)]
 
 
-AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the numbers as one JSON object instead.")
+]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV instead, one row for each category.")]
 Seed = Annotated[int, typer.Option(help=SEED_HELP)]
 PolicyName = Annotated[str | None, typer.Option(help=POLICY_HELP, autocompletion=policy_names)]
@@ -122,7 +123,7 @@ def print_found(found: Any, as_json: bool) -> None:
 
 def print_csv(columns: Mapping[str, Sequence[Any]]) -> None:
     """Print columns of the same length as CSV on standard output."""
-    from profitable.common.spreadsheet import guarded
+    from profitable.common.text_tables import guarded
 
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")

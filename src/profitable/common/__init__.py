@@ -3,9 +3,6 @@
 Argument checks, files and locks, tables of text, dataframes, expressions, progress,
 line styles, charts and pages, the registry, types.
 
-Checks of arguments, files, tables of text, progress, looks of curves, the registry,
-types.
-
 `charts`, `pages` and `templates` are what reports share: parts of charts, pages that
 open offline, pictures.
 

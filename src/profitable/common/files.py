@@ -2,9 +2,6 @@
 
 Whatever happens while a file is replaced, a reader finds the old one or the new one.
 Files without an end are refused.
-
-Whatever happens, a reader finds the old one or the new one.  Files that are read as a
-whole, but not without end.  Checksums.
 """
 
 import errno
@@ -101,8 +98,6 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     """Return the text of a file, with plain newlines.
 
     OSError if it is too large, UnicodeDecodeError if it is in another encoding.
-
-    OSError for one that is too large, UnicodeDecodeError.
     """
     text = read_bytes(path).decode(encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

@@ -1,7 +1,5 @@
 """Pages that open offline: templates, the script of the charts, pictures.
 
-Their templates, the script that draws their charts, and the same charts as pictures.
-
 A page extends `page.html.j2`, which has the style and the script; its tables and
 figures come from `parts.html.j2`. It needs `script` (`chart_script()`) and `specs`
 (`chart_specs(...)`).  Names are data: `environment` escapes them on pages, and
@@ -38,8 +36,7 @@ def environment(templates: Path, *, html: bool) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters: dict[str, Any] = {"number": number, "horizon": horizon_text, "code": code}
-    made.filters.update(filters)
+    made.filters |= {"number": number, "horizon": horizon_text, "code": code}
     return made
 
 
@@ -75,16 +72,13 @@ def json_for_page(value: object) -> Markup:
     )
 
 
-def save_svg(figure: Figure, folder: Path) -> Path:
-    """Write a figure as SVG; returns the path."""
-    return replace_text(folder / f"{figure.name}.svg", svg_of(figure.picture))
-
-
-def save_pictures(figure: Figure, folder: Path, scale: float) -> list[Path]:
-    """Write a figure as SVG and PNG; returns the paths."""
+def save_pictures(figure: Figure, folder: Path, scale: float | None = None) -> list[Path]:
+    """Write a figure as SVG, and with a `scale` also as PNG; returns the paths."""
     svg = svg_of(figure.picture)
-    png = vl_convert.svg_to_png(svg, scale=scale)
-    return [
-        replace_text(folder / f"{figure.name}.svg", svg),
-        replace_file(folder / f"{figure.name}.png", lambda path: path.write_bytes(png)),
-    ]
+    paths = [replace_text(folder / f"{figure.name}.svg", svg)]
+    if scale is not None:
+        png = vl_convert.svg_to_png(svg, scale=scale)
+        paths.append(
+            replace_file(folder / f"{figure.name}.png", lambda path: path.write_bytes(png))
+        )
+    return paths

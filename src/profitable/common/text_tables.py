@@ -1,24 +1,30 @@
-"""Plain-text and HTML tables, and numbers as people write them."""
+"""Plain-text and HTML tables, cells of CSV files, and numbers as people write them."""
 
 import html
 import math
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from typing import TypeVar
+
+Cell = TypeVar("Cell")
 
 NEXT_TO_NOTHING = 1e-300
 GAP = "  "
 LEAST_PROSE = 24  # letters; prose that is wrapped gets at least so much room
 MANY_ROUNDS = 1e6
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Texts in CSV files that a spreadsheet would run as formulas.  The last four letters
+# are wide forms of the first ones.
+FORMULA = re.compile("'*[=+\\-@\t\r\uff0b\uff0d\uff1d\uff20]")
+PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 ROWS_SHOWN = 20  # a decision over a million categories prints like one over twenty
 
 
 def number(value: float | None, digits: int = 4) -> str:
     """Write a number with a few significant digits; spaces separate thousands.
-
-    Thousands are separated by spaces.
 
     >>> number(1234567), number(0.000123456), number(float("inf")), number(None)
     ('1 234 567', '0.0001235', 'inf', '-')
@@ -48,8 +54,6 @@ def several(count: int, noun: str) -> str:
 
 def horizon_text(value: float) -> str:
     """Write a number of rounds; from a million on, powers of ten as such.
-
-    From a million on, powers of ten are written as such.
 
     >>> horizon_text(10_000), horizon_text(10**12), horizon_text(2_000_000)
     ('10 000', '10¹²', '2 000 000')
@@ -132,8 +136,6 @@ def _terminal_width() -> int:
     """Return the width of the terminal; 0 if standard output is none.
 
     A terminal that does not say has 80 columns.
-
-    0 if standard output is none.
     """
     # Where standard output is closed, there is none.
     is_terminal = getattr(sys.stdout, "isatty", None)
@@ -164,8 +166,27 @@ def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    parts = (
-        f"<caption>{html.escape(caption)}</caption>",
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>",
-    )
-    return f"<table>{''.join(parts)}</table>"
+    caption = f"<caption>{html.escape(caption)}</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def guarded(cell: Cell) -> Cell | str:
+    """Return a cell that no spreadsheet runs as a formula.
+
+    Such a text gets an apostrophe in front, as spreadsheets write it themselves, and
+    our readers take it away again.  A text that begins with apostrophes before such a
+    letter gets one more, so that every text comes back as it was.
+
+    >>> [guarded(cell) for cell in ("=1+1", "-17", "'@x", "students", -1.5)]
+    ["'=1+1", '-17', "''@x", 'students', -1.5]
+    >>> [unguarded(guarded(text)) for text in ("=1+1", "'@x", "'quoted'")]
+    ['=1+1', "'@x", "'quoted'"]
+    """
+    if isinstance(cell, str) and FORMULA.match(cell) and not PLAIN_NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
+
+
+def unguarded(text: str) -> str:
+    """Return the text without the apostrophe that `guarded` puts in front of it."""
+    return text[1:] if text[:1] == "'" and FORMULA.match(text) else text

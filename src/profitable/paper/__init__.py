@@ -2,12 +2,10 @@
 
 The credit example of the paper is here, too.
 
-And the paper's credit example.
-
 How the data flows: `experiment` says what to run.  `reproduction` runs it and has the
-results.  `claims` and `questions` say what they show; `contest`, `optimal_checks` and
-`optimal` do so for the optimal policy.  `paper_summary` makes plain values of it, and
-`paper_charts` and `paper_report` the pictures and pages.  `command` is `profitable
+results.  `claims`, `slopes`, `theorems` and `questions` say what they show; `contest`
+and `optimal` do so for the optimal policy.  `paper_summary` makes plain values of it,
+and `paper_charts` and `paper_report` the pictures and pages.  `command` is `profitable
 paper`.
 
 From outside: `command.reproduce`, `credit.run`, and `experiment.load` for the paper's

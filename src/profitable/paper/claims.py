@@ -11,10 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from profitable.common.text_tables import horizon_text
-from profitable.paper.bounds_check import decide_finite_time
-from profitable.paper.experiment import PAPER
 from profitable.paper.finding import (
-    DAGGER,
     RESTRICTED,
     SURE,
     Claim,
@@ -24,15 +21,13 @@ from profitable.paper.finding import (
     final,
     judge,
     lead,
-    not_run,
-    only,
     plus_minus,
     ratio_of,
     standard_errors,
 )
-from profitable.paper.reproduction import Reproduction, Trial
+from profitable.paper.reproduction import Trial
 from profitable.paper.slopes import decide_lower_bound
-from profitable.paper.turned_away import decide_turned_away
+from profitable.paper.theorems import decide_finite_time, decide_turned_away
 from profitable.simulation.curve import Curve
 
 KNOWING = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")  # they know the family of the rewards
@@ -65,11 +60,8 @@ def bend(curve: Curve) -> tuple[float, float]:
     return ratio_of(late, (before, float(np.hypot(error[early], error[middle])) / width_early))
 
 
-def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
+def decide_growth(trials: Sequence[Trial]) -> Finding:
     """Regret grows logarithmically."""
-    trials = reproduction.find(*PAPER, by_authors=by_authors)
-    if not trials:
-        return not_run(*PAPER)
     rows: list[tuple[str, ...]] = []
     bent: list[str] = []
     # By whether the policy knows the family.
@@ -80,13 +72,13 @@ def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
             is_straight = ratio - SURE * error >= 1.0 / ALIKE and ratio + SURE * error <= ALIKE
             is_bent = ratio - SURE * error > ALIKE or ratio + SURE * error < 1.0 / ALIKE
             straight[base(curve) in KNOWING].append(is_straight)
-            word = "yes" if is_straight else "no" if is_bent else "not decided"
-            few = DAGGER if curve.carried_by_few[-1] else ""
-            rows.append((trial.experiment.name, curve.policy, plus_minus(ratio, error) + few, word))
+            word = "yes" if is_straight else "not decided"
             if is_bent:
-                bent.append(
-                    f"{curve.policy} in {trial.experiment.name} ({ratio:.2f}, {_why(curve, ratio)})"
-                )
+                word = "no"
+                why = _why_bent(curve, ratio)
+                bent.append(f"{curve.policy} in {trial.experiment.name} ({ratio:.2f}, {why})")
+            text = plus_minus(ratio, error, few=curve.carried_by_few[-1])
+            rows.append((trial.experiment.name, curve.policy, text, word))
     everybody = straight[True] + straight[False]
     verdict = judge(shown=all(everybody), refuted=bool(bent), restriction=all(straight[True]))
     undecided = len(rows) - sum(everybody) - len(bent)
@@ -99,10 +91,10 @@ def decide_growth(reproduction: Reproduction, by_authors: bool) -> Finding:
     )
     headers = ("experiment", "policy", "bend", "straight")
     at = f"at T = {horizon_text(max(trial.result.horizon for trial in trials))}"
-    return Finding(verdict, only(trials, PAPER) + seen, why, headers, tuple(rows), trials, at)
+    return Finding(verdict, seen, why, headers, rows, at)
 
 
-def _why(curve: Curve, ratio: float) -> str:
+def _why_bent(curve: Curve, ratio: float) -> str:
     """Why a curve is bent, in words."""
     if ratio < 1.0:
         return "its initial phase is just over"
@@ -111,41 +103,29 @@ def _why(curve: Curve, ratio: float) -> str:
     return f"accepts unprofitable categories in {share:.0%} of the rounds"
 
 
-def decide_gaussian(reproduction: Reproduction, by_authors: bool) -> Finding:
+def _judge_leads(leads: Sequence[float], *, restriction: bool) -> str:
+    """Return the verdict on a claim that all these leads are positive."""
+    least = float(np.min(leads))  # NaN if one of them is unknown
+    return judge(shown=least > SURE, refuted=least < -SURE, restriction=restriction)
+
+
+def decide_gaussian(trials: Sequence[Trial]) -> Finding:
     """kl-Gaussian is worse than kl-Bernoulli."""
-    names = ("bernoulli", "poisson", "exponential")
-    trials = reproduction.find(*names, by_authors=by_authors)
-    if not trials:
-        return not_run(*names)
     rows: list[tuple[str, ...]] = []
     leads: list[float] = []
     for trial in trials:
+        name, gaussian = trial.experiment.name, trial.curve("kl-gaussian-ucb")
         # For Bernoulli rewards kl-UCB-4P is kl-Bernoulli-UCB-4P.
-        other = trial.curve(
-            "kl-ucb" if trial.experiment.name.startswith("bernoulli") else "kl-bernoulli-ucb"
-        )
-        gaussian = trial.curve("kl-gaussian-ucb")
+        other = trial.curve("kl-ucb" if name.startswith("bernoulli") else "kl-bernoulli-ucb")
         leads.append(lead(other, gaussian))
-        ratio = float(gaussian.regret[-1] / other.regret[-1])
-        rows.append(
-            (
-                trial.experiment.name,
-                final(gaussian),
-                final(other),
-                f"{ratio:.2f}",
-                standard_errors(leads[-1]),
-            )
-        )
-    verdict = judge(
-        shown=bool(np.min(leads) > SURE),
-        refuted=bool(np.min(leads) < -SURE),
-        restriction=bool(np.max(leads) > SURE),
-    )
+        ratio = f"{float(gaussian.regret[-1] / other.regret[-1]):.2f}"
+        rows.append((name, final(gaussian), final(other), ratio, standard_errors(leads[-1])))
+    verdict = _judge_leads(leads, restriction=bool(np.max(leads) > SURE))
     ratios = ", ".join(f"{row[3]} ({row[0]})" for row in rows)
-    seen = f"{only(trials, names)}The regret of kl-Gaussian over that of kl-Bernoulli: {ratios}."
+    seen = f"The regret of kl-Gaussian over that of kl-Bernoulli: {ratios}."
     why = f"Its regret is {_span([row[3] for row in rows])} times as large."
     headers = ("experiment", "kl-Gaussian", "kl-Bernoulli", "ratio", "difference")
-    return Finding(verdict, seen, why, headers, tuple(rows), trials)
+    return Finding(verdict, seen, why, headers, rows)
 
 
 def _span(texts: Sequence[str]) -> str:
@@ -154,22 +134,15 @@ def _span(texts: Sequence[str]) -> str:
     return " to ".join(dict.fromkeys((ordered[0], ordered[-1])))
 
 
-def decide_alike(reproduction: Reproduction, by_authors: bool) -> Finding:
+def decide_alike(trials: Sequence[Trial]) -> Finding:
     """All others are alike in the Bernoulli case."""
-    trials = reproduction.find("bernoulli", by_authors=by_authors)
-    if not trials:
-        return not_run("bernoulli")
     curves = by_regret(trials[0], (*KNOWING, "kl-emp-ucb"))
     slopes = [curve.slope(curve.t[checkpoint(curve, curve.t[-1] / 10.0)]) for curve in curves]
     regrets = [(float(curve.regret[-1]), float(curve.stderr[-1])) for curve in curves]
     spread = ratio_of(regrets[-1], regrets[0])
     spread_of_slopes = ratio_of(max(slopes), min(slopes))
     rows = [
-        (
-            curve.policy,
-            final(curve),
-            plus_minus(*slope) + (DAGGER if curve.carried_by_few[-1] else ""),
-        )
+        (curve.policy, final(curve), plus_minus(*slope, few=curve.carried_by_few[-1]))
         for curve, slope in zip(curves, slopes, strict=True)
     ]
     verdict = judge(
@@ -184,15 +157,11 @@ def decide_alike(reproduction: Reproduction, by_authors: bool) -> Finding:
     )
     why = f"The regret of {curves[-1].policy} is {spread[0]:.2f} times that of {curves[0].policy}."
     headers = ("policy", "regret", "slope per log t, last decade")
-    return Finding(verdict, seen, why, headers, tuple(rows), trials)
+    return Finding(verdict, seen, why, headers, rows)
 
 
-def decide_knowledge(reproduction: Reproduction, by_authors: bool) -> Finding:
+def decide_knowledge(trials: Sequence[Trial]) -> Finding:
     """Policies that know the family beat those that do not."""
-    if not reproduction.find("poisson", by_authors=by_authors):
-        return not_run("poisson")
-    names = ("poisson", "exponential")
-    trials = reproduction.find(*names, by_authors=by_authors)
     rows: list[tuple[str, ...]] = []
     leads: list[float] = []
     for trial in trials:
@@ -204,22 +173,15 @@ def decide_knowledge(reproduction: Reproduction, by_authors: bool) -> Finding:
         rows.append(
             (trial.experiment.name, known, unknown, f"{ratio:.1f}", standard_errors(leads[-1]))
         )
-    verdict = judge(
-        shown=bool(np.min(leads) > SURE),
-        refuted=bool(np.min(leads) < -SURE),
-        restriction=leads[0] > SURE,
-    )
+    verdict = _judge_leads(leads, restriction=leads[0] > SURE)
     ratios = ", ".join(f"{row[3]} times ({row[0]})" for row in rows)
-    seen = (
-        f"{only(trials, names)}The best that does not know the family loses {ratios} what the "
-        "worst that does loses."
-    )
+    seen = f"The best that does not know the family loses {ratios} what the worst that does loses."
     why = (
         f"Even the best that does not know it loses {_span([row[3] for row in rows])} times as "
         "much."
     )
     headers = ("experiment", "worst that knows", "best that does not", "ratio", "difference")
-    return Finding(verdict, seen, why, headers, tuple(rows), trials)
+    return Finding(verdict, seen, why, headers, rows)
 
 
 def winners(trial: Trial) -> str:
@@ -233,11 +195,8 @@ def winners(trial: Trial) -> str:
     )
 
 
-def decide_best(reproduction: Reproduction, by_authors: bool) -> Finding:
+def decide_best(trials: Sequence[Trial]) -> Finding:
     """Thompson sampling and Bayes-UCB perform best."""
-    trials = reproduction.find(*PAPER, by_authors=by_authors)
-    if not trials:
-        return not_run(*PAPER)
     bayesian = ("ts", "bayes-ucb")
     leads = [
         lead(trial.curve(mine), other)
@@ -249,27 +208,15 @@ def decide_best(reproduction: Reproduction, by_authors: bool) -> Finding:
     of_three = [
         lead(each.curve(mine), each.curve("kl-ucb")) for each in trials for mine in bayesian
     ]
-    verdict = judge(
-        shown=bool(np.min(leads) > SURE),
-        refuted=bool(np.min(leads) < -SURE),
-        restriction=bool(np.min(of_three) > SURE),
-    )
+    verdict = _judge_leads(leads, restriction=bool(np.min(of_three) > SURE))
     best = ", ".join(f"{winners(trial)} ({trial.experiment.name})" for trial in trials)
-    seen = (
-        f'{only(trials, PAPER)}Smallest regret: {best}. (With "or", the difference is below 4 '
-        "standard errors.)"
-    )
+    seen = f'Smallest regret: {best}. (With "or", the difference is below 4 standard errors.)'
     if verdict == RESTRICTED:
         seen += (
             " Among the three policies that the paper analyses, both Bayesian ones are ahead "
             "of kl-UCB everywhere."
         )
-    headers = ("experiment", "regrets of those that know the family")
-    return Finding(verdict, seen, f"Smallest regret: {best}.", headers, _ranking(trials), trials)
-
-
-def _ranking(trials: list[Trial]) -> tuple[tuple[str, ...], ...]:
-    return tuple(
+    rows = [
         (
             trial.experiment.name,
             "; ".join(
@@ -279,14 +226,13 @@ def _ranking(trials: list[Trial]) -> tuple[tuple[str, ...], ...]:
             ),
         )
         for trial in trials
-    )
+    ]
+    headers = ("experiment", "regrets of those that know the family")
+    return Finding(verdict, seen, f"Smallest regret: {best}.", headers, rows)
 
 
-def decide_thompson(reproduction: Reproduction, by_authors: bool) -> Finding:
+def decide_thompson(trials: Sequence[Trial]) -> Finding:
     """Thompson sampling is slightly ahead."""
-    trials = reproduction.find(*PAPER, by_authors=by_authors)
-    if not trials:
-        return not_run(*PAPER)
     rows: list[tuple[str, ...]] = []
     leads: list[float] = []
     of_three: list[float] = []
@@ -304,11 +250,7 @@ def decide_thompson(reproduction: Reproduction, by_authors: bool) -> Finding:
                 f"{analysed.policy}: {final(analysed)} ({standard_errors(of_three[-1])})",
             )
         )
-    verdict = judge(
-        shown=bool(np.min(leads) > SURE),
-        refuted=bool(np.min(leads) < -SURE),
-        restriction=bool(np.min(of_three) > SURE),
-    )
+    verdict = _judge_leads(leads, restriction=bool(np.min(of_three) > SURE))
     gains = ", ".join(
         f"{float(each.curve('ts').regret[-1] / each.curve('bayes-ucb').regret[-1]) - 1.0:+.0%} "
         f"({each.experiment.name})"
@@ -319,17 +261,16 @@ def decide_thompson(reproduction: Reproduction, by_authors: bool) -> Finding:
         if ahead < -SURE:
             behind.setdefault(row[2].partition(":")[0], []).append(row[0])
     leaders = ", ".join(f"{policy} ({', '.join(names)})" for policy, names in behind.items())
-    seen = only(trials, PAPER)
-    seen += f"The regret of Thompson sampling relative to that of Bayes-UCB: {gains}"
+    seen = f"The regret of Thompson sampling relative to that of Bayes-UCB: {gains}"
     last = (
         f"it is behind {leaders}." if behind else "no policy is ahead of it by 4 standard errors."
     )
     seen += f"; {last}"
     headers = ("experiment", "TS", "best other", "best other of the three analysed")
-    return Finding(verdict, seen, f"{last[0].upper()}{last[1:]}", headers, tuple(rows), trials)
+    return Finding(verdict, seen, f"{last[0].upper()}{last[1:]}", headers, rows)
 
 
-DECIDED_BY: dict[str, Callable[[Reproduction, bool], Finding]] = {
+DECIDED_BY: dict[str, Callable[[Sequence[Trial]], Finding]] = {
     "growth": decide_growth,
     "gaussian": decide_gaussian,
     "alike": decide_alike,

@@ -14,7 +14,7 @@ from typing import Any
 from profitable.common import check
 from profitable.common.extras import extra
 from profitable.common.files import saving
-from profitable.common.folder_lock import occupied
+from profitable.common.locks import occupied
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number, text_table
 from profitable.errors import InputError

@@ -42,10 +42,6 @@ class Segment:
     repayment: float
     applicants: float
 
-    def category(self) -> Category:
-        """Return the category: what the lender knows of the segment."""
-        return Category.loan(self.name, amount=self.amount, rate=self.rate)
-
     @property
     def margin(self) -> float:
         """Expected profit per loan: amount * ((1 + rate) * repayment - 1)."""
@@ -111,23 +107,23 @@ class CreditResult:
             "accepted",
             "profit",
         )
-        rows: list[list[str]] = []
-        for i, (segment, standing) in enumerate(
-            zip(self.segments, self.first.standings, strict=True)
-        ):
-            rows.append(
-                [
-                    segment.name,
-                    f"{segment.rate:.0%}",
-                    f"{standing.threshold:.3f}",
-                    f"{segment.repayment:.3f}",
-                    "yes" if segment.margin > 0 else "no",
-                    "-" if standing.mean is None else f"{standing.mean:.3f}",
-                    number(standing.clients),
-                    f"{self.first.accepted[i].mean():.0%} of rounds",
-                    money(standing.profit),
-                ]
+        first = self.first
+        rows = [
+            [
+                segment.name,
+                f"{segment.rate:.0%}",
+                f"{standing.threshold:.3f}",
+                f"{segment.repayment:.3f}",
+                "yes" if segment.margin > 0 else "no",
+                "-" if standing.mean is None else f"{standing.mean:.3f}",
+                number(standing.clients),
+                f"{accepted.mean():.0%} of rounds",
+                money(standing.profit),
+            ]
+            for segment, standing, accepted in zip(
+                self.segments, first.standings, first.accepted, strict=True
             )
+        ]
         return text_table(headers, rows)
 
     def earned_table(self) -> str:
@@ -190,7 +186,7 @@ def play(
     ]
     ends = applicants.cumsum(axis=1)
     agent = Agent(
-        [s.category() for s in segments],
+        [Category.loan(s.name, amount=s.amount, rate=s.rate) for s in segments],
         policy=policy.within(rounds),
         seed=int(own.generate_state(1)[0]),
     )

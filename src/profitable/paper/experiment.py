@@ -68,16 +68,15 @@ class Experiment:
             name=self.name + AUTHORS,
             title=f"{self.title} (the authors' variant)",
             scenario=Scenario(f"{self.scenario.name}, the authors' variant", truths),
-            policies=tuple(_inflated(policy) for policy in self.policies),
+            policies=tuple(
+                f"{policy}:inflate={INFLATE:g}" if policy.endswith("+") else policy
+                for policy in self.policies
+            ),
         )
 
     def with_runs(self, runs: int) -> "Experiment":
         """Return the same experiment with another number of runs."""
         return replace(self, runs=runs, work=self.work * runs / self.runs)
-
-
-def _inflated(policy: str) -> str:
-    return f"{policy}:inflate={INFLATE:g}" if policy.endswith("+") else policy
 
 
 @cache

@@ -11,8 +11,7 @@ import numpy as np
 
 from profitable.common.text_tables import number
 from profitable.paper.reproduction import Reproduction, Trial
-from profitable.simulation.curve import DAGGER as DAGGER
-from profitable.simulation.curve import Curve
+from profitable.simulation.curve import DAGGER, Curve
 
 HOLDS, RESTRICTED, FAILS = "holds", "holds with a restriction", "does not hold"
 UNDECIDED, NOT_RUN = "not decided", "not run"
@@ -20,21 +19,21 @@ FEWEST_RUNS = 50
 FEWEST_BEYOND = 20.0  # a tail is shown only as far as at least this many runs lie beyond
 SURE = 4.0  # standard errors; a larger difference is not chance
 
+Estimate = tuple[float, float]  # a value and its standard error
+
 
 @dataclass(frozen=True)
 class Finding:
     """A verdict with its reasons: sentences, one line, and a table of numbers.
 
-    `trials` are those that decided it.  `at` says to which horizon the verdict is
-    confined, if it is.
+    `at` says to which horizon the verdict is confined, if it is.
     """
 
     verdict: str
     seen: str
     why: str
     headers: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    trials: Sequence[Trial] = ()
+    rows: Sequence[tuple[str, ...]] = ()
     at: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,8 +52,9 @@ class Finding:
 class Claim:
     """A statement of the paper, its source, and the test that decides it.
 
-    `changed` says what was changed in the test after its first version; empty if
-    nothing was.  `decide` also takes whether to use the authors' variant.
+    `changed` says what was changed in the test after its first version.  Of its
+    `experiments` those `required` must have been run, or else at least one.  `decide`
+    takes their trials.
     """
 
     key: str
@@ -62,26 +62,39 @@ class Claim:
     source: str
     test: str
     changed: str
-    decide: Callable[[Reproduction, bool], Finding]
+    experiments: Sequence[str]
+    decide: Callable[[Sequence[Trial]], Finding]
+    required: Sequence[str] = ()
 
     def finding(self, reproduction: Reproduction, *, by_authors: bool) -> Finding:
-        """Return the finding of the test, unless it uses too few runs.
+        """Return the finding of the test in the paper's variant or in the authors'."""
+        trials = reproduction.find(*self.experiments, by_authors=by_authors)
+        needed = reproduction.find(*self.required, by_authors=by_authors)
+        if not trials or len(needed) < len(self.required):
+            return not_run(*(self.required or self.experiments))
+        return with_doubts(self.decide(trials), trials, trials, self.experiments)
 
-        With so few, standard errors mean little.
-        """
-        return unless_too_few(self.decide(reproduction, by_authors))
 
+def with_doubts(
+    found: Finding, trials: Sequence[Trial], named: Sequence[Trial], names: Sequence[str]
+) -> Finding:
+    """Return the finding with what limits it.
 
-def unless_too_few(found: Finding) -> Finding:
-    """Return the same finding.
-
-    `UNDECIDED` if a trial that decided it has fewer than `FEWEST_RUNS` runs.
+    It says which experiments were run if these are not all of `names`.  It is
+    `UNDECIDED` if one of the `trials` that decided it has fewer than `FEWEST_RUNS`
+    runs: with so few, standard errors mean little.
     """
-    few = [each for each in found.trials if each.result.finished < FEWEST_RUNS]
+    if len(named) < len(names):
+        alone = ", ".join(trial.experiment.name for trial in named)
+        found = replace(found, seen=f"Decided on {alone} alone. {found.seen}")
+    few = [
+        f"{number(each.result.finished)} of {each.experiment.name}"
+        for each in trials
+        if each.result.finished < FEWEST_RUNS
+    ]
     if not few:
         return found
-    runs = ", ".join(f"{number(each.result.finished)} of {each.experiment.name}" for each in few)
-    why = f"Too few runs: {runs}."
+    why = f"Too few runs: {', '.join(few)}."
     return replace(found, verdict=UNDECIDED, seen=f"{why} {found.seen}", why=why)
 
 
@@ -104,16 +117,6 @@ def judge(*, shown: bool, refuted: bool, restriction: bool) -> str:
     return UNDECIDED
 
 
-def only(trials: Sequence[Trial], names: Sequence[str]) -> str:
-    """Return a sentence that names the experiments of a claim that were run.
-
-    Empty if all were.
-    """
-    if len(trials) == len(names):
-        return ""
-    return f"Decided on {', '.join(trial.experiment.name for trial in trials)} alone. "
-
-
 def limit_text(value: float) -> str:
     """Return a limit that theory gives, if it does.
 
@@ -123,18 +126,30 @@ def limit_text(value: float) -> str:
     return "unknown" if np.isnan(value) else f"{value:.3g}"
 
 
-def plus_minus(value: float, error: float) -> str:
+def plus_minus(value: float, error: float, *, few: bool = False) -> str:
     """Mean and standard error with the digits that mean something.
+
+    They get a mark if `few` runs carry the mean.
 
     >>> plus_minus(103.0421, 0.2913), plus_minus(13_2085.6, 39.1)
     ('103.04 ± 0.29', '132 086 ± 39')
     """
+    mark = DAGGER if few else ""
     if not np.isfinite(value):
-        return "-"
+        return "-" + mark
     if not np.isfinite(error) or error <= 0.0:
-        return number(float(f"{value:.4g}"))
+        return rounded_text(value) + mark
     digits = max(0, 1 - int(np.floor(np.log10(error))))
-    return f"{value:,.{digits}f} ± {error:,.{digits}f}".replace(",", " ")
+    return f"{value:,.{digits}f} ± {error:,.{digits}f}".replace(",", " ") + mark
+
+
+def rounded_text(value: float, digits: int = 4) -> str:
+    """Write a number that is rounded to so many digits, without an exponent.
+
+    >>> rounded_text(123_456.0), rounded_text(123_456.0, 2)
+    ('123 500', '120 000')
+    """
+    return number(float(f"{value:.{digits}g}"))
 
 
 def final(curve: Curve) -> str:
@@ -159,7 +174,7 @@ def checkpoint(curve: Curve, t: float) -> int:
     return int(np.argmin(np.abs(np.log(curve.t) - np.log(t))))
 
 
-def ratio_of(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+def ratio_of(first: Estimate, second: Estimate) -> Estimate:
     """Return the ratio of two independent estimates, with its standard error.
 
     >>> ratio_of((3.0, 0.3), (2.0, 0.0))
@@ -173,3 +188,13 @@ def by_regret(trial: Trial, policies: Sequence[str] = ()) -> list[Curve]:
     """Curves from the smallest final regret to the largest."""
     curves = [trial.curve(policy) for policy in policies] or trial.result.curves
     return sorted(curves, key=lambda curve: float(curve.regret[-1]))
+
+
+def or_none(value: float) -> float | None:
+    """Return a number for JSON, which has no NaN."""
+    return value if np.isfinite(value) else None
+
+
+def pair_or_none(estimate: Estimate) -> list[float | None]:
+    """Return an estimate for JSON."""
+    return [or_none(each) for each in estimate]

@@ -18,17 +18,23 @@ from profitable.paper.contest import (
     FORMS,
     WITH_HORIZON,
     Contest,
-    Estimate,
     Score,
     against,
     below,
+    checks,
     contests,
-    plain,
     share_text,
 )
 from profitable.paper.experiment import OPTIMAL_LONG, load
-from profitable.paper.finding import SURE, checkpoint, plus_minus, ratio_of
-from profitable.paper.optimal_checks import checks
+from profitable.paper.finding import (
+    SURE,
+    Estimate,
+    checkpoint,
+    pair_or_none,
+    plus_minus,
+    ratio_of,
+    rounded_text,
+)
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.paper.slopes import LONG, slope_from
 from profitable.simulation.curve import Curve
@@ -108,7 +114,7 @@ def _of_four(contest: Contest) -> list[str]:
     if not contest.four:
         return []
     tails = " to ".join(
-        number(float(f"{each.tail[0]:.3g}")) for each in (contest.tails[0], contest.tails[-1])
+        rounded_text(each.tail[0], 3) for each in (contest.tails[0], contest.tails[-1])
     )
     shares = [100.0 * each.lost[0] for each in contest.four]
     lost = f"{number(min(shares))} to {number(max(shares))} %" if max(shares) > 0.0 else "0 %"
@@ -178,12 +184,7 @@ def _table_of_horizons(found: Sequence[Contest]) -> dict[str, Any]:
     for each in found:
         result = each.trial.result
         right = each.score(WITH_HORIZON)
-        wrong = sorted(
-            (name for name in result.policies if given_horizon(name)),
-            key=given_horizon,
-            reverse=True,
-        )
-        for score in (right, *map(each.score, wrong), each.score(ANYTIME)):
+        for score in (right, *map(each.score, _wrong_horizons(each)), each.score(ANYTIME)):
             rows.append(
                 [
                     each.name,
@@ -200,39 +201,38 @@ def _table_of_horizons(found: Sequence[Contest]) -> dict[str, Any]:
     return {"headers": headers, "rows": rows, "seen": " ".join(_cost_of_horizons(found))}
 
 
+def _wrong_horizons(contest: Contest) -> list[str]:
+    """Return the policies that were given a number for their horizon, longest first."""
+    named = filter(given_horizon, contest.trial.result.policies)
+    return sorted(named, key=given_horizon, reverse=True)
+
+
 def _cost_of_horizons(found: Sequence[Contest]) -> list[str]:
     """For each wrong horizon, and for none, what it costs on average."""
     if not found:
         return []
     horizon = found[0].trial.result.horizon
-    policies = sorted(
-        filter(given_horizon, found[0].trial.result.policies), key=given_horizon, reverse=True
-    )
     subjects = {
         policy: f"A horizon of {_given(policy, horizon).replace(' (', ', ').removesuffix(')')},"
-        for policy in policies
+        for policy in _wrong_horizons(found[0])
     }
     said: list[str] = []
     for policy, subject in (subjects | {ANYTIME: "Giving none (`optimal`)"}).items():
         changes = [
             each.score(policy).mean[0] / each.score(WITH_HORIZON).mean[0] - 1.0 for each in found
         ]
-        compared = [each for each in found if each.four]
-        ahead = [
-            each.name
-            for each in compared
-            if below(each.score(policy).mean, each.four[0].mean) > SURE
-        ]
-        behind = [
-            each.name
-            for each in compared
-            if below(each.four[0].mean, each.score(policy).mean) > SURE
-        ]
+        leads = {
+            each.name: below(each.score(policy).mean, each.four[0].mean)
+            for each in found
+            if each.four
+        }
+        behind = [name for name, lead in leads.items() if lead < -SURE]
         text = f"{subject} changes the mean regret by {_span(changes)}"
-        if compared:
+        if leads:
+            ahead = sum(lead > SURE for lead in leads.values())
             text += (
-                f"; by 4 standard errors it is below the best of the four in {len(ahead)} of "
-                f"{len(compared)} experiments"
+                f"; by 4 standard errors it is below the best of the four in {ahead} of "
+                f"{len(leads)} experiments"
             )
             text += f", and above it in {', '.join(behind)}" if behind else ""
         said.append(f"{text}.")
@@ -258,35 +258,28 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
     result = trial.result
     scenario, anytime = result.scenario, result[ANYTIME]
     constant = scenario.lower_bound().total
-    with_horizon = sorted(
-        (curve for curve in result.curves if given_horizon(curve.policy)), key=_horizon_of
-    )
+    given = sorted(filter(given_horizon, result.policies), key=given_horizon)
     long = reproduction.find(LONG[0])
     rows: list[list[str]] = []
     values: list[dict[str, Any]] = []
-    before: Curve | None = None
-    for curve in with_horizon:
-        horizon = _horizon_of(curve)
-        four = [_at(long[0].curve(policy), horizon) for policy in KNOWING] if long else []
-        regret, lost, free = (
-            _at(curve, horizon),
-            _at(curve, horizon, "profitable"),
-            _at(anytime, horizon),
-        )
+    for before, policy in zip(["", *given], given, strict=False):
+        curve, horizon = result[policy], given_horizon(policy)
+        four = [_at(long[0].curve(each), horizon) for each in KNOWING] if long else []
+        regret, free = _at(curve, horizon), _at(anytime, horizon)
         value: dict[str, Any] = {
             "horizon": horizon,
-            "regret": plain(regret),
-            "anytime": plain(free),
+            "regret": pair_or_none(regret),
+            "anytime": pair_or_none(free),
         }
         slopes = ["", "", ""]
-        if before is not None:
-            early = _horizon_of(before)
-            slope = slope_from((before, early), (curve, horizon), "unprofitable")
+        if before:
+            early = given_horizon(before)
+            slope = slope_from((result[before], early), (curve, horizon), "unprofitable")
             free_slope = slope_from((anytime, early), (anytime, horizon), "unprofitable")
             form = slope_of_clients(scenario, LOGARITHMS, early, horizon)
             value |= {
-                "slope": plain(slope),
-                "anytime_slope": plain(free_slope),
+                "slope": pair_or_none(slope),
+                "anytime_slope": pair_or_none(free_slope),
                 "closed_form": form,
             }
             over = [
@@ -294,10 +287,10 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
             ]
             slopes = [over[0], f"{form:.4g} ({form / constant:.2f})", over[1]]
         best = plus_minus(*min(four)) if four else "-"
-        texts = [plus_minus(*each) for each in (regret, lost, free)]
-        rows.append([horizon_text(horizon), *texts[:2], *slopes[:2], texts[2], slopes[2], best])
+        lost = plus_minus(*_at(curve, horizon, "profitable"))
+        with_horizon = [horizon_text(horizon), plus_minus(*regret), lost, *slopes[:2]]
+        rows.append([*with_horizon, plus_minus(*free), slopes[2], best])
         values.append(value)
-        before = curve
     headers = [
         "T",
         "regret",
@@ -316,10 +309,6 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
         "horizon": result.horizon,
         "scenario": scenario.name,
     }
-
-
-def _horizon_of(curve: Curve) -> int:
-    return given_horizon(curve.policy)
 
 
 def _at(curve: Curve, t: float, part: str = "regret") -> Estimate:

@@ -13,14 +13,15 @@ from profitable.paper.claims import claims
 from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import AUTHORS, BEYOND, PAPER, Experiment
 from profitable.paper.finding import (
-    DAGGER,
     SURE,
     by_regret,
     checkpoint,
     final,
     lead,
     limit_text,
+    or_none,
     plus_minus,
+    rounded_text,
 )
 from profitable.paper.optimal import optimal_summary
 from profitable.paper.questions import answers
@@ -34,11 +35,10 @@ def summarise(reproduction: Reproduction, credit: CreditResult) -> dict[str, Any
     """Return everything that the report says, as plain values."""
     checklist = [
         {
-            "key": claim.key,
-            "statement": claim.statement,
-            "source": claim.source,
-            "test": claim.test,
-            "changed": claim.changed,
+            **{
+                key: getattr(claim, key)
+                for key in ("key", "statement", "source", "test", "changed")
+            },
             "paper": claim.finding(reproduction, by_authors=False).to_dict(),
             "authors": claim.finding(reproduction, by_authors=True).to_dict(),
         }
@@ -51,7 +51,7 @@ def summarise(reproduction: Reproduction, credit: CreditResult) -> dict[str, Any
         "claims": checklist,
         "slopes": slopes_table(reproduction),
         "optimal": optimal_summary(reproduction),
-        "answers": [answer.to_dict() for answer in answers(reproduction)],
+        "answers": answers(reproduction),
         "credit": credit_summary(credit),
     }
 
@@ -65,21 +65,19 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
     rows: list[list[str]] = []
     for curve in sorted(result.curves, key=lambda curve: -float(curve.regret[-1])):
         start = int(curve.t[checkpoint(curve, curve.t[-1] / 10.0)])
-        slope, slope_error = (
-            curve.slope(start) if curve.t.size > 1 else (float("nan"), float("nan"))
-        )
+        slope, slope_error = curve.slope(start) if curve.t.size > 1 else (np.nan, np.nan)
         right = float(curve.mean("right_set")[0])
         accepted = [float(value) for value in curve.accepted_rounds[:, -1]]
         policies.append(
             {
                 "policy": curve.policy,
                 "regret": float(curve.regret[-1]),
-                "stderr": _or_none(float(curve.stderr[-1])),
-                "slope_per_log_t": _or_none(slope),
-                "slope_stderr": _or_none(slope_error),
+                "stderr": or_none(float(curve.stderr[-1])),
+                "slope_per_log_t": or_none(slope),
+                "slope_stderr": or_none(slope_error),
                 "accepted_rounds": dict(zip(result.scenario.names, accepted, strict=True)),
                 "right_set_share": right,
-                "lost_share": _or_none(float(curve.mean("lost")[0])),
+                "lost_share": or_none(float(curve.mean("lost")[0])),
                 "quantile_0.99": float(curve.quantile(0.99)[-1]),
                 "warning": curve.warning(),
             }
@@ -89,9 +87,7 @@ def experiment_summary(trial: Trial) -> dict[str, Any]:
             [
                 curve.policy,
                 final(curve),
-                plus_minus(slope, slope_error)
-                + (DAGGER if curve.carried_by_few[-1] else "")
-                + against,
+                plus_minus(slope, slope_error, few=curve.carried_by_few[-1]) + against,
                 *(_rounds(value) for value in accepted),
                 f"{right:.1%}",
             ]
@@ -135,8 +131,8 @@ def reading(trial: Trial) -> str:
     seen += f" The next, `{second.policy}`, loses {gap} more{chance}."
     if worst is second or best.regret[-1] <= 0.0:
         return seen
-    times = float(f"{worst.regret[-1] / best.regret[-1]:.2g}")
-    return f"{seen} `{worst.policy}` loses most, {number(times)} times as much as `{best.policy}`."
+    times = rounded_text(float(worst.regret[-1] / best.regret[-1]), 2)
+    return f"{seen} `{worst.policy}` loses most, {times} times as much as `{best.policy}`."
 
 
 def part_of(name: str) -> str:
@@ -184,7 +180,7 @@ def _seen_in_runs(slope: Slope, reproduction: Reproduction) -> str:
     The number of runs if none of them lost anything there.
     """
     if slope.profitable[1] > 0.0:
-        return plus_minus(*slope.profitable) + (DAGGER if slope.carried_by_few else "")
+        return plus_minus(*slope.profitable, few=slope.carried_by_few)
     return f"none in {number(reproduction.trials[slope.experiment].result.finished)} runs"
 
 
@@ -269,8 +265,4 @@ def credit_summary(credit: CreditResult) -> dict[str, Any]:
 
 
 def _rounds(value: float) -> str:
-    return f"{value:,.1f}".replace(",", " ") if value < 1e6 else number(float(f"{value:.4g}"))
-
-
-def _or_none(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return f"{value:,.1f}".replace(",", " ") if value < 1e6 else rounded_text(value)

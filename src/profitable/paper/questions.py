@@ -3,7 +3,6 @@
 The factor, and an unlucky start.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,43 +20,19 @@ UNLUCKY_TIMES = (100, 1_000, 10_000)
 SHARES = (0.99, 0.999)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A question, the numbers of its answer, and the table behind it.
+def answers(reproduction: Reproduction) -> list[dict[str, Any]]:
+    """Return the answers whose experiments were run, with the tables behind them.
 
     The words are in templates/KEY.txt.
     """
-
-    key: str
-    experiment: str
-    question: str
-    numbers: dict[str, str]
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as JSON-ready values."""
-        return {
-            "key": self.key,
-            "experiment": self.experiment,
-            "question": self.question,
-            "numbers": self.numbers,
-            "headers": list(self.headers),
-            "rows": [list(row) for row in self.rows],
-        }
+    long = reproduction.find(LONG[0])
+    return [
+        *(_factor(trial, long) for trial in reproduction.find("arrivals")),
+        *(_unlucky(trial) for trial in reproduction.find("unlucky")),
+    ]
 
 
-def answers(reproduction: Reproduction) -> list[Answer]:
-    """Return the answers whose experiments were run."""
-    found: list[Answer] = []
-    for trial in reproduction.find("arrivals"):
-        found.append(_factor(trial, reproduction.find(LONG[0])))
-    for trial in reproduction.find("unlucky"):
-        found.append(_unlucky(trial))
-    return found
-
-
-def _factor(trial: Trial, long: list[Trial]) -> Answer:
+def _factor(trial: Trial, long: list[Trial]) -> dict[str, Any]:
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
     factors: list[float] = []
@@ -99,17 +74,17 @@ def _factor(trial: Trial, long: list[Trial]) -> Answer:
         "lower bound",
         "upper bound c̃⁺/c⁻",
     )
-    return Answer(
-        "factor",
-        "arrivals",
-        "Is the factor c̃⁺/c⁻ in the asymptotic upper bound real?",
-        numbers,
-        headers,
-        tuple(rows),
-    )
+    return {
+        "key": "factor",
+        "experiment": "arrivals",
+        "question": "Is the factor c̃⁺/c⁻ in the asymptotic upper bound real?",
+        "numbers": numbers,
+        "headers": headers,
+        "rows": rows,
+    }
 
 
-def _unlucky(trial: Trial) -> Answer:
+def _unlucky(trial: Trial) -> dict[str, Any]:
     truth = trial.result.scenario.truths[0]
     ratio = truth.category.threshold / truth.fixed_mean
     rows: list[tuple[str, ...]] = []
@@ -151,7 +126,11 @@ def _unlucky(trial: Trial) -> Answer:
     }
     times = tuple(f"rejected by {t:,}".replace(",", " ") for t in UNLUCKY_TIMES)
     tails = tuple(f"w·P(W > w) where P = {1 - share:.2g}" for share in SHARES)
-    question = "Does part (ii) of the Thompson sampling theorem hold?"
-    return Answer(
-        "unlucky", "unlucky", question, numbers, ("policy", *times, *tails, "limit"), tuple(rows)
-    )
+    return {
+        "key": "unlucky",
+        "experiment": "unlucky",
+        "question": "Does part (ii) of the Thompson sampling theorem hold?",
+        "numbers": numbers,
+        "headers": ("policy", *times, *tails, "limit"),
+        "rows": rows,
+    }

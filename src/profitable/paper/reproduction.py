@@ -14,13 +14,13 @@ from pathlib import Path
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number
 from profitable.errors import BrokenResultError, InputError
-from profitable.paper.experiment import AUTHORS, Experiment
+from profitable.paper.experiment import AUTHORS, Experiment, load
 from profitable.simulation.curve import Curve
 from profitable.simulation.pool import open_pool
 from profitable.simulation.result import Result
 from profitable.simulation.result_folder import earlier, keeping
 from profitable.simulation.runner import new_result, run
-from profitable.simulation.settings import Settings, prepare
+from profitable.simulation.settings import prepare
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,14 @@ class Reproduction:
     trials: dict[str, Trial]
 
     def find(self, *names: str, by_authors: bool = False) -> list[Trial]:
-        """Return the trials of the named experiments that were run, in one variant."""
-        ending = AUTHORS if by_authors else ""
-        return [self.trials[name + ending] for name in names if name + ending in self.trials]
+        """Return the trials of the named experiments that were run, in one variant.
+
+        An experiment without a variant of the authors' belongs to both.
+        """
+        wanted = [
+            name + AUTHORS if by_authors and load(name).authors_runs else name for name in names
+        ]
+        return [self.trials[name] for name in wanted if name in self.trials]
 
 
 def conduct(
@@ -70,11 +75,18 @@ def conduct(
     """Run experiments, each in a folder of its own.
 
     Finished results in the folders are used, and unfinished ones are continued, unless
-    `fresh`.  All folders are checked before the first experiment runs.
+    `fresh`.  Before the first experiment runs, a folder that is read-only or holds
+    another simulation is refused.
     """
-    prepared = [_prepare(experiment, seed) for experiment in experiments]
+    prepared = [
+        prepare(each.scenario, each.policies, horizon=each.horizon, runs=each.runs, seed=seed)
+        for each in experiments
+    ]
     for experiment, settings in zip(experiments, prepared, strict=True):
-        _check_folder(settings, folder / experiment.name, fresh=fresh)
+        # `run` computes a broken one again, and says so.
+        with keeping(folder / experiment.name), suppress(BrokenResultError):
+            if not fresh:
+                earlier(folder / experiment.name, new_result(settings))
     trials: dict[str, Trial] = {}
     done = 0.0
     with (
@@ -97,24 +109,6 @@ def conduct(
             )
             bar.say(f"{title}: {size}: {time.perf_counter() - start:.1f} s")
     return Reproduction(seed, trials)
-
-
-def _prepare(experiment: Experiment, seed: int) -> Settings:
-    return prepare(
-        experiment.scenario,
-        experiment.policies,
-        horizon=experiment.horizon,
-        runs=experiment.runs,
-        seed=seed,
-    )
-
-
-def _check_folder(settings: Settings, folder: Path, *, fresh: bool) -> None:
-    """Refuse a folder that is read-only, or holds another simulation."""
-    # `run` computes a broken one again, and says so.
-    with keeping(folder), suppress(BrokenResultError):
-        if not fresh:
-            earlier(folder, new_result(settings))
 
 
 def _show(bar: Progress, title: str, before: float, work: float, share: float) -> None:

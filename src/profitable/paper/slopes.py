@@ -12,16 +12,15 @@ import numpy as np
 from profitable.common.text_tables import horizon_text
 from profitable.paper.asymptotics import expected_slope, has_closed_form, unlucky_slope
 from profitable.paper.finding import (
-    DAGGER,
     SURE,
     Finding,
     checkpoint,
     judge,
-    not_run,
-    only,
+    or_none,
+    pair_or_none,
     plus_minus,
 )
-from profitable.paper.reproduction import Reproduction, Trial
+from profitable.paper.reproduction import Trial
 from profitable.simulation.curve import Curve
 from profitable.theory import regret_bounds
 
@@ -55,24 +54,17 @@ class Slope:
 
         Each slope is a pair with its error.
         """
-        values = {
-            key: [_or_none(each) for each in getattr(self, key)]
-            for key in ("earlier", "total", "profitable", "unprofitable")
-        }
+        parts = ("earlier", "total", "profitable", "unprofitable")
         return {
             "experiment": self.experiment,
             "policy": self.policy,
             "lower_bound_constant": self.constant,
             "upper_bound_constant": self.with_factor,
             "expected_unprofitable": self.expected,
-            "expected_profitable": _or_none(self.expected_profitable),
-            "slopes": values,
+            "expected_profitable": or_none(self.expected_profitable),
+            "slopes": {part: pair_or_none(getattr(self, part)) for part in parts},
             "carried_by_few_runs": self.carried_by_few,
         }
-
-
-def _or_none(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def slopes(trial: Trial) -> list[Slope]:
@@ -96,7 +88,7 @@ def slopes(trial: Trial) -> list[Slope]:
                 with_factor,
                 expected_slope(scenario, curve.policy, start, float(curve.t[-1])),
                 unlucky_slope(scenario, curve.policy),
-                slope_between(curve, start / BEFORE, start),
+                slope_from((curve, start / BEFORE), (curve, start)),
                 curve.slope(start),
                 curve.slope(start, "profitable"),
                 curve.slope(start, "unprofitable"),
@@ -111,29 +103,21 @@ def start_of(curve: Curve) -> int:
     return int(curve.t[checkpoint(curve, curve.t[-1] / LAST)])
 
 
-def slope_between(curve: Curve, start: float, end: float) -> tuple[float, float]:
-    """Regret per log t between two times.
-
-    Both errors are added as if independent, so the sum is rather too large.
-    """
-    return slope_from((curve, start), (curve, end))
-
-
 def slope_from(
     early: tuple[Curve, float], late: tuple[Curve, float], part: str = "regret"
 ) -> tuple[float, float]:
-    """Return the regret per log t from one curve at one time to another."""
+    """Return the regret per log t from one curve at one time to another.
+
+    Both errors are added as if independent, so the sum is rather too large.
+    """
     (first, start), (last, end) = ((curve, checkpoint(curve, t)) for curve, t in (early, late))
     width = float(np.log(last.t[end] / first.t[start]))
     error = float(np.hypot(first.error(part)[start], last.error(part)[end]))
     return float(last.mean(part)[end] - first.mean(part)[start]) / width, error / width
 
 
-def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
+def decide_lower_bound(trials: Sequence[Trial]) -> Finding:
     """Check that the lower bound is respected asymptotically."""
-    trials = reproduction.find(*LONG, by_authors=by_authors)
-    if not trials:
-        return not_run(*LONG)
     found = [slope for trial in trials for slope in slopes(trial)]
     precise = [SURE * slope.total[1] <= NEXT_TO_IT * slope.constant for slope in found]
     below = [slope for slope in found if slope.total[0] + SURE * slope.total[1] < slope.constant]
@@ -144,7 +128,7 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
     )
     verdict = judge(shown=all(precise) and not below, refuted=bool(below), restriction=explained)
     horizon = horizon_text(trials[0].result.horizon)
-    seen = f"{only(trials, LONG)}At T = {horizon} "
+    seen = f"At T = {horizon} "
     if below:
         names = ", ".join(
             f"{each.policy} ({each.experiment}, {each.total[0] / each.constant - 1:+.1%})"
@@ -163,24 +147,24 @@ def decide_lower_bound(reproduction: Reproduction, by_authors: bool) -> Finding:
         why = f"None of {len(found)} slopes is below it by 4 standard errors at T = {horizon}."
     if not all(precise):
         seen += f" {precise.count(False)} of {len(found)} slopes have errors too large to tell."
-    rows = tuple(
+    rows = [
         (
             slope.experiment,
             slope.policy,
             plus_minus(*slope.earlier),
-            plus_minus(*slope.total) + (DAGGER if slope.carried_by_few else ""),
+            plus_minus(*slope.total, few=slope.carried_by_few),
             f"{slope.constant:.4g}",
             f"{slope.expected:.4g}",
         )
         for slope in found
-    )
+    ]
     curve = trials[0].result.curves[0]
     start, before = (
         horizon_text(float(f"{t:.3g}")) for t in (start_of(curve), start_of(curve) / BEFORE)
     )
     spans = (f"slope, {before} to {start}", f"slope, {start} to {horizon}")
     headers = ("experiment", "policy", *spans, "constant", "closed form")
-    return Finding(verdict, seen, why, headers, rows, trials)
+    return Finding(verdict, seen, why, headers, rows)
 
 
 def _change(found: Sequence[Slope]) -> str:

@@ -24,7 +24,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
-from profitable.common.file_lock import HAS_RANGES, share_range, try_lock_range, unlock_range
+from profitable.common.locks import HAS_RANGES, share_range, try_lock_range, unlock_range
 from profitable.errors import BusyPortfolioError, ForkedError, NotStoredError, PortfolioError
 from profitable.portfolio.location import SEND_AGAIN, damaged, not_a_portfolio
 

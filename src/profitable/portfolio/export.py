@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from profitable.agent.observation import money_of_client
 from profitable.common.extras import extra
 from profitable.common.files import read_text, replace_file, replace_text
-from profitable.common.spreadsheet import guarded
+from profitable.common.text_tables import guarded
 from profitable.errors import NotStoredError, ParameterError
 from profitable.model.category import Category, said_before
 from profitable.portfolio.history import begin

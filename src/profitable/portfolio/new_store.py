@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from profitable.agent.agent import Agent
 from profitable.agent.state_parts import CLOCK_PART
-from profitable.common.file_lock import try_lock
+from profitable.common.locks import try_lock
 from profitable.errors import (
     BrokenPortfolioError,
     InputError,

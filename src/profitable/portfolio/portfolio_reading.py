@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from profitable.agent.agent import Agent
 from profitable.agent.explanation import columns_of
 from profitable.common import check
-from profitable.common.frames import frame_of
+from profitable.common.extras import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, several, text_table
 from profitable.errors import ParameterError
 from profitable.portfolio.journal import (

@@ -27,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
-from profitable.common.spreadsheet import unguarded
+from profitable.common.text_tables import unguarded
 from profitable.errors import InputError, NotSavedError, ParameterError
 from profitable.intake.delimited import DelimitedFile, plain_name
 from profitable.intake.fields import FieldError, check_date_format, day, number, shares, whole

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from profitable.common.charts import Figure
 from profitable.common.files import replace_text
-from profitable.common.pages import chart_script, chart_specs, environment, save_svg
+from profitable.common.pages import chart_script, chart_specs, environment, save_pictures
 from profitable.common.text_tables import number
 from profitable.replay.backtest_charts import FIGURES
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
@@ -41,7 +41,7 @@ def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     made = (draw(backtest) for draw in (*FIGURES, *FIGURES_TO_CHOOSE))
     drawn = {figure.name: figure for figure in made if figure is not None}
-    pictures = [save_svg(figure, folder) for figure in drawn.values()]
+    pictures = [path for figure in drawn.values() for path in save_pictures(figure, folder)]
     for name in set(PICTURES) - set(drawn):  # of an earlier report
         (folder / f"{name}.svg").unlink(missing_ok=True)
     compact = json.dumps(backtest, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from profitable.common import check
-from profitable.common.spreadsheet import unguarded
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number, unguarded
 from profitable.common.types import FloatArray
 from profitable.errors import InputError, ParameterError
 from profitable.replay.past import MISSING_NAME, SmallInts

@@ -341,7 +341,7 @@ class Result:
             `timing.json`.
 
         """
-        from profitable.common.folder_lock import occupied
+        from profitable.common.locks import occupied
         from profitable.simulation.result_folder import save
 
         target = as_path("folder", folder)

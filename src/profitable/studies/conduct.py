@@ -30,7 +30,7 @@ from profitable.common.files import (
     saving,
     seal,
 )
-from profitable.common.folder_lock import occupied
+from profitable.common.locks import occupied
 from profitable.common.progress import Progress
 from profitable.common.sealed_folder import (
     arrow,

@@ -31,9 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.extras import extra
+from profitable.common.extras import extra, frame_of
 from profitable.common.files import as_path
-from profitable.common.frames import frame_of
 from profitable.common.text_tables import html_table, number, text_table
 from profitable.simulation.curve import ABOVE, BELOW, DAGGER, Curve, Estimate
 from profitable.simulation.result import DAGGER_NOTE, UNKNOWN_NOTE, short
@@ -408,7 +407,7 @@ class StudyResult:
             If a file cannot be written.
 
         """
-        from profitable.common.folder_lock import occupied
+        from profitable.common.locks import occupied
         from profitable.studies.conduct import save_finished
 
         target, report = as_path("folder", folder), report_module()
