@@ -41,7 +41,7 @@ from profitable.common.line_styles import (
     GREY,
     VERMILION,
 )
-from profitable.common.text_tables import number, text_table
+from profitable.common.text_tables import number_text, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels.agent_table import AgentRow, renew
 from profitable.kernels.coded_view import row
@@ -205,7 +205,9 @@ def group(
 def cells(found: Sequence[Ratios]) -> list[str]:
     """Return median and worst exact ratio, and the simulated mean with its error."""
     first = found[0].problem
-    length = f"T = {number(first.horizon)}" if first.horizon else f"discount {first.discount:g}"
+    length = (
+        f"T = {number_text(first.horizon)}" if first.horizon else f"discount {first.discount:g}"
+    )
     texts = [first.family.name, length, str(first.clients)]
     for name in ("optimal", "careful"):
         values = [getattr(each, name) for each in found]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from profitable import simulate
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.paper.experiment import NAMES, PAPER, load
 from profitable.paper.finding import final
 from profitable.version import VERSION
@@ -72,7 +72,7 @@ def short(cell: str) -> str:
     """A cell of the page's table without its error, with three digits: "42.04 ± 0.31 †"
     is 42.
     """
-    return number(float(f"{value_of(cell):.3g}"))
+    return number_text(float(f"{value_of(cell):.3g}"))
 
 
 def value_of(cell: str) -> float:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.intake import delimited
-from profitable.intake.fields import FieldError, day, number, shares, whole
+from profitable.intake.fields import FieldError, day, parse_number, parse_whole, shares
 from profitable.portfolio.outcome import Client, Outcome
 from profitable.portfolio.rows_in import (
     CLIENT_ROWS,
@@ -108,13 +108,13 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "decimal", "value"), RIGHT)
 def test_numbers(text: str, decimal: str | None, value: float) -> None:
-    assert number(text, decimal=decimal) == value
+    assert parse_number(text, decimal=decimal) == value
 
 
 @pytest.mark.parametrize(("text", "decimal", "told"), WRONG)
 def test_numbers_in_doubt(text: str, decimal: str | None, told: str) -> None:
     with pytest.raises(FieldError, match=re.escape(told)):
-        number(text, decimal=decimal)
+        parse_number(text, decimal=decimal)
 
 
 @given(
@@ -122,15 +122,15 @@ def test_numbers_in_doubt(text: str, decimal: str | None, told: str) -> None:
     st.sampled_from([",", " ", NO_BREAK, NARROW, "'"]),
 )
 def test_what_is_written_plainly_or_in_thousands_is_read_back(value: float, gap: str) -> None:
-    assert number(repr(value)) == value
-    assert number(repr(value).replace(".", ","), decimal=",") == value
+    assert parse_number(repr(value)) == value
+    assert parse_number(repr(value).replace(".", ","), decimal=",") == value
     whole_part = f"{int(value):,}"
     fraction = f"{abs(value) % 1.0:.3f}"[1:] if abs(value) < 1e9 else ".0"
-    assert number(f"{whole_part.replace(',', gap)}{fraction}") == float(
+    assert parse_number(f"{whole_part.replace(',', gap)}{fraction}") == float(
         whole_part.replace(",", "") + fraction
     )
     turned = whole_part.replace(",", "." if gap == "," else gap) + fraction.replace(".", ",")
-    assert number(turned, decimal=",") == float(whole_part.replace(",", "") + fraction)
+    assert parse_number(turned, decimal=",") == float(whole_part.replace(",", "") + fraction)
 
 
 @given(st.text(alphabet="0123456789.,-+eE '%", max_size=12))
@@ -140,7 +140,7 @@ def test_a_number_is_what_python_reads_too_or_refused(text: str) -> None:
     """
     for decimal, gone in ((None, ", '"), (".", ", '"), (",", ". '")):
         try:
-            value = number(text, decimal=decimal)
+            value = parse_number(text, decimal=decimal)
         except FieldError:
             continue
         plain = text.translate({ord(sign): None for sign in gone}).replace(",", ".")
@@ -148,10 +148,10 @@ def test_a_number_is_what_python_reads_too_or_refused(text: str) -> None:
 
 
 def test_whole_numbers_and_shares() -> None:
-    assert (whole("12"), whole("12.0"), whole("1 000")) == (12, 12, 1000)
+    assert (parse_whole("12"), parse_whole("12.0"), parse_whole("1 000")) == (12, 12, 1000)
     for text in ("1.5", "1e400", "x"):
         with pytest.raises(FieldError):
-            whole(text)
+            parse_whole(text)
     assert shares("evenly") == "evenly"
     assert (
         shares("0.1, 0.4, 1")

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser
 
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.policy.policies import POLICIES
 from profitable.replay.backtest import backtest
 from profitable.replay.backtest_charts import looks
@@ -180,7 +180,7 @@ def test_numbers_are_those_of_the_dict(opened: Opened) -> None:
             entry["difference"], abs=0.5
         )
         assert cells["clients accepted"] == (
-            "-" if entry["clients"] is None else number(round(entry["clients"]))
+            "-" if entry["clients"] is None else number_text(round(entry["clients"]))
         )
         if entry["low"] != entry["high"]:
             ends = [value(end) for end in cells["95 % interval"].split(" to ")]

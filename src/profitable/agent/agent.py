@@ -27,7 +27,13 @@ from profitable.agent.locking import alone, lock_of
 from profitable.agent.observation import Batch, Rewards
 from profitable.agent.transfer import transfer
 from profitable.common.extras import extra, frame_of
-from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, text_table
+from profitable.common.text_tables import (
+    ROWS_SHOWN,
+    html_table,
+    money_text,
+    number_text,
+    text_table,
+)
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError, ProfitableWarning
 from profitable.kernels.agent_table import AgentRow
@@ -766,8 +772,9 @@ class Agent:
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
         return (
-            f"{self.policy}, {number(len(self))} categories{hidden}, {number(self.round)} rounds, "
-            f"profit {money(self.profit)}"
+            f"{self.policy}, {number_text(len(self))} categories{hidden}, "
+            f"{number_text(self.round)} rounds, "
+            f"profit {money_text(self.profit)}"
         )
 
     def __str__(self) -> str:

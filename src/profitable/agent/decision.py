@@ -27,7 +27,7 @@ from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.extras import frame_of
-from profitable.common.text_tables import ROWS_SHOWN, html_table, number, text_table
+from profitable.common.text_tables import ROWS_SHOWN, html_table, number_text, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import UnknownCategoryError
 from profitable.kernels.agent_table import SNAPSHOT, AgentRow
@@ -666,8 +666,8 @@ class Decision:
     def _caption(self) -> str:
         count = int(np.count_nonzero(self.accepted_mask))
         limit = "" if self._grant is None else f", {self._grant.summary()}"
-        accepted = f"{number(count)} of {number(len(self))} categories accepted"
-        return f"round {number(self.round)}, {self.policy}: {accepted}{limit}"
+        accepted = f"{number_text(count)} of {number_text(len(self))} categories accepted"
+        return f"round {number_text(self.round)}, {self.policy}: {accepted}{limit}"
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """Return the first verdicts as headers and rows of a table."""
@@ -676,16 +676,16 @@ class Decision:
         rows: list[list[str]] = []
         flags = zip(self._by_policy.tolist(), self.paused_mask.tolist(), strict=True)
         for each, (by_policy, paused) in zip(self.head(ROWS_SHOWN), flags, strict=False):
-            row = [each.name, *(number(getattr(each, key)) for key in shown)]
-            row.append(number(each.propensity, 3))
+            row = [each.name, *(number_text(getattr(each, key)) for key in shown)]
+            row.append(number_text(each.propensity, 3))
             if each.granted is not None:
-                row.append(f"{number(each.granted)} of {number(each.demand)}")
+                row.append(f"{number_text(each.granted)} of {number_text(each.demand)}")
             rows.append([*row, in_short(each, by_policy=by_policy, paused=paused)])
         return ["category", *shown, "propensity", *granted, "decision"], rows
 
     def _rest(self) -> str:
         hidden = len(self) - ROWS_SHOWN
-        return f"\n... and {number(hidden)} more" if hidden > 0 else ""
+        return f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{text_table(*self._cells())}{self._rest()}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from profitable.agent.ledger import Ledger
 from profitable.agent.observation import EMPTY, seen_of
-from profitable.common.text_tables import money, number
+from profitable.common.text_tables import money_text, number_text
 from profitable.common.types import IntArray
 from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.law import NORMAL
@@ -171,31 +171,36 @@ def reason(
     if accepted and clients == 0 and counted > 0.0 and evidence == 0.0:
         return (
             "accepted: no outcome is known yet, and its open clients count as "
-            f"{number(counted)} as promised"
+            f"{number_text(counted)} as promised"
         )
     if accepted and clients == 0 and evidence == 0.0:
         return "accepted: no outcome is known yet, so nothing speaks against it"
     if accepted and counted == 0.0 and evidence == 0.0:
         why = "count when their cohorts have matured" if kept else "are forgotten by now"
-        return f"accepted: its {number(clients)} outcomes {why}, so nothing speaks against it"
+        return f"accepted: its {number_text(clients)} outcomes {why}, so nothing speaks against it"
     if accepted and clients == 0 and patience == math.inf:
         return "accepted: no outcome is known yet, and its prior says too little"
     if accepted and evidence == 0.0:
-        return f"accepted: the mean of its {number(clients)} clients is not below the threshold"
+        return (
+            f"accepted: the mean of its {number_text(clients)} clients is not below the threshold"
+        )
     facts = prospect(policy, round - 1, evidence, patience, per_round)
     limit = "this round's draw" if policy.draws else "patience"
-    limit = f"{limit} {number(patience, 3)}"
+    limit = f"{limit} {number_text(patience, 3)}"
     if accepted and not evidence <= patience:
-        facts = facts or f"evidence {number(evidence, 3)} exceeds {limit}"
+        facts = facts or f"evidence {number_text(evidence, 3)} exceeds {limit}"
         return f"accepted: by the floor of {percent(policy.floor)}, although {facts}"
-    facts = facts or f"evidence {number(evidence, 3)} nats against it, {limit}"
+    facts = facts or f"evidence {number_text(evidence, 3)} nats against it, {limit}"
     facts = f"{facts}; {warning}" if warning else facts
     if accepted:
         return f"accepted: {facts}"
     if policy.draws and (patient is not None or policy.floor > 0.0):
-        return f"skipped: {facts}; accepted with probability {number(propensity, 3)} in each round"
+        return (
+            f"skipped: {facts}; "
+            f"accepted with probability {number_text(propensity, 3)} in each round"
+        )
     if policy.floor > 0.0:
-        later = "" if patient is None else f", and patience will in round {number(patient)}"
+        later = "" if patient is None else f", and patience will in round {number_text(patient)}"
         chance = f"each round accepts it with probability {percent(policy.floor)} by the floor"
         return f"skipped: {facts}; {chance}{later}"
     if patient is None:
@@ -211,7 +216,7 @@ def percent(share: float) -> str:
     >>> percent(0.05), percent(0.0005)
     ('5 %', '0.05 %')
     """
-    return f"{number(100.0 * share, 3)} %"
+    return f"{number_text(100.0 * share, 3)} %"
 
 
 def crowding(policy: Policy, evidence: float, patience: float, counted: float) -> str:
@@ -227,7 +232,7 @@ def crowding(policy: Policy, evidence: float, patience: float, counted: float) -
     ):
         return ""
     return (
-        f"log of its {number(counted)} clients alone exceeds patience, which counts "
+        f"log of its {number_text(counted)} clients alone exceeds patience, which counts "
         f"rounds (see {policy.name}:count=rounds)"
     )
 
@@ -237,7 +242,7 @@ def accepted_again(
 ) -> str:
     """Return when patience accepts a category again, after a remark on crowding."""
     crowd = crowding(policy, evidence, patience, counted)
-    return f"{crowd}{'; ' if crowd else ''}it can be accepted again in round {number(patient)}"
+    return f"{crowd}{'; ' if crowd else ''}it can be accepted again in round {number_text(patient)}"
 
 
 def losses_first(clients: int, waiting: int, mean: float | None, threshold: float) -> str:
@@ -250,7 +255,7 @@ def losses_first(clients: int, waiting: int, mean: float | None, threshold: floa
     """
     if not clients or waiting <= clients or mean is None or mean >= threshold:
         return ""
-    share = number(100.0 * clients / (clients + waiting), 2)
+    share = number_text(100.0 * clients / (clients + waiting), 2)
     return (
         f"only {share} % of the accepted clients are known, and bad outcomes are "
         "often known first: give matures="
@@ -290,9 +295,11 @@ def _probability(nats: float, digits: int) -> str:
     if nats >= FAR_BELOW and nats < math.inf:
         return f"1 in 10^{round(nats / math.log(10.0))}"
     if nats > SMALL and nats < math.inf:
-        return f"1 in {number(float(f'{math.exp(nats):.{digits}g}'))}"
+        return f"1 in {number_text(float(f'{math.exp(nats):.{digits}g}'))}"
     percent = float(f"{100.0 * math.exp(-nats):.{digits}g}")
-    return "more than 99 %" if percent > 99.0 and nats > 0.0 else f"{number(percent, digits)} %"
+    return (
+        "more than 99 %" if percent > 99.0 and nats > 0.0 else f"{number_text(percent, digits)} %"
+    )
 
 
 def in_short(verdict: Verdict, *, by_policy: bool, paused: bool) -> str:
@@ -308,7 +315,7 @@ def in_short(verdict: Verdict, *, by_policy: bool, paused: bool) -> str:
         return "paused"
     if verdict.next_round is None:
         return "skipped" if verdict.waiting else "skipped for good"
-    return f"skipped, next chance in round {number(verdict.next_round)}"
+    return f"skipped, next chance in round {number_text(verdict.next_round)}"
 
 
 # ---------------------------------------------------------------------------- standings
@@ -409,8 +416,8 @@ def table_of(ledger: Ledger, rows: int) -> Cells:
     cells = [
         [
             each.name,
-            *(number(getattr(each, key)) for key in shown),
-            money(each.profit),
+            *(number_text(getattr(each, key)) for key in shown),
+            money_text(each.profit),
             "paused" if each.paused else "active",
         ]
         for each in (standing_of(ledger, k) for k in range(rows))
@@ -431,16 +438,16 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
     )
     round = ledger.round + 1
     kept = ledger.cohorts.tally(k, ledger.round).kept
-    above = number(category.threshold)
+    above = number_text(category.threshold)
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {above}."]
     if category.amount is not None:
         lost = " or not at all"
         if category.recovery:
-            lost = f"; a default returns {number(100.0 * category.recovery)} %"
+            lost = f"; a default returns {number_text(100.0 * category.recovery)} %"
         lines.append(
-            f"A loan of {money(category.price)} comes back as "
-            f"{money(category.worth + category.recovered)}{lost}; the mean is the share that is "
-            "repaid."
+            f"A loan of {money_text(category.price)} comes back as "
+            f"{money_text(category.worth + category.recovered)}{lost}; "
+            "the mean is the share that is repaid."
         )
     if category.weight is not None:
         lines.append(
@@ -456,24 +463,28 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
     lines += _late(standing, kept)
     memory = 0 if ledger.values is None else ledger.values[k].nbytes
     if memory:
-        lines.append(f"Remembers {number(memory // 16)} distinct rewards ({number(memory)} bytes).")
-    lines.append(f"Evidence against it: {number(standing.evidence)} nats.")
+        lines.append(
+            f"Remembers {number_text(memory // 16)} distinct rewards ({number_text(memory)} bytes)."
+        )
+    lines.append(f"Evidence against it: {number_text(standing.evidence)} nats.")
     if policy.outlook(ledger.round, 1.0):
         per_round = _per_round(ledger, k)
-        known = "not known yet, 1 is assumed" if per_round is None else number(per_round)
+        known = "not known yet, 1 is assumed" if per_round is None else number_text(per_round)
         lines.append(f"Clients in a round: {known}.")
         if verdict.patience < math.inf:
             each = per_round or 1.0
             worth = prospect(policy, ledger.round, standing.evidence, verdict.patience, each)
             lines.append(f"{worth}.")
-    lines.append(f"Round {number(round)}: {_outlook(policy, standing, verdict, patient, round)}.")
-    profit, received, paid = map(money, (standing.profit, standing.revenue, standing.cost))
+    lines.append(
+        f"Round {number_text(round)}: {_outlook(policy, standing, verdict, patient, round)}."
+    )
+    profit, received, paid = map(money_text, (standing.profit, standing.revenue, standing.cost))
     lines.append(f"Profit so far: {profit} (received {received}, paid {paid}).")
     return "\n".join(lines)
 
 
 def _seen(category: Category, policy: Policy, standing: Standing, kept: int) -> str:
-    clients, mean = number(standing.clients), number(standing.mean)
+    clients, mean = number_text(standing.clients), number_text(standing.mean)
     if not standing.clients and standing.mean is None:
         return "Seen: no outcome yet."
     if not policy.forgets:
@@ -481,15 +492,15 @@ def _seen(category: Category, policy: Policy, standing: Standing, kept: int) -> 
             return f"Seen: {clients} clients with mean {mean}."
         if category.by_money and not kept:
             return (
-                f"Seen: {clients} clients, who count as {number(standing.counted)} because "
+                f"Seen: {clients} clients, who count as {number_text(standing.counted)} because "
                 f"amounts differ, with mean {mean}."
             )
         how = "cohorts count as they mature"
     elif policy.window is not None:
-        how = f"the outcomes of the last {number(policy.window)} rounds count"
+        how = f"the outcomes of the last {number_text(policy.window)} rounds count"
     else:
         how = (
-            f"outcomes lose {number(100.0 * (1.0 - policy.forget), 3)} % of their weight "
+            f"outcomes lose {number_text(100.0 * (1.0 - policy.forget), 3)} % of their weight "
             "in each round"
         )
     if standing.mean is None:
@@ -498,7 +509,7 @@ def _seen(category: Category, policy: Policy, standing: Standing, kept: int) -> 
             f"now ({how})."
         )
     return (
-        f"Seen: {clients} clients, who count as {number(standing.counted)} with mean "
+        f"Seen: {clients} clients, who count as {number_text(standing.counted)} with mean "
         f"{mean} ({how})."
     )
 
@@ -507,20 +518,27 @@ def _late(standing: Standing, kept: int) -> list[str]:
     """Return the sentence about outcomes that are still to come."""
     lines: list[str] = []
     if standing.waiting:
-        lines.append(f"Waiting for the outcome of {number(standing.waiting)} accepted clients.")
+        lines.append(
+            f"Waiting for the outcome of {number_text(standing.waiting)} accepted clients."
+        )
     if standing.open:
         how = (
-            f"count as {number(standing.emerged)} observations by now"
+            f"count as {number_text(standing.emerged)} observations by now"
             if standing.emerged
             else "do not count yet"
         )
-        lines.append(f"Open: {number(standing.open)} of them. Cohorts that have not matured {how}.")
+        lines.append(
+            f"Open: {number_text(standing.open)} of them. Cohorts that have not matured {how}."
+        )
     if kept:
         lines.append(
-            f"Kept: {number(kept)} known outcomes, which count when their cohorts have matured."
+            f"Kept: {number_text(kept)} known outcomes, "
+            "which count when their cohorts have matured."
         )
     if standing.missing:
-        lines.append(f"Missing: {number(standing.missing)} of them. Their cohorts have matured.")
+        lines.append(
+            f"Missing: {number_text(standing.missing)} of them. Their cohorts have matured."
+        )
     uncounted = standing.waiting - standing.open - standing.missing
     if warning := losses_first(standing.clients, uncounted, standing.mean, standing.threshold):
         lines.append(f"Caution: {warning}.")
@@ -541,12 +559,12 @@ def _spread(ledger: Ledger, k: int) -> str:
     """Return the spread of the rewards, and whether it says anything yet."""
     view, rule = ledger.categories.view_of(k), ledger.categories.rule_of(k)
     seen = seen_of(rule, view, ledger.column(k), EMPTY)
-    text = f"Their standard deviation is {number(math.sqrt(seen.spread / seen.clients))}."
+    text = f"Their standard deviation is {number_text(math.sqrt(seen.spread / seen.clients))}."
     if are_equal(seen.clients, seen.total, seen.spread):
         text = "Their rewards are all equal."
     if not says_nothing(view.law, seen.clients, seen.total, seen.spread, rule.is_posterior):
         return text
-    least = number(math.ceil(least_clients(view.law, rule.is_posterior)))
+    least = number_text(math.ceil(least_clients(view.law, rule.is_posterior)))
     return (
         f"{text} This says nothing yet: it takes {least} clients whose rewards are not all equal."
     )
@@ -560,12 +578,14 @@ def _outlook(
     if round == 1 and verdict.patience == math.inf and not policy.outlook(0.0, 1.0):
         return "accepted, as every category is in the first round"
     if policy.draws:
-        return f"accepted with probability {number(verdict.propensity)}"
-    limit = f"patience {number(verdict.patience)} nats, index {number(verdict.index)}"
+        return f"accepted with probability {number_text(verdict.propensity)}"
+    limit = f"patience {number_text(verdict.patience)} nats, index {number_text(verdict.index)}"
     if verdict.accepted:
         return f"accepted ({limit})"
     if policy.floor > 0.0:
-        again = "" if patient is None else f"; patience will accept it in round {number(patient)}"
+        again = (
+            "" if patient is None else f"; patience will accept it in round {number_text(patient)}"
+        )
         return f"accepted with probability {percent(policy.floor)}, by the floor ({limit}){again}"
     if patient is None:
         return f"skipped ({limit}); {for_good(standing.waiting)}"

@@ -41,7 +41,7 @@ import numpy as np
 
 from profitable.agent.categories import Categories
 from profitable.common import check
-from profitable.common.text_tables import money, number
+from profitable.common.text_tables import money_text, number_text
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import ParameterError
 from profitable.kernels.agent_table import AgentRow
@@ -412,16 +412,18 @@ class Grant:
             return f"not granted: {self._why_nothing(k, asked)}; otherwise {reason}"
         aim = " to learn about it" if self._learning[k] else ""
         why = f"{self._end(k)} ended here" if granted < asked else self._expected(k)
-        return f"{reason}; granted {number(granted)} of {number(asked)} clients{aim}: {why}"
+        return (
+            f"{reason}; granted {number_text(granted)} of {number_text(asked)} clients{aim}: {why}"
+        )
 
     def _why_nothing(self, k: int, asked: int) -> str:
         if asked == 0:
             return "nobody asks"
         if self._cost[k] > (1.0 + SLACK) * self.limit.size:
-            return f"one client uses {money(float(self._cost[k]))}, more than there is"
+            return f"one client uses {money_text(float(self._cost[k]))}, more than there is"
         if not self._has_chance(k):
             return NO_CHANCE
-        return f"{self._end(k)} ended before its {number(asked)} clients"
+        return f"{self._end(k)} ended before its {number_text(asked)} clients"
 
     def _has_chance(self, k: int) -> bool:
         """Whether patience could accept a category, or it takes part in the lottery."""
@@ -440,14 +442,14 @@ class Grant:
         if not self._claims.tested[k]:
             return "no outcome counts yet"
         unit = "unit of money" if self.limit.is_money else "place"
-        return f"a {unit} is expected to earn {number(float(self._value[k]), 3)}"
+        return f"a {unit} is expected to earn {number_text(float(self._value[k]), 3)}"
 
     def summary(self) -> str:
         """Return the grants in a few words."""
-        clients, size = number(int(self.clients.sum())), self.limit.size
+        clients, size = number_text(int(self.clients.sum())), self.limit.size
         if self.limit.is_money:
-            return f"{clients} clients for {money(self.used)} of {money(size)}"
-        return f"{clients} of {number(size)} places"
+            return f"{clients} clients for {money_text(self.used)} of {money_text(size)}"
+        return f"{clients} of {number_text(size)} places"
 
     def to_dict(self) -> dict[str, object]:
         """Return the limit and how much of it is used, as JSON-ready values."""

@@ -29,7 +29,7 @@ from profitable.cli.shared import (
 )
 from profitable.common.files import as_path, reading
 from profitable.common.progress import Progress
-from profitable.common.text_tables import number, text_table
+from profitable.common.text_tables import number_text, text_table
 from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
 from profitable.portfolio import portfolio
 from profitable.portfolio.outcome import STATUSES, Outcome, PortfolioAnswer, summary_of
@@ -118,7 +118,7 @@ class RowTally:
         """Return the rows to show, as a table; empty without any."""
         if not self.shown:
             return ""
-        rest = f"\n... and {number(self.hidden)} more" if self.hidden else ""
+        rest = f"\n... and {number_text(self.hidden)} more" if self.hidden else ""
         return text_table(("row", "id", "status", "why"), self.shown, words=(0, 1, 2, 3)) + rest
 
 

@@ -16,7 +16,7 @@ from profitable.cli.shared import (
     chosen_executor,
     note,
     policy_names,
-    whole,
+    whole_option,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def paper(
     ] = None,
     runs: Annotated[
         int | None,
-        whole("Number of runs of each experiment. By default, each has its own number."),
+        whole_option("Number of runs of each experiment. By default, each has its own number."),
     ] = None,
     seed: Seed = 1,
     workers: Workers = None,
@@ -109,11 +109,11 @@ def credit(
     policy: Annotated[str, typer.Option(help=POLICY_HELP, autocompletion=policy_names)] = "ts",
     rounds: Annotated[
         int,
-        whole("Number of rounds in one play."),
+        whole_option("Number of rounds in one play."),
     ] = 500,
     plays: Annotated[
         int,
-        whole("Number of independent plays. The table shows the first one and the mean."),
+        whole_option("Number of independent plays. The table shows the first one and the mean."),
     ] = 100,
     seed: Seed = 1,
     out: Annotated[Path, typer.Option(help="Folder for credit.png and credit.json.")] = Path(

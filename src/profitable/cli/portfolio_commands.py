@@ -306,7 +306,7 @@ def copy(
     who restored it.
     """
     from profitable.common.progress import Progress
-    from profitable.common.text_tables import number
+    from profitable.common.text_tables import number_text
     from profitable.portfolio.location import name_of, place_of
     from profitable.portfolio.new_store import copy_portfolio
     from profitable.portfolio.session import actor_of
@@ -328,9 +328,10 @@ def copy(
         if restored_by is not None:
             copied = end.line - 1
             added = (
-                f", and added line {number(end.line)}: restored from {source.name} by {restored_by}"
+                f", and added line {number_text(end.line)}: "
+                f"restored from {source.name} by {restored_by}"
             )
-        typer.echo(f"Copied {number(copied)} lines to {name_of(place_of(target))}{added}.")
+        typer.echo(f"Copied {number_text(copied)} lines to {name_of(place_of(target))}{added}.")
         typer.echo(f"head: {end.hash}")
 
 

@@ -24,7 +24,7 @@ from profitable.cli.shared import (
     print_csv,
     print_found,
     print_json,
-    whole,
+    whole_option,
 )
 from profitable.errors import BrokenPortfolioError, NotSavedError, ParameterError
 
@@ -83,7 +83,7 @@ def log(
     ] = None,
     limit: Annotated[
         int | None,
-        whole("The newest lines. By default, 100 in a table, or all."),
+        whole_option("The newest lines. By default, 100 in a table, or all."),
     ] = None,
     format: Annotated[
         str | None,
@@ -174,11 +174,11 @@ def _print_table(book: "Portfolio", filters: dict[str, Any]) -> None:
 
 
 def _write_lines(book: "Portfolio", out: Path | None, form: str, filters: dict[str, Any]) -> None:
-    from profitable.common.text_tables import number
+    from profitable.common.text_tables import number_text
     from profitable.portfolio.export import write_lines
 
     if out is not None:
-        typer.echo(f"{out}: {number(write_lines(book, out, form, **filters))} lines")
+        typer.echo(f"{out}: {number_text(write_lines(book, out, form, **filters))} lines")
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log"
@@ -188,13 +188,13 @@ def _write_lines(book: "Portfolio", out: Path | None, form: str, filters: dict[s
 
 
 def _write_clients(book: "Portfolio", out: Path, form: str) -> None:
-    from profitable.common.text_tables import number
+    from profitable.common.text_tables import number_text
     from profitable.portfolio.export import write_clients
 
     written = write_clients(book, out, form)
-    said = f"{out}: {number(written.rows)} clients"
+    said = f"{out}: {number_text(written.rows)} clients"
     if written.left_out:
-        said += f"; {number(written.left_out)} were left out: their propensity is unknown"
+        said += f"; {number_text(written.left_out)} were left out: their propensity is unknown"
     typer.echo(said)
     if written.rows:
         command = shlex.join(

@@ -18,8 +18,8 @@ from profitable.cli.shared import (
     note,
     policy_names,
     print_json,
-    whole,
     whole_number,
+    whole_option,
 )
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ def simulate(
     ] = FOUR_POLICIES,
     horizon: Annotated[
         int,
-        whole("Rounds in a run, such as 1000000 or 1e6; at most 1e15."),
+        whole_option("Rounds in a run, such as 1000000 or 1e6; at most 1e15."),
     ] = 10_000,
     runs: Annotated[
         int,
-        whole("Number of independent runs of each policy."),
+        whole_option("Number of independent runs of each policy."),
     ] = 1_000,
     seed: Seed = 1,
     checkpoints: Annotated[
@@ -225,7 +225,7 @@ def study(
     ],
     runs: Annotated[
         int | None,
-        whole("Runs of the best settings, instead of what the file says."),
+        whole_option("Runs of the best settings, instead of what the file says."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help=f"{SEED_HELP} By default, the file's, or 1.")
@@ -298,7 +298,7 @@ def bounds(
     scenario: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
     horizon: Annotated[
         int,
-        whole("The horizon T in the finite-time bounds, such as 1e9."),
+        whole_option("The horizon T in the finite-time bounds, such as 1e9."),
     ] = 10_000,
     as_json: AsJson = False,
 ) -> None:

@@ -45,7 +45,7 @@ def whole_number(text: str | int) -> int:
     return int(number)
 
 
-def whole(help_text: str) -> Any:
+def whole_option(help_text: str) -> Any:
     """Return an option that takes a whole number, as `whole_number` reads it."""
     return typer.Option(parser=whole_number, metavar="<int>", help=help_text)
 

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from profitable.common.charts import Figure, svg_of
 from profitable.common.files import replace_file, replace_text
-from profitable.common.text_tables import horizon_text, number
+from profitable.common.text_tables import horizon_text, number_text
 
 SHARED_TEMPLATES = Path(__file__).parent / "templates"
 
@@ -36,7 +36,7 @@ def environment(templates: Path, *, html: bool) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"number": number, "horizon": horizon_text, "code": code}
+    made.filters |= {"number": number_text, "horizon": horizon_text, "code": code}
     return made
 
 

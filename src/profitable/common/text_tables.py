@@ -23,11 +23,11 @@ PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 ROWS_SHOWN = 20  # a decision over a million categories prints like one over twenty
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def number_text(value: float | None, digits: int = 4) -> str:
     """Write a number with a few significant digits; spaces separate thousands.
 
-    >>> number(1234567), number(0.000123456), number(float("inf")), number(None)
-    ('1 234 567', '0.0001235', 'inf', '-')
+    >>> [number_text(value) for value in (1234567, 0.000123456, float("inf"), None)]
+    ['1 234 567', '0.0001235', 'inf', '-']
     """
     if value is None:
         return "-"
@@ -49,7 +49,7 @@ def several(count: int, noun: str) -> str:
     >>> several(1, "round"), several(1_234, "round")
     ('1 round', '1 234 rounds')
     """
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+    return f"{number_text(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def horizon_text(value: float) -> str:
@@ -60,14 +60,16 @@ def horizon_text(value: float) -> str:
     """
     power = round(math.log10(value)) if value >= MANY_ROUNDS else 0
     return (
-        "10" + str(power).translate(SUPERSCRIPTS) if power and value == 10**power else number(value)
+        "10" + str(power).translate(SUPERSCRIPTS)
+        if power and value == 10**power
+        else number_text(value)
     )
 
 
-def money(value: float) -> str:
+def money_text(value: float) -> str:
     """Write an amount: with cents below a thousand, in whole units above.
 
-    >>> money(-1234.5), money(0.25)
+    >>> money_text(-1234.5), money_text(0.25)
     ('-1 234', '0.25')
     """
     return f"{value:,.{2 if abs(value) < 1_000 else 0}f}".replace(",", " ")

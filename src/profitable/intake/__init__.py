@@ -1,8 +1,9 @@
 r"""Delimited text files and their fields, for past clients and for portfolios alike.
 
 `delimited.DelimitedFile` opens a file: its encoding, delimiter, header and records.
-`fields` reads one field: `number`, `whole`, `day`, `moment`, `shares`.  They raise
-`FieldError`, to whose problem the caller adds the file, the row and the column.
+`fields` reads one field: `parse_number`, `parse_whole`, `day`, `parse_moment`,
+`shares`.  They raise `FieldError`, to whose problem the caller adds the file, the row
+and the column.
 
 >>> import io
 >>> from profitable.intake.delimited import DelimitedFile

@@ -2,9 +2,11 @@
 
 A field that could mean two things is refused.
 
->>> number("1,234.5"), number("1 234.5"), number("1.234,5", decimal=",")
-(1234.5, 1234.5, 1234.5)
->>> number("1,5")
+>>> parse_number("1,234.5"), parse_number("1 234.5")
+(1234.5, 1234.5)
+>>> parse_number("1.234,5", decimal=",")
+1234.5
+>>> parse_number("1,5")
 Traceback (most recent call last):
     ...
 profitable.intake.fields.FieldError: has a decimal comma; use --decimal ,
@@ -47,7 +49,7 @@ class FieldError(ValueError):
         self.problem = problem
 
 
-def number(text: str, *, decimal: str | None = None, semicolons: bool = False) -> float:
+def parse_number(text: str, *, decimal: str | None = None, semicolons: bool = False) -> float:
     """Read a number, perhaps with thousands; `decimal` is its sign, by default a point.
 
     Without `decimal`, 1,234 is refused: it could be 1234 or 1.234.  So is 1.234 between
@@ -81,15 +83,15 @@ def _not_a_number(text: str, point: str) -> FieldError:
     return FieldError("is not a number")
 
 
-def whole(text: str, *, decimal: str | None = None, semicolons: bool = False) -> int:
+def parse_whole(text: str, *, decimal: str | None = None, semicolons: bool = False) -> int:
     """Read a whole number; 12.0, as spreadsheets write it, is one."""
-    value = number(text, decimal=decimal, semicolons=semicolons)
+    value = parse_number(text, decimal=decimal, semicolons=semicolons)
     if not value.is_integer():  # which an infinite number is not
         raise FieldError("is not a whole number")
     return int(value)
 
 
-def moment(text: str, date_format: str | None = None) -> datetime:
+def parse_moment(text: str, date_format: str | None = None) -> datetime:
     """Read a date or a timestamp, in ISO notation unless a format is given."""
     try:
         if date_format is not None:
@@ -111,7 +113,7 @@ def day(text: str, *, date_format: str | None = None) -> str:
     >>> day("16.11.2026", date_format="%d.%m.%Y"), day("2026-11-16 08:30")
     ('2026-11-16', '2026-11-16T08:30:00')
     """
-    read = moment(text, date_format)
+    read = parse_moment(text, date_format)
     has_clock = CLOCK_LETTERS.search(date_format) if date_format else len(text) > len("2026-11-16")
     return (read if has_clock else read.date()).isoformat()
 
@@ -125,7 +127,7 @@ def shares(text: str, *, decimal: str | None = None) -> str | tuple[float, ...]:
     if text[:1] not in "+-.,0123456789":
         return text
     parts = re.split(r"[\s;]+" if decimal == "," else r"[\s;,]+", text.strip())
-    return tuple(number(part, decimal=decimal) for part in parts if part)
+    return tuple(parse_number(part, decimal=decimal) for part in parts if part)
 
 
 def check_date_format(value: str) -> None:

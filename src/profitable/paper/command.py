@@ -16,7 +16,7 @@ from profitable.common.extras import extra
 from profitable.common.files import saving
 from profitable.common.locks import occupied
 from profitable.common.progress import Progress
-from profitable.common.text_tables import number, text_table
+from profitable.common.text_tables import number_text, text_table
 from profitable.errors import InputError
 from profitable.model.category import is_text
 from profitable.paper import credit
@@ -195,8 +195,8 @@ def _regret_tables(reproduction: Reproduction) -> list[str]:
             ]
         )
         headers = ["policy", *(trial.experiment.name for trial in trials)]
-        runs = ", ".join(dict.fromkeys(number(trial.result.finished) for trial in trials))
-        horizon = number(trials[0].result.horizon)
+        runs = ", ".join(dict.fromkeys(number_text(trial.result.finished) for trial in trials))
+        horizon = number_text(trials[0].result.horizon)
         title = (
             f"Regret at T = {horizon}, mean of {runs} runs ± standard error, seed "
             f"{reproduction.seed}"

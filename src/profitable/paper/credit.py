@@ -19,7 +19,7 @@ from profitable.agent.explanation import Standing
 from profitable.common import check
 from profitable.common.extras import extra
 from profitable.common.files import replace_text
-from profitable.common.text_tables import money, number, text_table
+from profitable.common.text_tables import money_text, number_text, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
@@ -116,9 +116,9 @@ class CreditResult:
                 f"{segment.repayment:.3f}",
                 "yes" if segment.margin > 0 else "no",
                 "-" if standing.mean is None else f"{standing.mean:.3f}",
-                number(standing.clients),
+                number_text(standing.clients),
                 f"{accepted.mean():.0%} of rounds",
-                money(standing.profit),
+                money_text(standing.profit),
             ]
             for segment, standing, accepted in zip(
                 self.segments, first.standings, first.accepted, strict=True
@@ -130,7 +130,7 @@ class CreditResult:
         """Return the table of each lender's profit."""
         plays = len(self.profit)
         rows = [
-            [name, money(one), money(mean), "-" if np.isnan(error) else money(error)]
+            [name, money_text(one), money_text(mean), "-" if np.isnan(error) else money_text(error)]
             for name, one, mean, error in self.earned()
         ]
         return text_table(("lender", "this play", f"mean of {plays}", "std. error"), rows)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.paper.reproduction import Reproduction, Trial
 from profitable.simulation.curve import DAGGER, Curve
 
@@ -88,7 +88,7 @@ def with_doubts(
         alone = ", ".join(trial.experiment.name for trial in named)
         found = replace(found, seen=f"Decided on {alone} alone. {found.seen}")
     few = [
-        f"{number(each.result.finished)} of {each.experiment.name}"
+        f"{number_text(each.result.finished)} of {each.experiment.name}"
         for each in trials
         if each.result.finished < FEWEST_RUNS
     ]
@@ -149,7 +149,7 @@ def rounded_text(value: float, digits: int = 4) -> str:
     >>> rounded_text(123_456.0), rounded_text(123_456.0, 2)
     ('123 500', '120 000')
     """
-    return number(float(f"{value:.{digits}g}"))
+    return number_text(float(f"{value:.{digits}g}"))
 
 
 def final(curve: Curve) -> str:

@@ -9,7 +9,7 @@ can lose a profitable category. So every table and sentence has both.
 from collections.abc import Sequence
 from typing import Any
 
-from profitable.common.text_tables import horizon_text, number
+from profitable.common.text_tables import horizon_text, number_text
 from profitable.paper.asymptotics import slope_of_clients
 from profitable.paper.claims import KNOWING
 from profitable.paper.contest import (
@@ -117,7 +117,11 @@ def _of_four(contest: Contest) -> list[str]:
         rounded_text(each.tail[0], 3) for each in (contest.tails[0], contest.tails[-1])
     )
     shares = [100.0 * each.lost[0] for each in contest.four]
-    lost = f"{number(min(shares))} to {number(max(shares))} %" if max(shares) > 0.0 else "0 %"
+    lost = (
+        f"{number_text(min(shares))} to {number_text(max(shares))} %"
+        if max(shares) > 0.0
+        else "0 %"
+    )
     return [
         (
             f"The four: one run in a hundred loses more than {tails}. {lost} of the runs lose a "
@@ -250,7 +254,7 @@ def _given(policy: str, horizon: int) -> str:
     if not given:
         return f"{horizon_text(horizon)} (right)"
     word, times = ("long", given / horizon) if given > horizon else ("short", horizon / given)
-    return f"{horizon_text(given)} ({number(times)} times too {word})"
+    return f"{horizon_text(given)} ({number_text(times)} times too {word})"
 
 
 def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
@@ -302,7 +306,7 @@ def _long_table(trial: Trial, reproduction: Reproduction) -> dict[str, Any]:
     return {
         "headers": headers,
         "rows": rows,
-        "numbers": {"runs": number(result.finished), "constant": f"{constant:.2f}"},
+        "numbers": {"runs": number_text(result.finished), "constant": f"{constant:.2f}"},
         "values": values,
         "constant": constant,
         "runs": result.finished,

@@ -33,7 +33,7 @@ from profitable.common.line_styles import (
     SKY,
     Look,
 )
-from profitable.common.text_tables import horizon_text, number
+from profitable.common.text_tables import horizon_text, number_text
 from profitable.paper.contest import ANYTIME, CAREFUL, PATIENT, WITH_HORIZON
 from profitable.paper.credit import LENDERS, CreditResult
 from profitable.policy.policies import looks_of
@@ -71,7 +71,8 @@ def figures(name: str, result: Result) -> list[Figure]:
     """
     final = [float(curve.regret[-1]) for curve in result.curves]
     band = (
-        f"mean of {number(result.finished)} runs, with bands that cover the true mean in about "
+        f"mean of {number_text(result.finished)} runs, with bands that cover the true mean in "
+        "about "
         "95 % of samples"
     )
     if max(final) <= FAR_APART * min(final):
@@ -130,7 +131,7 @@ def tail_figure(
         y="share of runs with more",
         log_y=True,
     )
-    size = f"{number(result.finished)} runs to T = {horizon_text(result.horizon)}"
+    size = f"{number_text(result.finished)} runs to T = {horizon_text(result.horizon)}"
     caption = f"The tail of the rejected rounds: {size}, bands of two standard errors."
     return [Figure(name, caption, chart)]
 
@@ -138,7 +139,8 @@ def tail_figure(
 def contest_figure(name: str, result: Result, curves: Sequence[Curve]) -> Figure:
     """Return the regret curves of the optimal policy and of the best of the paper's."""
     band = (
-        f"mean of {number(result.finished)} runs, with bands that cover the true mean in about "
+        f"mean of {number_text(result.finished)} runs, with bands that cover the true mean in "
+        "about "
         "95 % of samples"
     )
     chart = _regret_chart(result, curves, log=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import horizon_text, money, number
+from profitable.common.text_tables import horizon_text, money_text, number_text
 from profitable.paper.claims import claims
 from profitable.paper.credit import CreditResult
 from profitable.paper.experiment import AUTHORS, BEYOND, PAPER, Experiment
@@ -181,7 +181,7 @@ def _seen_in_runs(slope: Slope, reproduction: Reproduction) -> str:
     """
     if slope.profitable[1] > 0.0:
         return plus_minus(*slope.profitable, few=slope.carried_by_few)
-    return f"none in {number(reproduction.trials[slope.experiment].result.finished)} runs"
+    return f"none in {number_text(reproduction.trials[slope.experiment].result.finished)} runs"
 
 
 def settings(experiment: Experiment) -> str:
@@ -225,18 +225,18 @@ def credit_summary(credit: CreditResult) -> dict[str, Any]:
         rows.append(
             [
                 segment.name,
-                number(segment.amount),
+                number_text(segment.amount),
                 f"{segment.rate:.0%}",
                 f"{1.0 / (1.0 + segment.rate):.3f}",
                 f"{segment.repayment:.3f}",
                 f"{segment.margin:+,.0f}".replace(",", " "),
                 f"{accepted.mean():.0%}",
                 f"{accepted[-1]:.0%}",
-                money(costs[-1]),
+                money_text(costs[-1]),
             ]
         )
     earned = [
-        [name, money(mean), "-" if np.isnan(error) else money(error)]
+        [name, money_text(mean), "-" if np.isnan(error) else money_text(error)]
         for name, _, mean, error in credit.earned()
     ]
     means = [mean for _, _, mean, _ in credit.earned()]
@@ -258,7 +258,7 @@ def credit_summary(credit: CreditResult) -> dict[str, Any]:
         "rows": rows,
         "earned_headers": ["lender", "mean profit", "standard error"],
         "earned": earned,
-        "cost_of_learning": money(sum(costs)),
+        "cost_of_learning": money_text(sum(costs)),
         "share_of_clairvoyant": f"{means[1] / means[2]:.0%}" if means[2] > 0.0 else "-",
         "numbers": credit.to_dict(),
     }

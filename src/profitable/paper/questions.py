@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import horizon_text, number
+from profitable.common.text_tables import horizon_text, number_text
 from profitable.paper.asymptotics import unlucky_at_least, unlucky_slope
 from profitable.paper.experiment import load
 from profitable.paper.finding import FEWEST_BEYOND, checkpoint, limit_text, plus_minus
@@ -110,7 +110,7 @@ def _unlucky(trial: Trial) -> dict[str, Any]:
     seen = float(thompson.t[place] - thompson.accepted_rounds[0, place])
     at_most = exponential_waits(ratio, trial.result.horizon)
     numbers = {
-        "t": number(UNLUCKY_TIMES[-1]),
+        "t": number_text(UNLUCKY_TIMES[-1]),
         "at_least": f"{unlucky_at_least(ratio, UNLUCKY_TIMES[-1]):.2f}",
         "at_most": f"{at_most.mean(UNLUCKY_TIMES[-1] - 1):.2f}",
         "simulated": plus_minus(seen, float(thompson.error("accepted")[0, place])),

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from profitable.common.progress import Progress
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.errors import BrokenResultError, InputError
 from profitable.paper.experiment import AUTHORS, Experiment, load
 from profitable.simulation.curve import Curve
@@ -104,7 +104,7 @@ def conduct(
             trials[experiment.name] = Trial(experiment, result)
             done += experiment.work
             size = (
-                f"{len(experiment.policies)} policies, {number(result.finished)} runs to T = "
+                f"{len(experiment.policies)} policies, {number_text(result.finished)} runs to T = "
                 f"{experiment.horizon:.0e}"
             )
             bar.say(f"{title}: {size}: {time.perf_counter() - start:.1f} s")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from profitable.common.text_tables import horizon_text, number
+from profitable.common.text_tables import horizon_text, number_text
 from profitable.errors import InputError
 from profitable.model.families import Bernoulli, Exponential
 from profitable.paper.finding import (
@@ -48,7 +48,7 @@ def decide_finite_time(trials: Sequence[Trial]) -> Finding:
             clients, error = _wrong_clients(trial, "kl-ucb", k, t)
             bound, proved, theorem = _theorem_2(truth, t)
             everybody = t * truth.clients.average
-            label = f"{theorem} for {truth.category.name} at {number(t)}"
+            label = f"{theorem} for {truth.category.name} at {number_text(t)}"
             if clients + SURE * error > bound:
                 broken.append(label)
             if (bound if proved is None else proved) >= everybody:
@@ -59,9 +59,9 @@ def decide_finite_time(trials: Sequence[Trial]) -> Finding:
             ]
             found = plus_minus(clients, error)
             rows.append(
-                (number(t), truth.category.name, theorem, found, *bounds, _large(everybody))
+                (number_text(t), truth.category.name, theorem, found, *bounds, _large(everybody))
             )
-    early = [label for label in vacuous if label.endswith(number(PAPER_HORIZON))]
+    early = [label for label in vacuous if label.endswith(number_text(PAPER_HORIZON))]
     verdict = judge(shown=not broken and not early, refuted=True, restriction=not broken)
     seen = f"Broken: {', '.join(broken)}. " if broken else "No mean exceeds its bound. "
     if vacuous:
@@ -208,7 +208,8 @@ def decide_turned_away(trials: Sequence[Trial]) -> Finding:
             rows.append((family, name, *cut, whole, shown, simulated, "yes" if passes else "no"))
             seen.append(
                 f"{family}, {name}: the sum converges to {whole} rounds, of which "
-                f"{number(trial.result.finished)} runs can show {shown}; simulated: {simulated}."
+                f"{number_text(trial.result.finished)} runs can show {shown}; simulated: "
+                f"{simulated}."
                 if converges
                 else f"{family}: the sum diverges. Cut at waits of {', '.join([first, *others])} "
                 f"rounds it is {', '.join(cut)}; see the second question below."

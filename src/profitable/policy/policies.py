@@ -34,7 +34,7 @@ from profitable.common.line_styles import (
     Look,
 )
 from profitable.common.registry import register
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.common.types import FloatArray
 from profitable.errors import MissingBoundError, ParameterError
 from profitable.kernels import evidence, patience
@@ -832,10 +832,10 @@ class Optimal(Bayesian):
 
     def outlook(self, t: float, per_round: float) -> str:
         ahead = patience.rounds_ahead(self.coded_patience, t)
-        clients = number(float(f"{per_round * ahead:.2g}"))
+        clients = number_text(float(f"{per_round * ahead:.2g}"))
         if self.horizon is not None:
             passed = (
-                f"the horizon of {number(self.terms.rounds)} rounds has passed, and without "
+                f"the horizon of {number_text(self.terms.rounds)} rounds has passed, and without "
                 "clients to come"
             )
             return f"with about {clients} clients still to come" if ahead > 0.0 else passed

@@ -16,7 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from profitable.common.text_tables import ROWS_SHOWN, money, number, text_table
+from profitable.common.text_tables import ROWS_SHOWN, money_text, number_text, text_table
 from profitable.portfolio.export import Settled, settled
 from profitable.portfolio.journal import intact, journal, journal_lines
 from profitable.portfolio.portfolio import Portfolio
@@ -89,18 +89,18 @@ class PortfolioComparison:
     def __str__(self) -> str:
         stream = "the same outcomes" if self.is_same_stream else "NOT the same outcomes"
         alone = _alone(self.only_outcomes)
-        other = f", {number(self.differ)} have another content" if self.differ else ""
+        other = f", {number_text(self.differ)} have another content" if self.differ else ""
         said = [
             f"first:  {self.first} ({self.policies[0]})",
             f"second: {self.second} ({self.policies[1]})",
-            f"{number(self.keys)} decisions have the same key{_alone(self.only_keys)}.",
-            f"Both saw {stream}: {number(self.shared)} are shared{alone}{other}.",
+            f"{number_text(self.keys)} decisions have the same key{_alone(self.only_keys)}.",
+            f"Both saw {stream}: {number_text(self.shared)} are shared{alone}{other}.",
         ]
         rows = [
             [
                 each.category,
-                *map(number, (each.both, each.only_first, each.only_second, each.neither)),
-                *map(money, (each.first_profit, each.second_profit)),
+                *map(number_text, (each.both, each.only_first, each.only_second, each.neither)),
+                *map(money_text, (each.first_profit, each.second_profit)),
             ]
             for each in self.rows[:ROWS_SHOWN]
         ]
@@ -108,20 +108,22 @@ class PortfolioComparison:
             sum(getattr(each, name) for each in self.rows)
             for name in ("first_profit", "second_profit")
         ]
-        rows.append(["all", "", "", "", "", *map(money, total)])
+        rows.append(["all", "", "", "", "", *map(money_text, total)])
         hidden = len(self.rows) - ROWS_SHOWN
-        rest = [f"... and {number(hidden)} more categories"] if hidden > 0 else []
+        rest = [f"... and {number_text(hidden)} more categories"] if hidden > 0 else []
         limit = "Profits are of clients seen by both, whose category the portfolio accepted then."
         if self.unjudged:
             limit += (
-                f" {number(self.unjudged)} clients are in none: only one decided about their round."
+                f" {number_text(self.unjudged)} clients are in none: only one decided about their "
+                "round."
             )
         return "\n".join([*said, text_table(COMPARED, rows), *rest, limit])
 
 
 def _alone(numbers: tuple[int, int]) -> str:
     return (
-        f", {number(numbers[0])} are in the first alone and {number(numbers[1])} in the second"
+        f", {number_text(numbers[0])} are in the first alone and {number_text(numbers[1])} in the "
+        "second"
         if any(numbers)
         else ""
     )

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from profitable.common.extras import extra
 from profitable.common.files import as_path, read_bytes, reading
-from profitable.common.text_tables import number, several
+from profitable.common.text_tables import number_text, several
 from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
 from profitable.portfolio.journal import PAGE_LINES, Head, journal, origin
 from profitable.portfolio.session import now
@@ -53,7 +53,7 @@ class KeptHead(NamedTuple):
     @property
     def title(self) -> str:
         """The head as messages name it."""
-        return f"line {number(self.head.line)}, which was kept on {self.time[:10]}"
+        return f"line {number_text(self.head.line)}, which was kept on {self.time[:10]}"
 
 
 class HeadsFile:
@@ -114,7 +114,7 @@ class HeadsFile:
             newest = max(kept.head.line for kept in self.heads)
             yield (
                 f"the journal continues all {several(len(self.heads), 'head')} of {self._path};"
-                f" {several(end.line - newest, 'line')} since line {number(newest)}"
+                f" {several(end.line - newest, 'line')} since line {number_text(newest)}"
             )
 
     # ------------------------------------------------------------------------ comparing
@@ -144,7 +144,7 @@ class HeadsFile:
         last = f"the last that fits is {fitting[-1].title}" if fitting else "none before it fits"
         if wrong[0].head.line > end.line:
             cause = (
-                f"it ends at line {number(end.line)}. Lines were cut off, or an earlier backup"
+                f"it ends at line {number_text(end.line)}. Lines were cut off, or an earlier backup"
                 " was put in its place"
             )
         else:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Literal, cast
 
 from profitable.common import check
-from profitable.common.text_tables import ROWS_SHOWN, number, several, text_table
+from profitable.common.text_tables import ROWS_SHOWN, number_text, several, text_table
 from profitable.errors import ParameterError
 from profitable.portfolio.spelling import checked_text
 
@@ -215,7 +215,7 @@ def summary_of(numbers: Mapping[AnswerStatus, int], *, is_trial: bool) -> str:
     '1 008 rows: 8 counted, 1 000 known already'
     """
     parts = [
-        f"{number(numbers[status])} {'known already' if status == 'known' else status}"
+        f"{number_text(numbers[status])} {'known already' if status == 'known' else status}"
         for status in STATUSES
         if numbers.get(status)
     ]
@@ -306,6 +306,6 @@ class Receipt:
         if not shown:
             return self.summary()
         hidden = len(shown) - ROWS_SHOWN
-        rest = f"\n... and {number(hidden)} more" if hidden > 0 else ""
+        rest = f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
         listed = text_table(("row", "id", "status", "why"), shown[:ROWS_SHOWN], words=(0, 1, 2, 3))
         return f"{self.summary()}\n{listed}{rest}"

@@ -16,7 +16,14 @@ from profitable.agent.agent import Agent
 from profitable.agent.explanation import columns_of
 from profitable.common import check
 from profitable.common.extras import frame_of
-from profitable.common.text_tables import ROWS_SHOWN, html_table, money, number, several, text_table
+from profitable.common.text_tables import (
+    ROWS_SHOWN,
+    html_table,
+    money_text,
+    number_text,
+    several,
+    text_table,
+)
 from profitable.errors import ParameterError
 from profitable.portfolio.journal import (
     LINE_KINDS,
@@ -44,7 +51,7 @@ class JournalExtract(list[Line]):
     def __str__(self) -> str:
         rows = [
             (
-                number(line.line),
+                number_text(line.line),
                 _to_seconds(line.time),
                 line.actor,
                 line.kind,
@@ -78,10 +85,14 @@ def _line_text(line: Line) -> str:
             accepted = sum(map(bool, columns.get("granted", columns["accepted"])))
             if REINSTATED in content:
                 again = f" ({REINSTATED}, decided {_to_seconds(decided_at(line))})"
-            chosen = f"{number(accepted)} of {number(len(columns['name']))} accepted"
-            return f"round {number(line.round)}{key}: {chosen}{again}"
+            chosen = f"{number_text(accepted)} of {number_text(len(columns['name']))} accepted"
+            return f"round {number_text(line.round)}{key}: {chosen}{again}"
         case "open":
-            later = "" if line.matures is None else f", matures {number(line.matures)} rounds later"
+            later = (
+                ""
+                if line.matures is None
+                else f", matures {number_text(line.matures)} rounds later"
+            )
             return f"{line.id} of {line.category}, accepted in round {line.decision}{later}"
         case "outcome":
             since = "" if line.decision is None else f", accepted in round {line.decision}"
@@ -97,7 +108,10 @@ def _line_text(line: Line) -> str:
             versions = f"schema version {content['from']} becomes {content['to']}"
             return f"{versions}; the state was recomputed"
         case "restore":
-            return f"restored from {content['from']}, which ends with line {number(line.line - 1)}"
+            return (
+                f"restored from {content['from']}, "
+                f"which ends with line {number_text(line.line - 1)}"
+            )
         case "change" if content["setting"] == "category":
             return f"new category {line.category}"
         case "change":
@@ -201,24 +215,28 @@ def explanation(connection: sa.Connection, decision: RecordedDecision, category:
     """Explain a stored decision by its numbers and the last known outcomes."""
     verdict = decision[category]
     said = "accepted" if verdict.accepted else "not accepted"
-    who = f"{decision.actor} with profitable {decision.version}, in line {number(decision.line)}"
+    who = (
+        f"{decision.actor} with profitable {decision.version}, in line {number_text(decision.line)}"
+    )
     shadow = " This portfolio is a shadow: nobody acted on it." if decision.is_shadow else ""
     chance = "unknown" if verdict.propensity is None else f"{100.0 * verdict.propensity:.4g} %"
-    evidence = f"Evidence {number(verdict.evidence)}, patience {number(verdict.patience)} nats"
-    known = f"{number(verdict.clients)} outcomes"
+    evidence = (
+        f"Evidence {number_text(verdict.evidence)}, patience {number_text(verdict.patience)} nats"
+    )
+    known = f"{number_text(verdict.clients)} outcomes"
     if verdict.counted != verdict.clients:
-        known += f", which counted as {number(verdict.counted)}"
+        known += f", which counted as {number_text(verdict.counted)}"
     if verdict.mean is not None:
-        known += f", with mean {number(verdict.mean)}"
+        known += f", with mean {number_text(verdict.mean)}"
     if verdict.waiting:
-        known += f"; {number(verdict.waiting)} accepted clients had no outcome yet"
+        known += f"; {number_text(verdict.waiting)} accepted clients had no outcome yet"
     lines = [
-        f"{category} was {said} in round {number(decision.round)} (key {decision.key}).",
+        f"{category} was {said} in round {number_text(decision.round)} (key {decision.key}).",
         f"Decided {_to_seconds(decision.time)} UTC by {who}.{shadow}",
         *([REINSTATED_NOTE] if decision.reinstated else []),
         f"Policy {decision.policy}: {verdict.reason}.",
         f"{evidence}; its chance was {chance}.",
-        f"Threshold {number(verdict.threshold)}. Known: {known}.",
+        f"Threshold {number_text(verdict.threshold)}. Known: {known}.",
         *_behind(connection, decision, category),
         *_settings(connection, decision, category),
     ]
@@ -236,7 +254,8 @@ def _behind(connection: sa.Connection, decision: RecordedDecision, category: str
     if not found:
         return ["No outcome of it was reported before."]
     rows = [
-        (number(each.line), _to_seconds(each.time), each.actor, line_text(each)) for each in found
+        (number_text(each.line), _to_seconds(each.time), each.actor, line_text(each))
+        for each in found
     ]
     head = (
         "The outcomes behind it:" if len(found) < SHOWN else f"The last {SHOWN} outcomes behind it:"
@@ -248,7 +267,8 @@ def _settings(connection: sa.Connection, decision: RecordedDecision, category: s
     mine = sa.or_(journal.c.category == category, journal.c.category.is_(None))
     chosen = (journal.c.kind == "change", journal.c.line < decision.line, mine)
     return [
-        f"Setting, line {number(each.line)}, {each.time[:10]} by {each.actor}: {line_text(each)}."
+        f"Setting, line {number_text(each.line)}, {each.time[:10]} by {each.actor}: "
+        f"{line_text(each)}."
         for each in [*newest(connection, *chosen, limit=SHOWN)][::-1]
     ]
 
@@ -329,8 +349,9 @@ class Status:
         shadow = ", a shadow that nobody acts on" if self.is_shadow else ""
         name = f"{self.name}, " if self.name else ""
         return (
-            f"{name}{self.policy}, {number(len(self))} categories, {several(self.round, 'round')}, "
-            f"profit {money(self.profit)}{shadow}"
+            f"{name}{self.policy}, {number_text(len(self))} categories, "
+            f"{several(self.round, 'round')}, "
+            f"profit {money_text(self.profit)}{shadow}"
         )
 
     def _rows(self) -> list[list[str]]:
@@ -338,7 +359,7 @@ class Status:
         for i in range(min(len(self), ROWS_SHOWN)):
             each = {key: column[i] for key, column in self.columns.items()}
             numbers = [
-                money(each[key]) if key == "profit" else number(each[key])
+                money_text(each[key]) if key == "profit" else number_text(each[key])
                 for key in STATUS_HEADERS[1:]
             ]
             chance = "paused" if each["paused"] else f"{100.0 * each['chance']:.3g} %"
@@ -347,7 +368,7 @@ class Status:
 
     def __str__(self) -> str:
         hidden = len(self) - ROWS_SHOWN
-        rest = f"\n... and {number(hidden)} more" if hidden > 0 else ""
+        rest = f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
         return (
             f"{self._caption()}\n{text_table((*STATUS_HEADERS, 'next round'), self._rows())}{rest}"
         )

@@ -30,7 +30,14 @@ from typing import Any, BinaryIO, NamedTuple, TextIO
 from profitable.common.text_tables import unguarded
 from profitable.errors import InputError, NotSavedError, ParameterError
 from profitable.intake.delimited import DelimitedFile, plain_name
-from profitable.intake.fields import FieldError, check_date_format, day, number, shares, whole
+from profitable.intake.fields import (
+    FieldError,
+    check_date_format,
+    day,
+    parse_number,
+    parse_whole,
+    shares,
+)
 from profitable.portfolio.outcome import Client, Outcome
 
 DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}
@@ -129,8 +136,8 @@ class Form:
         semicolons = delimiter == ";"
         return {
             "text": unguarded,
-            "number": partial(number, decimal=self.decimal, semicolons=semicolons),
-            "whole": partial(whole, decimal=self.decimal, semicolons=semicolons),
+            "number": partial(parse_number, decimal=self.decimal, semicolons=semicolons),
+            "whole": partial(parse_whole, decimal=self.decimal, semicolons=semicolons),
             "day": partial(day, date_format=self.date_format),
             "shares": partial(shares, decimal=self.decimal),
         }

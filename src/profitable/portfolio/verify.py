@@ -30,7 +30,7 @@ from profitable.agent.state_parts import (
     WHOLE_PARTS,
     part_of,
 )
-from profitable.common.text_tables import number, several
+from profitable.common.text_tables import number_text, several
 from profitable.errors import InputError, ProfitableError
 from profitable.kernels.agent_table import AgentRow
 from profitable.portfolio import state
@@ -93,7 +93,7 @@ class Verification:
             *(f"FOUND: {each}" for each in self.findings),
             *(f"note: {each}" for each in self.notes),
             *([clean] if self.is_clean else []),
-            f"head: {self.head.hash} (line {number(self.head.line)})",
+            f"head: {self.head.hash} (line {number_text(self.head.line)})",
         ]
         return "\n".join(said)
 

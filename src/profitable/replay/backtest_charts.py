@@ -28,7 +28,7 @@ from profitable.common.line_styles import (
     VERMILION,
     Look,
 )
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.policy.policies import looks_of
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.backtest_summary import MOST_PICTURED
@@ -336,9 +336,9 @@ def means_reading(found: Sequence[dict[str, Any]]) -> str:
     if not apart:
         return f"{text} In no category do the two means lie on different sides of what is needed."
     listed = ", ".join(apart[:5]) + (
-        f", and {number(len(apart) - 5)} more" if len(apart) > 5 else ""
+        f", and {number_text(len(apart) - 5)} more" if len(apart) > 5 else ""
     )
-    of = f"{number(len(apart))} of {number(len(found))} categories"
+    of = f"{number_text(len(apart))} of {number_text(len(found))} categories"
     return f"{text} In {of} the two means lie on different sides of what is needed: {listed}."
 
 

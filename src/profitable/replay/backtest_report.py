@@ -15,7 +15,7 @@ from typing import Any, cast
 from profitable.common.charts import Figure
 from profitable.common.files import replace_text
 from profitable.common.pages import chart_script, chart_specs, environment, save_pictures
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.replay.backtest_charts import FIGURES
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.backtest_summary import IMMEDIATE
@@ -57,7 +57,7 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure]) -> str:
         "left_out": [
             [
                 each["reason"],
-                *(number(each[field]) for field in ("rows", "mean_reward", "kept_mean")),
+                *(number_text(each[field]) for field in ("rows", "mean_reward", "kept_mean")),
             ]
             for each in backtest["left_out"]
         ],
@@ -127,7 +127,7 @@ def _entries_table(backtest: dict[str, Any]) -> dict[str, Any]:
             plain_amount(each["clients"]),
         ]
         by_seed = f" (± {amount(each['seed_error'])})" if each["seed_error"] is not None else ""
-        cells += [number(each["seeds"]) + by_seed] if has_seeds else []
+        cells += [number_text(each["seeds"]) + by_seed] if has_seeds else []
         again = (
             f"{signed(shuffled['difference'], cents)} ± {amount(shuffled['error'])}"
             if shuffled
@@ -183,11 +183,11 @@ def _categories_table(categories: Sequence[dict[str, Any]]) -> dict[str, Any]:
     rows = [
         [
             each["name"],
-            number(each["clients"]),
+            number_text(each["clients"]),
             *([amount(each["amount"])] if has_money else []),
-            number(each["mean"]),
-            *([number(each["mean_by_money"])] if has_money else []),
-            number(each["threshold"]),
+            number_text(each["mean"]),
+            *([number_text(each["mean_by_money"])] if has_money else []),
+            number_text(each["threshold"]),
             amount(each["profit"]),
             amount(each["profit_error"]),
         ]
@@ -224,9 +224,9 @@ def _fit_table(fit: Sequence[dict[str, Any]]) -> list[list[str]]:
     return [
         [
             each["category"],
-            number(each["observed_variance"]),
-            number(each["family_variance"]),
-            number(ratio, 3),
+            number_text(each["observed_variance"]),
+            number_text(each["family_variance"]),
+            number_text(ratio, 3),
         ]
         for ratio, each in ordered
     ]
@@ -246,8 +246,8 @@ def _off_policy_table(entries: Sequence[dict[str, Any]]) -> dict[str, Any] | Non
         [
             name,
             *(_estimate(each, field, amount) for field in estimates),
-            number(round(each["clients"])),
-            number(round(each["effective_size"])),
+            number_text(round(each["clients"])),
+            number_text(round(each["effective_size"])),
         ]
         for name, each in found
     ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from profitable.common.extras import extra
 from profitable.common.files import as_path
-from profitable.common.text_tables import money, number, text_table
+from profitable.common.text_tables import money_text, number_text, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.replay import backtest_summary
@@ -252,18 +252,24 @@ class Backtest:
         for entry in self.entries:
             found = entry.difference
             if entry.refusal is not None:
-                rows.append((entry.name, "refused", "", "", number(entry.clients), ""))
+                rows.append((entry.name, "refused", "", "", number_text(entry.clients), ""))
                 continue
-            span = "" if math.isnan(found.low) else f"{money(found.low)} to {money(found.high)}"
+            span = (
+                ""
+                if math.isnan(found.low)
+                else f"{money_text(found.low)} to {money_text(found.high)}"
+            )
             mixed = entry.shuffled
             rows.append(
                 (
                     entry.name,
-                    money(entry.profit),
-                    "" if entry.name == ALL else money(found.middle),
+                    money_text(entry.profit),
+                    "" if entry.name == ALL else money_text(found.middle),
                     "" if entry.name == ALL else span,
-                    "" if math.isnan(entry.clients) else number(round(entry.clients)),
-                    "" if mixed is None else f"{money(mixed.difference)} ± {money(mixed.error)}",
+                    "" if math.isnan(entry.clients) else number_text(round(entry.clients)),
+                    ""
+                    if mixed is None
+                    else f"{money_text(mixed.difference)} ± {money_text(mixed.error)}",
                 )
             )
         return text_table(TABLE_HEADERS, rows)
@@ -285,9 +291,9 @@ class Backtest:
             rows.append(
                 (
                     entry.name,
-                    *("-" if value is None else money(value) for value in values),
-                    number(round(found.clients)),
-                    number(round(found.effective_size)),
+                    *("-" if value is None else money_text(value) for value in values),
+                    number_text(round(found.clients)),
+                    number_text(round(found.effective_size)),
                 )
             )
         return text_table(ESTIMATE_HEADERS, rows)

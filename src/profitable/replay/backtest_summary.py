@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import number, text_table
+from profitable.common.text_tables import number_text, text_table
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import UnknownCategoryError
 from profitable.replay.backtest_entry import BacktestEntry, in_short
@@ -37,7 +37,7 @@ def first_line(past: Past) -> str:
     delay = _median(late, people)
     seen = float(people @ (clients.known <= clients.rounds)) / float(people.sum())
     later = (
-        f"{number(math.ceil(delay))} {'round' if 0.0 < delay <= 1.0 else 'rounds'}"
+        f"{number_text(math.ceil(delay))} {'round' if 0.0 < delay <= 1.0 else 'rounds'}"
         if delay < math.inf
         else ""
     )
@@ -74,7 +74,8 @@ def headline(past: Past, terms: FamilyChoice) -> list[str]:
     lent = "" if clients.amount is None else f", {in_short(float(clients.amount.sum()))} lent"
     earned = in_short(float(clients.seen(clients.profit).sum()))
     who = (
-        f"{number(len(clients))} clients in {len(clients.names)} categories and {clients.rounds} "
+        f"{number_text(len(clients))} clients in {len(clients.names)} categories and "
+        f"{clients.rounds} "
         "rounds"
     )
     span = f"{clients.labels[0]} to {clients.labels[-1]}"
@@ -260,7 +261,7 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
     never = round(float(clients.sum_of("number")[clients.known == NEVER_KNOWN].sum()))
     if never:
         texts.append(
-            f"{number(never)} outcomes were never known: their profit counts, and no policy "
+            f"{number_text(never)} outcomes were never known: their profit counts, and no policy "
             "learns from them."
         )
     if layout.amount is not None:
@@ -336,8 +337,8 @@ def _trace_table(entry: BacktestEntry, place: int, labels: Sequence[str]) -> str
     rows = [
         [
             labels[t],
-            number(float(evidence[t])),
-            number(float(patience[t])),
+            number_text(float(evidence[t])),
+            number_text(float(patience[t])),
             "accepted" if decided[t] else "refused",
         ]
         for t in _turns(decided)

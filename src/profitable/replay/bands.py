@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from profitable.common import check
-from profitable.common.text_tables import number, unguarded
+from profitable.common.text_tables import number_text, unguarded
 from profitable.common.types import FloatArray
 from profitable.errors import InputError, ParameterError
 from profitable.replay.past import MISSING_NAME, SmallInts
@@ -68,7 +68,7 @@ class CategoryColumn(NamedTuple):
         """Return the names of the bands between edges."""
         if not len(edges):
             return (self.column,)
-        texts = [number(edge, 6).replace(" ", "") for edge in edges]
+        texts = [number_text(edge, 6).replace(" ", "") for edge in edges]
         between = [f"{self.column} {low}-{high}" for low, high in pairwise(texts)]
         return f"{self.column} < {texts[0]}", *between, f"{self.column} >= {texts[-1]}"
 
@@ -132,7 +132,7 @@ class CategoryCodes:
         raise InputError(
             f"{piece.place}, column {column}",
             value,
-            f"has more than {number(MOST_CATEGORIES)} different values by row {last}",
+            f"has more than {number_text(MOST_CATEGORIES)} different values by row {last}",
             f'cut it into bands, such as "{column}:25,40,60", or into quantiles, '
             f'such as "{column}:q4", or choose another column',
         )

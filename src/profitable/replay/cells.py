@@ -31,7 +31,7 @@ import numpy.typing as npt
 from profitable.agent.agent import Agent
 from profitable.agent.observation import Bookings, DistinctRewards
 from profitable.common.files import as_path
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, NotSavedError
 from profitable.kernels.batch import Sums
@@ -285,10 +285,13 @@ class Cells:
         return "\n".join(
             [
                 (
-                    f"{number(past.rows)} rows became {number(len(self))} cells: "
+                    f"{number_text(past.rows)} rows became {number_text(len(self))} cells: "
                     f"{len(clients.names)} categories, {clients.rounds} rounds ({span}), {folds}"
                 ),
-                *(f"{number(each.rows)} rows left out: {each.reason}" for each in past.left_out),
+                *(
+                    f"{number_text(each.rows)} rows left out: {each.reason}"
+                    for each in past.left_out
+                ),
                 *(f"note: {text}" for text in past.notes),
             ]
         )

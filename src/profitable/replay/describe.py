@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import ROWS_SHOWN, money, number, text_table
+from profitable.common.text_tables import ROWS_SHOWN, money_text, number_text, text_table
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.model.families import Family
@@ -344,10 +344,14 @@ class Description:
 
     def __str__(self) -> str:
         past = self.past
-        of = f"{number(past.round)} rows" if isinstance(past.round, int) else f"one {past.round}"
+        of = (
+            f"{number_text(past.round)} rows"
+            if isinstance(past.round, int)
+            else f"one {past.round}"
+        )
         head = [
             backtest_summary.first_line(past),
-            f"{past.source}: {number(past.rows)} rows; a round is {of}.",
+            f"{past.source}: {number_text(past.rows)} rows; a round is {of}.",
             *backtest_summary.headline(past, self.terms),
         ]
         remarks = [
@@ -375,7 +379,9 @@ class Description:
             list(columns), [[_shown(key, row[key]) for key in columns.values()] for row in shown]
         )
         more = len(rows) - len(shown)
-        return table + (f"\n... and {number(more)} categories with fewer clients" if more else "")
+        return table + (
+            f"\n... and {number_text(more)} categories with fewer clients" if more else ""
+        )
 
     def _known_table(self) -> str:
         clients = self.past.clients
@@ -389,8 +395,8 @@ class Description:
             [
                 clients.labels[t],
                 "-" if known["share_known"][t] is None else f"{known['share_known'][t]:.0%}",
-                number(known["known_mean"][t]),
-                number(known["final_mean"][t]),
+                number_text(known["known_mean"][t]),
+                number_text(known["final_mean"][t]),
             ]
             for t in moments
         ]
@@ -401,7 +407,12 @@ class Description:
         if not self.past.left_out:
             return "No row is left out."
         rows = [
-            [each.reason, number(each.rows), number(each.mean_reward), number(each.kept_mean)]
+            [
+                each.reason,
+                number_text(each.rows),
+                number_text(each.mean_reward),
+                number_text(each.kept_mean),
+            ]
             for each in self.past.left_out
         ]
         return "Left out:\n\n" + text_table(
@@ -426,7 +437,7 @@ class Description:
 def _shown(key: str, value: Any) -> str:
     if key == "name":
         return str(value)
-    return money(value) if key in ("amount", "profit", "profit_error") else number(value)
+    return money_text(value) if key in ("amount", "profit", "profit_error") else number_text(value)
 
 
 def describe(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.errors import InputError, ProfitableError
 from profitable.kernels.law import GAUSSIAN, NORMAL, deviance
 from profitable.model.category import Category, said_before
@@ -97,7 +97,7 @@ class FamilyChoice:
             texts.append(
                 f"{self.family} does not fit {len(wide)} of {len(self.fit)} categories: the "
                 "variance of "
-                f"{worst.category!r} is {number(worst.observed)}, {worst.ratio:.1f} times the "
+                f"{worst.category!r} is {number_text(worst.observed)}, {worst.ratio:.1f} times the "
                 "family's. Evidence "
                 f"against such a category is overstated. Try --family bounded:low=...,high=..."
             )
@@ -154,7 +154,7 @@ def _category(name: str, family: Family, layout: Layout, bound: float | None) ->
 
 def _suggest(clients: PastClients, layout: Layout, bound: float | None) -> tuple[Family, str]:
     low, high = clients.range_of("reward")
-    seen = f"{number(low)} to {number(high)}"
+    seen = f"{number_text(low)} to {number_text(high)}"
     if layout.amount is not None:
         return _bounded(
             clients, layout, bound

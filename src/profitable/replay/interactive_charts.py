@@ -16,7 +16,7 @@ import numpy as np
 
 from profitable.common.charts import DATA, Figure, Rows, digits, plain
 from profitable.common.line_styles import BLACK, BLUE, DASHED, GREEN, ORANGE, SOLID, VERMILION
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.replay.backtest_charts import (
     LABEL,
     asked_in,
@@ -115,7 +115,7 @@ def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
     caption += (
         "; those above the black line earned, those below it lost." if len(layers) > 1 else "."
     )
-    caption += f" A cell is {number(length)} rounds." if length > 1 else ""
+    caption += f" A cell is {number_text(length)} rounds." if length > 1 else ""
     return Figure("accepted", caption + _only(backtest), chart)
 
 
@@ -214,7 +214,7 @@ def evidence_figure(backtest: dict[str, Any]) -> Figure | None:
         "the top the axis is drawn together, like a logarithm."
     )
     if len(rounds) < len(labels):
-        caption += f" Drawn are {number(len(rounds))} of {number(len(labels))} rounds."
+        caption += f" Drawn are {number_text(len(rounds))} of {number_text(len(labels))} rounds."
     if any(each["seeds"] > 1 for each in backtest["entries"]):
         caption += " A policy that draws random numbers is shown with its first seed."
     return Figure("evidence", caption + _only(backtest), chart)
@@ -386,7 +386,8 @@ def _only(backtest: dict[str, Any]) -> str:
     """Say how many categories a picture leaves out."""
     shown, there = len(shown_categories(backtest)), len(backtest["categories"])
     return (
-        f" Shown are the {number(shown)} of {number(there)} categories with the most clients."
+        f" Shown are the {number_text(shown)} of {number_text(there)} categories with the most "
+        "clients."
         if shown < there
         else ""
     )

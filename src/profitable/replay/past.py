@@ -34,7 +34,7 @@ import numpy.typing as npt
 from profitable.agent.agent import Agent
 from profitable.agent.ledger import NO_AMOUNTS
 from profitable.agent.observation import reward_error
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, RewardError
 from profitable.kernels.coded_view import Support
@@ -456,8 +456,9 @@ class LeftOut:
         if not self.differs:
             return None
         return (
-            f"{number(self.rows)} rows are left out ({self.reason}), and their mean outcome is "
-            f"{number(self.mean_reward)} against {number(self.kept_mean)} of those kept: "
+            f"{number_text(self.rows)} rows are left out ({self.reason}), and their mean outcome "
+            "is "
+            f"{number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those kept: "
             "the result is biased"
         )
 
@@ -547,7 +548,7 @@ class Past:
                 field,
                 given,
                 (
-                    f"is at most {number(largest)} per unit lent: "
+                    f"is at most {number_text(largest)} per unit lent: "
                     f"a column must be money, as {layout.reward} is"
                 ),
                 f"multiply it by {layout.amount}, or give a number per unit lent",
@@ -556,7 +557,8 @@ class Past:
             raise InputError(
                 field,
                 given,
-                f"is {number(low)} per unit lent or more, and {number(usual)} must come back",
+                f"is {number_text(low)} per unit lent or more, and {number_text(usual)} must come "
+                "back",
                 "give a number per unit lent, such as 1.1, or a column of money",
             )
 
@@ -594,14 +596,14 @@ def notes_on(clients: PastClients) -> list[str]:
     never = round(float(people[clients.known == NEVER_KNOWN].sum()))
     if never:
         notes.append(
-            f"{number(never)} outcomes have no known date: "
+            f"{number_text(never)} outcomes have no known date: "
             "they count in profits, and no policy learns from them"
         )
     empty = clients.rounds - np.unique(clients.round).size
     if empty:
-        notes.append(f"{number(empty)} of {number(clients.rounds)} rounds have no client")
+        notes.append(f"{number_text(empty)} of {number_text(clients.rounds)} rounds have no client")
     for code, name in enumerate(clients.names):
         if MISSING_NAME in name.split(", "):
             there = round(float(people[clients.category == code].sum()))
-            notes.append(f"{number(there)} clients are in the category {name}")
+            notes.append(f"{number_text(there)} clients are in the category {name}")
     return notes

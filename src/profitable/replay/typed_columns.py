@@ -30,7 +30,7 @@ import numpy as np
 from profitable.common.check import LARGEST, MOST
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
-from profitable.intake.fields import FieldError, moment, number
+from profitable.intake.fields import FieldError, parse_moment, parse_number
 from profitable.replay.calendar_rounds import (
     DATE,
     EXAMPLES,
@@ -111,7 +111,7 @@ def _numbers_of_texts(piece: Piece, column: str, values: Any, remedy: str) -> An
 
 def _number(text: str) -> float:
     is_word = text.lower().lstrip("+-") in ("inf", "infinity", "nan")  # which Arrow reads, too
-    return float(text) if is_word else number(text)
+    return float(text) if is_word else parse_number(text)
 
 
 def complete(piece: Piece, column: str, remedy: str) -> FloatArray:
@@ -331,7 +331,7 @@ def _plain(values: Any) -> IntArray:
 @lru_cache(1 << 16)
 def _microseconds(text: str, pattern: str) -> int:
     """Read a time in the user's own format; dates repeat from piece to piece."""
-    time = moment(text, pattern)
+    time = parse_moment(text, pattern)
     plain = time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
     return round((plain - EPOCH) / timedelta(microseconds=1))
 

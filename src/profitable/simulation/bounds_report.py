@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from profitable.common import check
-from profitable.common.text_tables import number, text_table
+from profitable.common.text_tables import number_text, text_table
 from profitable.errors import InputError
 from profitable.simulation.scenario import Scenario, Truth
 from profitable.theory import regret_bounds
@@ -122,22 +122,24 @@ class BoundsReport:
         rows = [
             [
                 row["category"] + (" (+)" if row["profitable"] else " (-)"),
-                number(row["mean"]),
-                number(row["threshold"]),
-                number(row["information"]),
-                number(row["clients_per_log_t"]) if row["clients_per_log_t"] else "-",
-                number(row["regret_per_log_t"]) if row["regret_per_log_t"] else "-",
-                number(row["upper_regret_per_log_t"]) if row["upper_regret_per_log_t"] else "-",
+                number_text(row["mean"]),
+                number_text(row["threshold"]),
+                number_text(row["information"]),
+                number_text(row["clients_per_log_t"]) if row["clients_per_log_t"] else "-",
+                number_text(row["regret_per_log_t"]) if row["regret_per_log_t"] else "-",
+                number_text(row["upper_regret_per_log_t"])
+                if row["upper_regret_per_log_t"]
+                else "-",
             ]
             for row in self.rows
         ]
         totals = self.to_dict()
         sums = (totals["lower_bound_per_log_t"], totals["upper_bound_per_log_t"])
-        rows.append(["sum", "", "", "", "", *(number(each) for each in sums)])
+        rows.append(["sum", "", "", "", "", *(number_text(each) for each in sums)])
         finite = [
             [
                 row["category"] + (" (+)" if row["profitable"] else " (-)"),
-                number(self.horizon * row["clients_per_round"]["average"]),
+                number_text(self.horizon * row["clients_per_round"]["average"]),
                 "-" if row["kl_ucb"] is None else _clients(row["kl_ucb"]["clients"]),
                 *(
                     "-" if row["kl_ucb"] is None else _clients(row["kl_ucb"][key])
@@ -165,7 +167,8 @@ class BoundsReport:
             "Per log t, in the limit ((+) profitable, (-) unprofitable): "
             "Theorem 1 below, section 7 above.\n"
             f"{text_table(headers, rows)}\n\n"
-            f"At T = {number(self.horizon)}, expected clients: kl-UCB-4P with c = 3 accepts at "
+            f"At T = {number_text(self.horizon)}, expected clients: kl-UCB-4P with c = 3 accepts "
+            "at "
             "most Thm 2 (i) of an\n"
             "unprofitable category and turns away at most Thm 2 (ii) of a profitable one (needs "
             "bounded arrivals);\n"
@@ -187,4 +190,4 @@ def _finite(value: float) -> float | None:
 
 
 def _clients(value: float | None) -> str:
-    return "-" if value is None else number(float(f"{value:.4g}"))
+    return "-" if value is None else number_text(float(f"{value:.4g}"))

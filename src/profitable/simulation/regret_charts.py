@@ -26,7 +26,7 @@ from profitable.common.charts import (
     toggle,
 )
 from profitable.common.line_styles import BLACK, Look
-from profitable.common.text_tables import SUPERSCRIPTS, number
+from profitable.common.text_tables import SUPERSCRIPTS, number_text
 from profitable.policy.policies import looks_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def result_chart(result: "Result", *, categories: bool = False) -> alt.VConcatCh
     if (result.scenario.lower_bound_per_log_t() or 0.0) > 0.0:
         looks[LOWER_BOUND] = THEORY
         rows += lower_bound_rows(result)
-    runs = f"{number(result.finished)} runs, seed {result.seed}; bands: 95 %"
+    runs = f"{number_text(result.finished)} runs, seed {result.seed}; bands: 95 %"
     main = alt.layer(
         _change_lines(CHANGES),
         log_time_lines(rows, looks, x="round t", y="regret", ends=_ends(result)),

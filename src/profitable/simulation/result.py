@@ -11,7 +11,7 @@ import numpy as np
 
 from profitable.common.extras import extra
 from profitable.common.files import as_path
-from profitable.common.text_tables import html_table, money, number, text_table
+from profitable.common.text_tables import html_table, money_text, number_text, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
 from profitable.simulation.curve import DAGGER, QUESTION, Curve
@@ -189,7 +189,8 @@ class Result:
         notes = "".join(f"{note}\n" for note in self._marks())
         return (
             f"{self._title()}\n\n"
-            f"Regret at t = {number(int(self.checkpoints[-1]))}, its parts from profitable and "
+            f"Regret at t = {number_text(int(self.checkpoints[-1]))}, its parts from profitable "
+            "and "
             "unprofitable categories, quantiles over runs,\n"
             "share of runs that accept exactly the profitable set in the last round, share that "
             "reject a profitable\n"
@@ -205,7 +206,10 @@ class Result:
         return [MARK_NOTES[mark] for mark in MARK_NOTES if mark in used]
 
     def _title(self) -> str:
-        size = f"horizon {number(self.horizon)}, {number(self.finished)} runs, seed {self.seed}"
+        size = (
+            f"horizon {number_text(self.horizon)}, {number_text(self.finished)} runs, seed "
+            f"{self.seed}"
+        )
         return f"{self.scenario.name}: {size}"
 
     def _regrets(self) -> tuple[list[str], list[list[str]]]:
@@ -256,7 +260,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
-        regrets = f"{self._title()}. Regret at t = {number(int(self.checkpoints[-1]))}"
+        regrets = f"{self._title()}. Regret at t = {number_text(int(self.checkpoints[-1]))}"
         notes = "".join(f"<p>{note}</p>" for note in self._marks())
         return (
             html_table(regrets, *self._regrets())
@@ -374,13 +378,13 @@ class Result:
 
 
 def _profit(mean: float, error: float) -> str:
-    spread = "" if np.isnan(error) else f" ± {money(error)}"
-    return "-" if np.isnan(mean) else money(mean) + spread
+    spread = "" if np.isnan(error) else f" ± {money_text(error)}"
+    return "-" if np.isnan(mean) else money_text(mean) + spread
 
 
 def short(value: float) -> str:
     """Return a number with four digits."""
-    return "-" if np.isnan(value) else number(float(f"{value:.4g}"))
+    return "-" if np.isnan(value) else number_text(float(f"{value:.4g}"))
 
 
 def _share(value: float, digits: int) -> str:

@@ -33,7 +33,7 @@ from profitable.common.charts import (
 from profitable.common.files import replace_text, saving
 from profitable.common.line_styles import PALETTE, Look
 from profitable.common.pages import chart_script, chart_specs, environment, save_pictures
-from profitable.common.text_tables import number
+from profitable.common.text_tables import number_text
 from profitable.policy.policies import looks_of
 from profitable.simulation.result import short
 from profitable.studies.conduct import STUDY_PAGE
@@ -132,7 +132,7 @@ def _settings_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[lis
                 row["world"],
                 row["policy"],
                 *numbers,
-                number(row["runs"]),
+                number_text(row["runs"]),
                 *(short(row[key]) for key in ("quantile_0.5", "quantile_0.99")),
                 "-" if row["lost_share"] is None else f"{row['lost_share']:.2%}",
                 "" if row["best"] else more,

@@ -33,7 +33,7 @@ import numpy as np
 
 from profitable.common.extras import extra, frame_of
 from profitable.common.files import as_path
-from profitable.common.text_tables import html_table, number, text_table
+from profitable.common.text_tables import html_table, number_text, text_table
 from profitable.simulation.curve import ABOVE, BELOW, DAGGER, Curve, Estimate
 from profitable.simulation.result import DAGGER_NOTE, UNKNOWN_NOTE, short
 from profitable.studies.grid import HORIZON_NAME, World, shown
@@ -242,11 +242,11 @@ class StudyResult:
     def title(self) -> str:
         """Return a line that describes the study."""
         study = self.study
-        horizons = ", ".join(number(each) for each in self.horizons)
+        horizons = ", ".join(number_text(each) for each in self.horizons)
         return (
-            f"{study.name}: {number(study.size)} settings in {number(len(study.worlds))} "
+            f"{study.name}: {number_text(study.size)} settings in {number_text(len(study.worlds))} "
             f"world{'s' if len(study.worlds) > 1 else ''}, horizon {horizons}, "
-            f"{number(study.runs)} runs, "
+            f"{number_text(study.runs)} runs, "
             f"seed {study.seed}"
         )
 
@@ -261,7 +261,7 @@ class StudyResult:
         question = "The setting with the lowest mean regret in each world."
         if self.runs == full:
             return question
-        share = f"{number(self.runs)} of {number(full)} runs ({self.runs / full:.0%})"
+        share = f"{number_text(self.runs)} of {number_text(full)} runs ({self.runs / full:.0%})"
         return f"{question} Halving played {share}."
 
     def unsure(self) -> str:
