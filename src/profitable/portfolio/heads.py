@@ -252,8 +252,8 @@ def _load_key(field: str, path: object) -> Any:
 
 
 def _is_signed(kept: KeptHead, key: Any) -> bool:
-    from cryptography.exceptions import InvalidSignature  # which is there: the key was loaded
-
+    with extra("sign", "heads are signed with it"):
+        from cryptography.exceptions import InvalidSignature
     try:
         key.verify(base64.b64decode(kept.signature or ""), kept.text.encode())
     except InvalidSignature:
