@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import profitable as pb
+from profitable.agent.cohorts import Cohorts
 from profitable.agent.state_file import record_of, restore
 from profitable.kernels.evidence import Observed, evidence
 from profitable.kernels.statistic import Identity
@@ -770,3 +771,21 @@ def test_evidence_is_renewed_when_cohorts_emerge(policy: str) -> None:
             restore(record_of(agent))["loans"].evidence, rel=1e-12
         )
     assert agent["loans"].evidence > 1.0
+
+
+def test_cohorts_that_have_matured_need_no_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outcomes that never come stay missing for ever, and must not slow down rounds."""
+    names = [f"c{i}" for i in range(50)]
+    categories = [pb.Category(name, pb.Bernoulli(), threshold=0.5) for name in names]
+    agent = pb.Agent(categories, policy="kl-ucb")
+    agent.decide()
+    agent.expect(dict.fromkeys(names, 1), matures=1)
+    for _ in range(3):
+        agent.decide()
+    assert agent["c7"].missing == 1
+    looks: list[int] = []
+    of = Cohorts.of
+    monkeypatch.setattr(Cohorts, "of", lambda self, k: looks.append(k) or of(self, k))
+    agent.expect("c7", 2, matures=2)
+    agent.decide()
+    assert set(looks) == {7}

@@ -206,3 +206,15 @@ def test_a_list_is_no_name() -> None:
     assert name not in agent
     with pytest.raises(pb.errors.UnknownCategoryError):
         agent.decide().accepts(name)
+
+
+def test_a_decision_keeps_the_rewards_of_available_categories_only() -> None:
+    categories = [pb.Category(name, pb.Bernoulli(), threshold=0.5) for name in "abc"]
+    agent = pb.Agent(categories, policy="kl-emp-ucb")
+    agent.decide()
+    agent.observe({"a": [1, 0], "b": [0, 0], "c": [1]})
+    of_all = agent.preview()
+    decision = agent.decide(available=["b"])
+    assert decision._values is not None
+    assert list(decision._values) == [1]
+    assert decision["b"].index == of_all["b"].index

@@ -37,7 +37,7 @@ def lender(policy: pb.Policy | str = "kl-ucb", *, seed: int = 1) -> pb.Agent:
 @pytest.mark.parametrize(
     ("limit", "granted"),
     [
-        # The example at the top of agent/sharing.py.
+        # The example at the top of agent/limit.py.
         ({"budget": 10_000}, {"homeowners": 6, "craftsmen": 3, "shops": 1}),
         ({"places": 10}, {"homeowners": 6, "craftsmen": 3, "shops": 1}),
         # Whole clients; 1 099.99 to learn.

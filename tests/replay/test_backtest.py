@@ -31,6 +31,12 @@ from tests.replay.calls import (
 # ------------------------------------------------------------------------------ numbers
 
 
+def kinds_in(value: Any) -> set[type]:
+    """The types in nested values."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {type(value)}.union(*map(kinds_in, inside))
+
+
 def test_profits_are_sums_of_accepted_cells() -> None:
     frame = calls(delay=3)
     found = pb.backtest(frame, **CALLS, known="paid", policies=["kl-ucb"], **QUICK)
@@ -44,6 +50,7 @@ def test_profits_are_sums_of_accepted_cells() -> None:
     assert entry.clients == 4 * accepted.sum()
     assert entry.difference.middle == pytest.approx((profit * accepted).sum() - profit.sum())
     plain = found.to_dict()
+    assert kinds_in(plain) <= {dict, list, str, int, float, bool, type(None)}
     told = next(each for each in plain["entries"] if each["name"] == "kl-ucb")
     assert told["over_time"]["difference"][-1] == pytest.approx(told["difference"])
     np.testing.assert_allclose(

@@ -278,13 +278,16 @@ class Agent:
     def _decision(
         self, table: FloatArray, positions: IntArray | None, limit: Limit | None = None
     ) -> Decision:
-        ledger = self.ledger
+        ledger, values = self.ledger, None
+        if ledger.values is not None:
+            chosen = range(len(ledger)) if positions is None else positions.tolist()
+            values = {k: ledger.values[k] for k in chosen}
         return Decision(
             ledger.round + 1,
             ledger.categories,
             table,
             positions,
-            None if ledger.values is None else list(ledger.values),
+            values,
             None if ledger.window is None else ledger.window.snapshot(),
             ledger.cohorts.snapshot(),
             limit,

@@ -130,6 +130,9 @@ class Cohorts:
 
     # Decisions may keep the inner ones, so they are replaced.
     _places: dict[int, dict[int, Cohort]] = field(default_factory=dict[int, dict[int, Cohort]])
+    # The categories whose cohorts may change when a round passes.  Cohorts that have
+    # matured without all outcomes stay, perhaps for ever, and need no look.
+    _open: set[int] = field(default_factory=set[int])
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -150,8 +153,10 @@ class Cohorts:
     def replace(self, k: int, cohorts: Sequence[Cohort]) -> None:
         """Give a category these cohorts instead of its own."""
         self._places.pop(k, None)
+        self._open.discard(k)
         if cohorts:
             self._places[k] = {cohort.accepted_in: cohort for cohort in cohorts}
+            self._open.add(k)
 
     def find(self, k: int, accepted_in: object, round: int, name: str) -> Cohort | None:
         """Return the cohort that a caller means, if any; ParameterError if unknown."""
@@ -197,7 +202,7 @@ class Cohorts:
     def advance(self, round: int, view_of: Callable[[int], View]) -> list[tuple[int, Booking]]:
         """Let a round pass: what counts from now on, by category."""
         entering: list[tuple[int, Booking]] = []
-        for k in sorted(self._places):
+        for k in sorted(self._open):
             cohorts = self.of(k)
             for cohort in cohorts:
                 entry = NO_ENTRY
@@ -210,6 +215,8 @@ class Cohorts:
                     entering.append((k, entry))
             left = [each for each in cohorts if each.unknown or not each.has_matured(round)]
             self.replace(k, left)
+            if all(each.has_matured(round) for each in left):
+                self._open.discard(k)
         return entering
 
     def drop(self, k: int) -> None:
@@ -217,6 +224,7 @@ class Cohorts:
         self._places = {
             each - (each > k): cohorts for each, cohorts in self._places.items() if each != k
         }
+        self._open = {each - (each > k) for each in self._open if each != k}
 
     def tally(self, k: int, round: int) -> CohortCounts:
         """Return the sums over the cohorts of a category after so many rounds."""
@@ -243,19 +251,18 @@ class Cohorts:
 
     def snapshot(self) -> "Cohorts":
         """Return the copy that a decision keeps, and never changes."""
-        return Cohorts(dict(self._places)) if self._places else EMPTY_COHORTS
+        return Cohorts(dict(self._places), set(self._open)) if self._places else EMPTY_COHORTS
 
     def converted(self, change: Callable[[int, Booking], Booking]) -> "Cohorts":
         """Return the same cohorts, with their outcomes as another policy sees them."""
-        return Cohorts(
-            {
-                k: {
-                    place: cohort._replace(known=change(k, cohort.known))
-                    for place, cohort in cohorts.items()
-                }
-                for k, cohorts in self._places.items()
+        places = {
+            k: {
+                place: cohort._replace(known=change(k, cohort.known))
+                for place, cohort in cohorts.items()
             }
-        )
+            for k, cohorts in self._places.items()
+        }
+        return Cohorts(places, set(self._open))
 
 
 EMPTY_COHORTS = Cohorts()

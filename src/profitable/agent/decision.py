@@ -69,8 +69,8 @@ class Decision:
         The rows of the agent's table that decisions keep.
     positions : array of shape [M] or None
         Positions of the categories that were available; None if all were.
-    values : list of DistinctRewards or None
-        Distinct rewards of all categories, if the policy needs them.
+    values : dict of DistinctRewards or None
+        Distinct rewards by position of the category, if the policy needs them.
     window : Window or None
         Outcomes of the rounds that are remembered, if the policy has a window.
     cohorts : Cohorts
@@ -100,7 +100,7 @@ class Decision:
         categories: Categories,
         table: FloatArray,
         positions: IntArray | None,
-        values: list[DistinctRewards] | None,
+        values: dict[int, DistinctRewards] | None,
         window: Window | None,
         cohorts: Cohorts,
         limit: Limit | None = None,
@@ -117,7 +117,8 @@ class Decision:
         self._mask: BoolArray | None = None
         self._exact: FloatArray | None = None
         self._grant: Grant | None = None
-        if limit is not None and terms is not None:
+        if limit is not None:
+            assert terms is not None
             claims = read_claims(
                 categories,
                 self.positions,

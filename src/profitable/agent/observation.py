@@ -238,11 +238,12 @@ def read(batch: Batch, category: Category, view: View, row: FloatArray, rule: Ru
             )
     rewards = reward_array(batch.rewards, category.name)
     amounts = NO_AMOUNTS
-    if batch.amounts is not None:
-        amounts = _amounts(batch.amounts, category.name, rewards.size)
     bad, numbers = digest_row(row, rewards, amounts)
     if bad >= 0:
         raise reward_error(category.name, rewards[bad].item(), view.support)
+    if batch.amounts is not None:
+        amounts = _amounts(batch.amounts, category.name, rewards.size)
+        _, numbers = digest_row(row, rewards, amounts)
     sums = Sums(*numbers)
     if amounts.size:
         revenue, cost = money_of(category, float(rewards @ amounts), float(amounts.sum()))

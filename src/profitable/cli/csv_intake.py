@@ -27,7 +27,7 @@ from profitable.cli.shared import (
     not_the_portfolio,
     note,
 )
-from profitable.common.files import as_path, reading
+from profitable.common.files import as_path, reading_file
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number_text, text_table
 from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
@@ -263,7 +263,7 @@ def opened_sheet(path: Path | None, kind: RowKind, form: Form, source: str) -> G
     with ExitStack() as opened:
         file: BinaryIO = sys.stdin.buffer
         if path is not None:
-            with reading("file", path, "give a CSV file, or - for standard input"):
+            with reading_file("file", path, "give a CSV file, or - for standard input"):
                 file = opened.enter_context(as_path("file", path).open("rb"))
         sheet = Sheet(file, kind, form, "standard input" if path is None else source)
         opened.callback(sheet.detach)

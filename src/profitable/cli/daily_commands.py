@@ -263,9 +263,9 @@ def correct(
 
 
 def _read(file: Path) -> bytes:
-    from profitable.common.files import as_path, read_bytes, reading
+    from profitable.common.files import as_path, read_bytes, reading_file
 
-    with reading("as", file, "give a file that `profitable decide --json` printed"):
+    with reading_file("as", file, "give a file that `profitable decide --json` printed"):
         return read_bytes(as_path("as", file))
 
 
@@ -291,7 +291,6 @@ def _demand(given: Sequence[str], known: set[str]) -> dict[str, int]:
 
 
 def _pair(text: str) -> tuple[str, int]:
-
     name, sign, clients = text.rpartition("=")
     if not sign or not name or not re.fullmatch("[0-9]{1,15}", clients):
         raise ParameterError(

@@ -249,7 +249,6 @@ def _threshold(text: str) -> tuple[str, float]:
 
 
 def _new_categories(file: Path) -> tuple[Any, ...]:
-
     said = _load(file)
     for field in ("policy", "seed"):
         if (value := getattr(said, field)) is not None:

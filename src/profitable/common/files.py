@@ -75,7 +75,7 @@ def saving(
 
 
 @contextmanager
-def reading(field: str, path: object, remedy: str) -> Generator[None]:
+def reading_file(field: str, path: object, remedy: str) -> Generator[None]:
     """Turn an OSError into an InputError."""
     try:
         yield

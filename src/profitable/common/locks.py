@@ -32,6 +32,9 @@ if sys.platform == "win32":
     def unlock_range(handle: int, first: int, size: int) -> None:
         """Unlock some bytes."""
 
+    def share_range(handle: int, first: int, size: int) -> None:
+        """Let everybody in: ranges cannot be locked here."""
+
 else:
     import fcntl
 
@@ -65,6 +68,9 @@ else:
             """Unlock some bytes."""
             if first == 0:
                 fcntl.flock(handle, fcntl.LOCK_UN)
+
+        def share_range(handle: int, first: int, size: int) -> None:
+            """Let everybody in: ranges cannot be locked here."""
 
 
 def _try(lock: Callable[..., None], *given: int) -> bool:

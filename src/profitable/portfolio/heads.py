@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from profitable.common.extras import extra
-from profitable.common.files import as_path, read_bytes, reading
+from profitable.common.files import as_path, read_bytes, reading_file
 from profitable.common.text_tables import number_text, several
 from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
 from profitable.portfolio.journal import PAGE_LINES, Head, journal, origin
@@ -159,7 +159,7 @@ class HeadsFile:
     def _read(self) -> tuple[list[KeptHead], bool]:
         """Return the heads in the file, and whether its last line is torn."""
         content = b""
-        with reading("heads", self._path, "give a file"):
+        with reading_file("heads", self._path, "give a file"):
             if self._path.exists() or not self._path.parent.is_dir():
                 content = read_bytes(self._path)
         *lines, tail = content.decode(errors="replace").split("\n")
@@ -235,7 +235,7 @@ def _load_key(field: str, path: object) -> Any:
     is_private = field == "sign"
     which = "private" if is_private else "public"
     remedy = OPENSSL[which]
-    with reading(field, path, remedy):
+    with reading_file(field, path, remedy):
         pem = read_bytes(as_path(field, path))
     try:
         if is_private:

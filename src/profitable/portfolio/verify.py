@@ -298,7 +298,9 @@ class Verifier:
 
     def _check_settings(self, connection: sa.Connection) -> None:
         """Find settings that lose commits, and note those that our connections fix."""
-        for name, now, default in () if self._store.is_file else connection.execute(DURABLE):
+        if self._store.is_file:
+            return
+        for name, now, default in connection.execute(DURABLE):
             if now == "off":
                 self._findings.append(
                     f"the server has {name} = off: commits may be lost in a power cut"

@@ -35,7 +35,7 @@ from profitable.replay.backtest_summary import MOST_PICTURED
 from profitable.replay.baselines import ALL
 from profitable.replay.layout import CALENDAR
 
-ROW, LEAST_HEIGHT, LOW_HEIGHT = 17, 140, 170
+ROW, LEAST_HEIGHT = 17, 140
 BASELINE_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))
 # More bands than these hide each other; then so many are shown at first.
 MOST_BANDS, SHOWN_FIRST = 3, 2

@@ -469,9 +469,11 @@ def rounded(values: FloatArray) -> FloatArray:
 def plain(value: Any) -> Any:
     """Reduce a value to dicts, lists, texts and finite numbers; null for others.
 
-    >>> plain({"a": np.array([1.0, np.nan]), "b": (np.int64(2), True)})
-    {'a': [1.0, None], 'b': [2, True]}
+    >>> plain({"a": np.array([1.0, np.nan]), "b": (np.int64(2), np.float64(0.5), True)})
+    {'a': [1.0, None], 'b': [2, 0.5, True]}
     """
+    if isinstance(value, np.generic):  # also float64, which is a float
+        return plain(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -480,8 +482,6 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]  # type: ignore[misc]
     if isinstance(value, np.ndarray):
         return plain(value.tolist())  # type: ignore[arg-type]
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
     return value

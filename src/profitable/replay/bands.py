@@ -170,7 +170,9 @@ def _quantile_edges(values: FloatArray, quantiles: int) -> FloatArray:
 
 def cross(parts: list[CategoryCodes]) -> tuple[SmallInts, tuple[str, ...], list[str]]:
     """Return the codes of all rows [n], the names of categories [K], and notes."""
-    codes, lists = map(list, zip(*(part.finish() for part in parts), strict=True))
+    finished = [part.finish() for part in parts]
+    codes = [each[0] for each in finished]
+    lists = [each[1] for each in finished]
     sizes = [len(names) for names in lists]
     total = int(np.prod(sizes, dtype=np.int64))
     joint = codes[0]
