@@ -8,6 +8,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.ready-bench
 
+# Keep byte code: the tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Fast tests: every doctest, the rooms that an agent consists of, and the rules of the
 # house, without tests marked slow or statistical.
 # `make check FAST=tests/portfolio` runs those of another room.
