@@ -104,6 +104,13 @@ def test_tests_are_found_by_the_name_of_their_module() -> None:
     assert lost == set()
 
 
+def test_every_file_is_named_on_the_page_about_the_design() -> None:
+    page = (PACKAGE.parents[1] / "docs" / "design.md").read_text(encoding="utf-8")
+    known = {"__init__", "__main__", "version", "env", "0001_journal_and_state"}
+    names = {path.stem for path in FILES} - known
+    assert {name for name in names if not re.search(rf"\b{name}\b", page)} == set()
+
+
 def test_every_room_says_what_lives_there() -> None:
     for path in FILES:
         if path.name == "__init__.py":

@@ -179,10 +179,7 @@ class ConflictError(InputError):
 
 
 class MissingLibraryError(InputError):
-    """A library of an extra that is not installed; the remedy names the extra.
-
-    The remedy names the extra.
-    """
+    """A library of an extra that is not installed; the remedy names the extra."""
 
 
 class StateFileError(ProfitableError):
@@ -214,19 +211,13 @@ class BrokenResultError(ResultFolderError):
 
 
 class NotSavedError(ResultFolderError):
-    """A computed result that cannot be written; `result` holds it.
-
-    `result` holds it.
-    """
+    """A computed result that cannot be written; `result` holds it."""
 
     result: object = None
 
 
 class Interrupted(ProfitableError, KeyboardInterrupt):
-    """A simulation that was stopped; `result` holds the finished runs, or None.
-
-    `result` holds the runs that were finished (None if there are none).
-    """
+    """A simulation that was stopped; `result` holds the finished runs, or None."""
 
     result: object = None
 
@@ -234,7 +225,7 @@ class Interrupted(ProfitableError, KeyboardInterrupt):
 class ExecutorError(ProfitableError):
     """Workers of a simulation are lost or unfit; `result` holds the finished runs.
 
-    `result` holds the finished runs (None if there are none).
+    It is None if there are none.
     """
 
     result: object = None

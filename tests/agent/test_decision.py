@@ -218,3 +218,11 @@ def test_a_decision_keeps_the_rewards_of_available_categories_only() -> None:
     assert decision._values is not None
     assert list(decision._values) == [1]
     assert decision["b"].index == of_all["b"].index
+
+
+def test_next_round_of_a_patience_beyond_all_rounds() -> None:
+    """A first guess of exp(780) rounds must not overflow."""
+    found = pb.KLUCB(c=200).next_round(780.0, 5)
+    assert found is not None
+    assert found > 10**15
+    assert pb.KLUCB().next_round(780.0, 5) is None

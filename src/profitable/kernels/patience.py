@@ -242,5 +242,5 @@ def _guess(patience: Patience, nats: float, known: float, per_round: float) -> i
             logarithm = max(
                 nats - math.log(patience.inflate) - patience.c * math.log(max(1.0, logarithm)), 0.0
             )
-        t = math.exp(logarithm)
+        t = math.exp(min(logarithm, 100.0))
     return int(min(max(t, 2.0), LAST_ROUND))

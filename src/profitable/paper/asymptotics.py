@@ -1,7 +1,4 @@
-"""Theory for long horizons: slopes of the regret, the price of an unlucky start.
-
-Slopes of the regret, and the price of an unlucky start.
-"""
+"""Theory for long horizons: slopes of the regret, the price of an unlucky start."""
 
 import math
 

@@ -1,7 +1,5 @@
 """The paper's credit example (section 1.3): a lender who learns by lending.
 
-Five borrower segments, a lender who learns by lending.
-
 Three lenders see the same applicants: one who learns with a policy, a clairvoyant one
 who knows the repayment probabilities, and one who accepts everybody.
 """

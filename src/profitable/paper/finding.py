@@ -1,7 +1,4 @@
-"""Claim and Finding: a sentence of the paper, and the outcome of its test.
-
-A sentence of the paper with the test that decides it, and what the test said.
-"""
+"""Claim and Finding: a sentence of the paper, and the outcome of its test."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

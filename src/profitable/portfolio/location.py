@@ -164,7 +164,7 @@ def not_a_portfolio(name: str, why: str = "") -> NotAPortfolioError:
 
 def already_exists(name: str) -> InputError:
     """Return the error for a new portfolio where there is one already."""
-    return InputError("portfolio", name, "exists already", "give another place, or open it")
+    return InputError("portfolio", name, "exists already", "give another file or address")
 
 
 def busy(name: str, wait: float) -> BusyPortfolioError:

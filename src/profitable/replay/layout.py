@@ -130,7 +130,8 @@ class Layout(DeclaredOptions):
     time: str | Sequence[str] | None = columns(
         None,
         "Column with a date, a timestamp or a whole number. Several columns are joined by spaces "
-        "and read with `date_format`. Without it, the order of the rows is the time.",
+        "and read with `date_format`. Without it, rows are taken in their order, and `round` "
+        "says how many make a round.",
         check=_columns,
     )
     round: str | int | None = columns(

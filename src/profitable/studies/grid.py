@@ -111,7 +111,7 @@ def _alternating(table: dict[str, Any], values: Mapping[str, Value], where: str)
             f"{where}: {ALTERNATES}",
             means,
             "must be a list of means",
-            "give two or more, as [0.3, 0.1]",
+            "give one or more, as [0.3, 0.1]",
         )
     given = _filled(needed_field(table, "every", where), values, where, "every")
     every, horizon = check.whole(f"{where}: every", given), values["horizon"]
