@@ -4,6 +4,7 @@ the closed form beside it.
 
 import functools
 import importlib.util
+import os
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from scipy.special import ndtr
 
 ROOT = Path(__file__).parent.parent.parent
+SOAK = os.environ.get("PROFITABLE_SOAK") == "1"
 specification = importlib.util.spec_from_file_location(
     "free_boundary", ROOT / "benchmarks" / "free_boundary.py"
 )
@@ -33,6 +35,7 @@ def test_an_integral_equation_and_a_random_walk_agree(discounted: bool, first: f
     np.testing.assert_allclose(walked, solve(discounted=discounted)(at), atol=4e-4)
 
 
+@pytest.mark.skipif(not SOAK, reason="the solver of a benchmark; part of make soak")
 @pytest.mark.parametrize("discounted", [False, True])
 def test_more_nodes_change_nothing(discounted: bool) -> None:
     coarse, fine = (solve(discounted=discounted, nodes=n, points=8 * n) for n in (40, 60))
