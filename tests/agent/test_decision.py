@@ -215,8 +215,8 @@ def test_a_decision_keeps_the_rewards_of_available_categories_only() -> None:
     agent.observe({"a": [1, 0], "b": [0, 0], "c": [1]})
     of_all = agent.preview()
     decision = agent.decide(available=["b"])
-    assert decision._values is not None
-    assert list(decision._values) == [1]
+    assert decision._extras.values is not None
+    assert list(decision._extras.values) == [1]
     assert decision["b"].index == of_all["b"].index
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from profitable.agent.categories import Categories
 from profitable.agent.cohorts import LateTerms
 from profitable.agent.correction import correct
-from profitable.agent.decision import LIMIT_ROWS, Decision
+from profitable.agent.decision import LIMIT_ROWS, NOTHING_KEPT, Decision, Kept
 from profitable.agent.draws import NO_DRAWS, ExponentialStream
 from profitable.agent.explanation import (
     Cells,
@@ -79,8 +79,6 @@ class Agent:
     7525
     """
 
-    _warned = False  # whether it has warned of batches that are too large for its policy
-
     def __init__(
         self, categories: Iterable[Category], *, policy: Policy | str, seed: int | None = None
     ) -> None:
@@ -100,7 +98,10 @@ class Agent:
     def _begin(self, ledger: Ledger, stream: ExponentialStream) -> None:
         self.ledger = ledger
         self._stream = stream
+        # Whether it still has to warn of batches that are too large for its policy.
+        self._warns = isinstance(ledger.categories.policy, Plus)
         self._lock = lock_of(self)
+        ledger.share_lock(self._lock)
 
     # -------------------------------------------------------------------------- looking
 
@@ -123,7 +124,7 @@ class Agent:
     @alone
     def profit(self) -> float:
         """Realised profit over all categories, in money."""
-        table = self.ledger.table
+        table = self.ledger.numbers
         return float(table[AgentRow.REVENUE].sum() - table[AgentRow.COST].sum())
 
     @property
@@ -133,14 +134,16 @@ class Agent:
 
         Categories without such clients are left out.
         """
-        ledger, row = self.ledger, self.ledger.table[AgentRow.WAITING]
+        ledger, row = self.ledger, self.ledger.numbers[AgentRow.WAITING]
         return {ledger.categories.names[k]: int(row[k]) for k in np.flatnonzero(row).tolist()}
 
     @property
     def memory(self) -> int:
         """Bytes held for outcomes; with `KLEmpUCB` it grows with distinct rewards."""
         ledger = self.ledger
-        return ledger.table.nbytes + sum(kept.nbytes for kept in ledger.values or ())
+        return ledger.raw[:, : len(ledger)].nbytes + sum(
+            kept.nbytes for kept in ledger.values or ()
+        )
 
     def category(self, name: str) -> Category:
         """Return the category as it is now.
@@ -249,50 +252,58 @@ class Agent:
             )
             decision = self._drawn(positions, limit)
             if limit is not None:
+                decision.share_out(limit, ledger.numbers[LIMIT_ROWS, :])
                 ledger.revoke(decision.revoked)
             ledger.advance()
-            if (
-                not self._warned
-                and isinstance(ledger.categories.policy, Plus)
-                and (crowded := decision.crowded())
-            ):
-                self._warned = True
+            if self._warns and (crowded := decision.crowded()):
+                self._warns = False
                 warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
 
     def _drawn(self, positions: IntArray | None, limit: Limit | None = None) -> Decision:
         """Return the decision about the next round, which has not passed yet."""
-        ledger, policy, decided = self.ledger, self.ledger.categories.policy, self.ledger.round
+        ledger, decided = self.ledger, self.ledger.round
         if decided >= LAST_ROUND:
             raise InputError(
                 "round", decided, "is the last that can be counted", "start a new agent"
             )
-        times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
-        size = len(ledger) if positions is None else positions.size
-        return self._decision(
-            ledger.decide(self._stream.take(times * size) if times else NO_DRAWS, positions),
-            positions,
-            limit,
+        draws = NO_DRAWS
+        if not ledger.decides_by_time:
+            policy = ledger.categories.policy
+            times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
+            size = len(ledger) if positions is None else positions.size
+            draws = self._stream.take(times * size) if times else NO_DRAWS
+        if positions is not None or limit is not None:
+            return self._decision(ledger.decide_some(draws, positions), positions)
+        made = ledger.decide(draws)
+        return Decision(
+            decided + 1, ledger.categories, len(ledger), self._kept(None), ledger.changes, made
         )
 
-    def _decision(
-        self, table: FloatArray, positions: IntArray | None, limit: Limit | None = None
-    ) -> Decision:
-        ledger, values = self.ledger, None
-        if ledger.values is not None:
-            chosen = range(len(ledger)) if positions is None else positions.tolist()
-            values = {k: ledger.values[k] for k in chosen}
+    def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
+        """Return a decision whose numbers are known already."""
+        ledger = self.ledger
         return Decision(
             ledger.round + 1,
             ledger.categories,
-            table,
-            positions,
-            values,
-            None if ledger.window is None else ledger.window.snapshot(),
-            ledger.cohorts.snapshot(),
-            limit,
-            None if limit is None else ledger.table[LIMIT_ROWS, :],
+            table.shape[1],
+            self._kept(positions),
+            None,
+            table=table,
+            positions=positions,
         )
+
+    def _kept(self, positions: IntArray | None) -> Kept:
+        """Return what a decision about some categories has to keep."""
+        ledger = self.ledger
+        if ledger.is_plain and not ledger.cohorts:
+            return NOTHING_KEPT
+        values = None
+        if ledger.values is not None:
+            chosen = range(len(ledger)) if positions is None else positions.tolist()
+            values = {k: ledger.values[k] for k in chosen}
+        window = None if ledger.window is None else ledger.window.snapshot()
+        return Kept(values, window, ledger.cohorts.snapshot())
 
     @alone
     def preview(self, available: Iterable[str] | None = None) -> Decision:
@@ -410,7 +421,10 @@ class Agent:
             if isinstance(category, str):
                 k = ledger.categories.position(category)
                 if plain and rewards is not None:
-                    ledger.observe({k: rewards})
+                    if ledger.is_plain and rewards.__class__ is not Batch:
+                        ledger.absorb(k, rewards)
+                    else:
+                        ledger.observe({k: rewards})
                 else:
                     batch = Batch(
                         rewards=rewards,
@@ -678,6 +692,8 @@ class Agent:
         3.41
         """
         self.ledger = transfer(self.ledger, Policy.of(policy))
+        self.ledger.share_lock(self._lock)
+        self._warns = self._warns or isinstance(self.policy, Plus)
 
     @alone
     def pause(self, name: str) -> None:
@@ -688,7 +704,7 @@ class Agent:
         name : str
             The category.
         """
-        self.ledger.table[AgentRow.PAUSED, self.ledger.categories.position(name)] = 1.0
+        self.ledger.writable_column(self.ledger.categories.position(name))[AgentRow.PAUSED] = 1.0
 
     @alone
     def resume(self, name: str) -> None:
@@ -699,7 +715,7 @@ class Agent:
         name : str
             The category.
         """
-        self.ledger.table[AgentRow.PAUSED, self.ledger.categories.position(name)] = 0.0
+        self.ledger.writable_column(self.ledger.categories.position(name))[AgentRow.PAUSED] = 0.0
 
     # -------------------------------------------------------------------------- keeping
 
@@ -765,6 +781,7 @@ class Agent:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = lock_of(self)
+        self.ledger.share_lock(self._lock)
 
     # -------------------------------------------------------------------------- showing
 

@@ -68,7 +68,8 @@ class Categories:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.terms: FloatArray = np.array(policy.coded_patience, dtype=np.float64)
+        self.patience = policy.coded_patience
+        self.terms: FloatArray = np.array(self.patience, dtype=np.float64)
         self.names: list[str] = []
         self.positions: dict[str, int] = {}
         self.kinds: dict[CategoryKind, int] = {}

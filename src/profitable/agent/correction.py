@@ -66,7 +66,7 @@ def correct(
     ):
         raise ledger.too_many(k, new.sums.clients)
     _replace(ledger, k, old, -1.0, -weight, cohort)
-    settle(ledger.table[:, k], category, view, before)
+    settle(ledger.writable_column(k), category, view, before)
     if new is None:
         ledger.renew(np.array([k]))
     else:
@@ -80,10 +80,10 @@ def correct(
         changed = cohort.with_outcomes(old, -1.0)
         changed = changed if new is None else changed.with_outcomes(new)
         ledger.cohorts.put(k, changed, ledger.round)
-        ledger.table[[AgentRow.WAITING, AgentRow.OUTSTANDING], k] += (
+        ledger.writable_column(k)[[AgentRow.WAITING, AgentRow.OUTSTANDING]] += (
             changed.unknown - cohort.unknown
         )
-    column = ledger.table[:, k]
+    column = ledger.writable_column(k)
     column[AgentRow.EARLIER] = min(
         column[AgentRow.EARLIER], column[AgentRow.KNOWN] + column[AgentRow.WAITING]
     )
@@ -125,7 +125,7 @@ def _weight(ledger: Ledger, k: int, old: Booking, counted_in: int | None, was: B
         return 0.0
     counted = ledger.window.at(counted_in).get(k, NO_ENTRY)
     # Of late outcomes, one and its client may have been counted in two rounds.
-    if not ledger.table[AgentRow.LATE, k] and counted.sums.clients < old.sums.clients:
+    if not ledger.numbers[AgentRow.LATE, k] and counted.sums.clients < old.sums.clients:
         raise CorrectionError(
             "was",
             was.rewards,

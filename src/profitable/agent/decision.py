@@ -7,13 +7,14 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import compress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic_core import to_json
 
 from profitable.agent.categories import Categories
-from profitable.agent.cohorts import Cohorts
+from profitable.agent.changes import BY_TIME, Changes, Round
+from profitable.agent.cohorts import EMPTY_COHORTS, Cohorts
 from profitable.agent.explanation import (
     Verdict,
     crowding,
@@ -33,6 +34,7 @@ from profitable.errors import UnknownCategoryError
 from profitable.kernels.agent_table import SNAPSHOT, AgentRow
 from profitable.kernels.decision_values import evidences, indices, returns
 from profitable.kernels.evidence import index
+from profitable.kernels.patience import patience_at
 from profitable.model.posterior import Posterior
 from profitable.policy.policies import CROWD, ONE_BY_ONE, Policy
 
@@ -51,13 +53,24 @@ def read_only(values: Array) -> Array:
     return values
 
 
+class Kept(NamedTuple):
+    """What decisions keep besides the table, where a policy or a category needs it."""
+
+    values: dict[int, DistinctRewards] | None = None  # by position, for rules that need them
+    window: Window | None = None  # outcomes of the rounds that are remembered
+    cohorts: Cohorts = EMPTY_COHORTS  # those that are open
+
+
+NOTHING_KEPT = Kept()
+
+
 class Decision:
     """A round's decision for every category that was available.
 
-    `Agent.decide` makes one.  It keeps its own copy of the numbers it was made from,
-    and works out names, indices and reasons when asked.  `accepted_mask`, `evidence`,
-    `patience` and `propensity` are arrays [M] in the order of `names`, for callers with
-    many categories.
+    `Agent.decide` makes one.  It shares the agent's table, and undoes later changes
+    when it is asked for numbers (`agent/changes.py`); names, indices and reasons are
+    worked out on demand, too.  `accepted_mask`, `evidence`, `patience` and `propensity`
+    are arrays [M] in the order of `names`, for callers with many categories.
 
     Parameters
     ----------
@@ -65,72 +78,97 @@ class Decision:
         The round that is decided.
     categories : Categories
         The agent's categories.
-    table : array of shape [rows, M]
-        The rows of the agent's table that decisions keep.
+    size : int
+        Number of categories that were available, M.
+    kept : Kept
+        Distinct rewards, window and cohorts, where there are any.
+    changes : Changes or None
+        The log of the agent's changes, if all categories were available.
+    made : Round
+        The numbers of the round that the table does not have.
+    table : array of shape [rows, M] or None
+        The rows of the agent's table that decisions have, if there is no log.
     positions : array of shape [M] or None
         Positions of the categories that were available; None if all were.
-    values : dict of DistinctRewards or None
-        Distinct rewards by position of the category, if the policy needs them.
-    window : Window or None
-        Outcomes of the rounds that are remembered, if the policy has a window.
-    cohorts : Cohorts
-        Cohorts that are open.
-    limit : Limit or None
-        The money or places of the round, if they are limited.
-    terms : array of shape [3, K] or None
-        The `LIMIT_ROWS` of all categories, by which a limit is shared out.
     """
 
     __slots__ = (
         "_categories",
-        "_cohorts",
+        "_changes",
         "_exact",
+        "_extras",
         "_grant",
+        "_made",
         "_mask",
+        "_numbers",
         "_positions",
         "_round",
-        "_table",
-        "_values",
-        "_window",
+        "_size",
+        "_start",
     )
 
     def __init__(
         self,
         round: int,
         categories: Categories,
-        table: FloatArray,
-        positions: IntArray | None,
-        values: dict[int, DistinctRewards] | None,
-        window: Window | None,
-        cohorts: Cohorts,
-        limit: Limit | None = None,
-        terms: FloatArray | None = None,
+        size: int,
+        kept: Kept,
+        changes: Changes | None,
+        made: Round = BY_TIME,
+        table: FloatArray | None = None,
+        positions: IntArray | None = None,
     ) -> None:
         self._round = round
         self._categories = categories
-        self._table = table
+        self._size = size
+        self._extras = kept
+        self._changes = changes
+        self._start = 0 if changes is None else changes.used
+        self._made = made
         self._positions = positions
-        self._values = values
-        self._window = window
-        self._cohorts = cohorts
-        # Computed when asked for: `_mask`, and `_exact`, the table with exact evidence.
+        self._grant: Grant | None = None
+        # Computed when asked for; `_numbers` is the table, `_exact` the same with exact
+        # evidence.
+        self._numbers = table
         self._mask: BoolArray | None = None
         self._exact: FloatArray | None = None
-        self._grant: Grant | None = None
-        if limit is not None:
-            assert terms is not None
-            claims = read_claims(
-                categories,
-                self.positions,
-                table,
-                terms[:, self.positions],
-                accepted=self._by_policy,
-                lottery=(table[EVIDENCE] > table[PATIENCE])
-                & (table[PAUSED] == 0.0)
-                & (self.policy.floor > 0.0),
-                index=self._indices,
-            )
-            self._grant = Grant(limit, claims, terms[:, self.positions])
+
+    @property
+    def _table(self) -> FloatArray:
+        """The agent's table at this decision, its rows before `SNAPSHOT`, [rows, M]."""
+        changes = self._changes
+        if self._numbers is None and changes is not None:
+            rows = changes.rows(self._start, self._size)
+            changes.ledger.rewind(rows, self.positions, self._round, self._made)
+            self._numbers = rows[:SNAPSHOT]
+            self._changes = None  # other threads look for the numbers after it
+        assert self._numbers is not None
+        return self._numbers
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """Return the state of a copy or a pickle, with numbers of its own."""
+        _ = self._table
+        slots = [name for each in type(self).__mro__ for name in getattr(each, "__slots__", ())]
+        return None, {name: getattr(self, name) for name in slots}
+
+    def share_out(self, limit: Limit, terms: FloatArray) -> None:
+        """Share out the money or places of a limited round.
+
+        `terms` [3, K] are the `LIMIT_ROWS` of all categories.
+        """
+        table = self._table
+        claims = read_claims(
+            self._categories,
+            self.positions,
+            table,
+            terms[:, self.positions],
+            accepted=self._by_policy,
+            lottery=(table[EVIDENCE] > table[PATIENCE])
+            & (table[PAUSED] == 0.0)
+            & (self.policy.floor > 0.0),
+            index=self._indices,
+        )
+        self._grant, self._mask = Grant(limit, claims, terms[:, self.positions]), None
 
     @property
     def positions(self) -> IntArray:
@@ -140,7 +178,16 @@ class Decision:
     @property
     def _by_policy(self) -> BoolArray:
         """Whether the policy accepts each category, whatever it is granted, [M]."""
-        return self._table[IS_ACCEPTED] != 0.0
+        changes = self._changes
+        if changes is None:
+            return self._table[IS_ACCEPTED] != 0.0
+        if self._made is not BY_TIME:
+            return self._made.accepted
+        return changes.mask_by_time(self._start, self._size, self._patience_by_time())
+
+    def _patience_by_time(self) -> float:
+        """Return the patience of a round that time alone decides."""
+        return patience_at(self._categories.patience, self._round - 1.0, 1.0, 1.0)
 
     @property
     def revoked(self) -> IntArray:
@@ -159,12 +206,12 @@ class Decision:
                 table[row].astype(np.int64) if row in WHOLE_ROWS else table[row]
             )
         columns["propensity"] = self.propensity
-        if self._values is not None:
+        if self._extras.values is not None:
             columns["index"] = self._indices(slice(None))
-        if self._window is not None:
+        if self._extras.window is not None:
             columns["next_round"] = self._patient_again(slice(None))
-        if self._cohorts:
-            columns |= self._cohorts.columns(self.positions, self.round - 1)
+        if self._extras.cohorts:
+            columns |= self._extras.cohorts.columns(self.positions, self.round - 1)
             columns["kept"] = self._kept(self.positions)
         if self._grant is not None:
             columns |= {row.name.lower(): self._grant.terms[i] for i, row in enumerate(LIMIT_ROWS)}
@@ -296,9 +343,9 @@ class Decision:
         is 6 * 0.97^j after j more rounds.  That is at most 3.5 from j = 18 on.
         """
         categories, policy = self._categories, self.policy
-        if self._window is not None and not policy.draws:
+        if self._extras.window is not None and not policy.draws:
             return [
-                self._window.next_round(
+                self._extras.window.next_round(
                     k, self.round, policy, categories.view_of(k), table[:, i].tolist()
                 )
                 for i, k in enumerate(positions.tolist())
@@ -395,12 +442,14 @@ class Decision:
         k = self._categories.positions.get(name) if isinstance(name, str) else None
         if k is None or self._positions is not None or k >= len(self):
             k = self._require(name)
-        if self._grant is not None:
-            return bool(self._grant.clients[k] > 0)
-        return bool(self._table[IS_ACCEPTED, k])
+        if self._mask is None and self._made is BY_TIME and self._changes is not None:
+            nats = self._changes.evidence_of(self._start, k)
+            if nats is not None:
+                return nats <= 0.0 or nats <= self._patience_by_time()
+        return bool(self.accepted_mask[k])
 
     def __len__(self) -> int:
-        return self._table.shape[1]
+        return self._size
 
     def __iter__(self) -> Iterator[Verdict]:
         return map(Verdict, *self._columns(slice(None)).values())
@@ -520,7 +569,7 @@ class Decision:
             "propensity": self._propensity(chosen).tolist(),
             "next_round": next_round,
             "waiting": table[AgentRow.WAITING].astype(np.int64).tolist(),
-            **self._cohorts.columns(positions, self.round - 1),
+            **self._extras.cohorts.columns(positions, self.round - 1),
         }
         needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "waiting")
         columns["reason"] = list(
@@ -545,9 +594,9 @@ class Decision:
 
     def _kept(self, positions: IntArray) -> list[int]:
         """Known outcomes that do not count before their cohorts have matured, [M]."""
-        if not self._cohorts:
+        if not self._extras.cohorts:
             return [0] * positions.size
-        return [self._cohorts.tally(k, self.round - 1).kept for k in positions.tolist()]
+        return [self._extras.cohorts.tally(k, self.round - 1).kept for k in positions.tolist()]
 
     def _warnings(self, table: FloatArray, columns: dict[str, list[Any]]) -> list[str]:
         """Return a warning where few outcomes are known, and bad ones, [M]."""
@@ -577,12 +626,12 @@ class Decision:
         categories, positions = self._categories, self.positions[chosen]
         table, out = np.ascontiguousarray(self._table[:, chosen]), np.empty(positions.size)
         limits = table[PATIENCE].copy()
-        if self._values is None and positions.size > ONE_BY_ONE:
+        if self._extras.values is None and positions.size > ONE_BY_ONE:
             indices(table, categories.which()[positions], categories.view_table(), limits, out)
         else:
             for i, k in enumerate(list[int](positions.tolist())):
                 view, rule = categories.view_of(k), categories.rule_of(k)
-                kept = EMPTY if self._values is None else self._values[k]
+                kept = EMPTY if self._extras.values is None else self._extras.values[k]
                 seen = seen_of(rule, view, table[:, i].tolist(), kept)
                 out[i] = index(rule, view.law, seen, limits[i])
         for view, mask in categories.by_view(positions):

@@ -380,7 +380,7 @@ class Standing:
 
 def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
     """Return the standings of some categories, as columns."""
-    table = ledger.table[:, chosen]
+    table = ledger.numbers[:, chosen]
     revenue, cost = table[AgentRow.REVENUE], table[AgentRow.COST]
     return {
         "name": [ledger.categories.names[k] for k in chosen.tolist()],
@@ -547,7 +547,7 @@ def _late(standing: Standing, kept: int) -> list[str]:
 
 def _per_round(ledger: Ledger, k: int) -> float | None:
     """Return the clients of a round: the policy's number, as counted, or None."""
-    known, waiting, earlier, rounds = ledger.table[
+    known, waiting, earlier, rounds = ledger.numbers[
         [AgentRow.KNOWN, AgentRow.WAITING, AgentRow.EARLIER, AgentRow.ROUNDS], k
     ].tolist()
     terms, came = ledger.categories.policy.terms, known + waiting - earlier

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.categories import Categories
+from profitable.agent.changes import BY_TIME, KEPT, NO_NUMBERS, NO_POSITIONS, Changes, Round
 from profitable.agent.cohorts import Cohort, Cohorts, LateTerms
+from profitable.agent.locking import lock_of
 from profitable.agent.observation import (
     EMPTY,
     FLOAT64,
     NO_AMOUNTS,
+    PLAIN,
     Batch,
     Booking,
     Bookings,
@@ -36,12 +39,15 @@ from profitable.common import check
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
 from profitable.kernels import agent_table
-from profitable.kernels.agent_table import FULL, NONE, SNAPSHOT, AgentRow
+from profitable.kernels.agent_table import FULL, NONE, SNAPSHOT, WRITTEN, AgentRow
 from profitable.kernels.batch import Sums
 from profitable.kernels.evidence import evidence
 from profitable.model.category import Category
 
 INT64 = np.dtype(np.int64)
+# Rows that a decided round writes.
+ROUND_ROWS = np.array([[AgentRow.PATIENCE], [AgentRow.PER_ROUND], [AgentRow.ACCEPTED]])
+OWN = ("_lock", "changes")  # not part of a copy
 REVENUE, COST = Sums._fields.index("revenue"), Sums._fields.index("cost")
 
 
@@ -50,69 +56,127 @@ class Ledger:
 
     def __init__(self, categories: Categories) -> None:
         self.categories = categories
-        self._table: FloatArray = np.zeros((len(AgentRow), 0))
+        self._lock = lock_of(self)  # which its agent takes, too
+        self.raw: FloatArray = np.zeros((WRITTEN + 1, 0))
         self._size = 0
-        self._snapshot: FloatArray | None = None
-        self._everyone: IntArray = np.empty(0, dtype=np.int64)
+        self._everyone: IntArray = NO_POSITIONS
+        self._one: FloatArray = np.empty(1)
         policy = categories.policy
         self.round = 0  # decisions made so far
         self.values: list[DistinctRewards] | None = [] if policy.rule.needs_values else None
         self.window = None if policy.window is None else Window(policy.window)
         self.is_plain = self.values is None and self.window is None
+        self.decides_by_time = policy.decides_by_time
+        # Rounds after `_start`, up to `_decided`, are not written into all columns yet.
+        self._start = self._decided = 0
+        self._latest = BY_TIME
+        self._fades = policy.forgets or policy.rule.needs_rounds
         self.cohorts = Cohorts()
+        self.changes = Changes(self)
         self._grow()
 
     def __len__(self) -> int:
         return self._size
 
+    # -------------------------------------------------------------------------- looking
+
+    @property
+    def numbers(self) -> FloatArray:
+        """The rows of `AgentRow` for every category, [rows, K], to read."""
+        return self.numbers_with_written()[:WRITTEN]
+
+    def numbers_with_written(self) -> FloatArray:
+        """Return the same with the row WRITTEN; all rounds are written first."""
+        if self._start < self._decided:
+            self._write(self._everyone)
+            self._start = self._decided
+        return self.raw[:, : self._size]
+
     @property
     def table(self) -> FloatArray:
-        """The rows of `AgentRow` for every category, [rows, K]: a writable view."""
-        return self._table[:, : self._size]
+        """The rows of `AgentRow` for every category, [rows, K], to change them."""
+        self._before_all_change()
+        return self.raw[:WRITTEN, : self._size]
+
+    def writable_column(self, k: int) -> FloatArray:
+        """Return the numbers of one category, to change them."""
+        self.before_change(np.array([k]))
+        return self.raw[:WRITTEN, k]
 
     def column(self, k: int) -> list[float]:
         """Return the numbers of one category."""
-        return self._table[:, k].tolist()
+        if self._start < self._decided:
+            self._write(np.array([k]))
+        return self.raw[:WRITTEN, k].tolist()
 
-    def decide(self, draws: FloatArray, positions: IntArray | None) -> FloatArray:
-        """Decide the next round; return a copy of the part that decisions keep.
+    # --------------------------------------------------------------- rounds and changes
 
-        Each category is accepted if its evidence is at most its patience and it is not
-        paused; or by the floor, if there is one.  `draws` are those of patience and
-        then those of the floor, as far as they are needed.
-        """
-        if self._snapshot is None:
-            self._snapshot = self._table[:SNAPSHOT, : self._size]
-            self._everyone = np.arange(self._size)
-        chosen = self._everyone if positions is None else positions
-        self._decide(self._table, chosen, draws)
-        return self._snapshot.copy() if positions is None else self._snapshot[:, positions]
-
-    def revoke(self, positions: IntArray) -> None:
-        """Do not count the latest round for categories that were granted nothing."""
-        table = self._table
-        table[AgentRow.ACCEPTED, positions] = 0.0
-        table[AgentRow.ROUNDS, positions] -= 1.0
-        table[AgentRow.EARLIER, positions[table[AgentRow.ROUNDS, positions] == 0.0]] = 0.0
-
-    def count_round(self, positions: IntArray) -> None:
-        """Count the latest round for some categories that it did not accept."""
-        table = self._table
-        first = positions[table[AgentRow.ROUNDS, positions] == 0.0]
-        table[AgentRow.EARLIER, first] = (
-            table[AgentRow.KNOWN, first] + table[AgentRow.WAITING, first]
+    def _write(self, positions: IntArray) -> None:
+        """Write the latest rounds into some columns."""
+        agent_table.write_rounds(
+            self.raw, positions, self.categories.terms, self._start, self._decided, *self._latest
         )
-        table[AgentRow.ROUNDS, positions] += 1.0
-        table[AgentRow.ACCEPTED, positions] = 1.0
+
+    def _before_all_change(self) -> None:
+        """Write all rounds, and give a copy of the table to decisions that share it."""
+        self.numbers_with_written()
+        if self.changes.is_shared:
+            self.changes.close()
+            self.changes = Changes(self)
+
+    def before_change(self, positions: IntArray) -> None:
+        """Write the rounds of some columns, and log these for earlier decisions."""
+        changes = self.changes
+        if self._start < self._decided:
+            self._write(positions)
+        if changes.is_shared:
+            if changes.used + positions.size > len(changes.log):
+                self._before_all_change()
+            else:
+                agent_table.keep(self.raw, positions, changes.log, changes.used)
+                changes.used += positions.size
+
+    def decide(self, draws: FloatArray) -> Round:
+        """Decide the next round about all categories.
+
+        Each is accepted if its evidence is at most its patience and it is not paused;
+        or by the floor, if there is one.  `draws` are those of patience and then those
+        of the floor, as far as they are needed.
+        """
+        if self._start >= self._decided or not self.decides_by_time:
+            self._start = self.round
+        self._decided = self.round + 1
+        self.changes.is_shared = True
+        if self.decides_by_time:
+            return BY_TIME
+        self._latest = self._decide(self.raw, NO_POSITIONS, self._size, draws)
+        return self._latest
+
+    def decide_some(self, draws: FloatArray, positions: IntArray | None) -> FloatArray:
+        """Decide the next round, and write it at once; return the kept columns."""
+        self._before_all_change()
+        chosen = self._everyone if positions is None else positions
+        rows = self._decided_rows(self.raw, chosen, draws)
+        self.raw[ROUND_ROWS, chosen[np.newaxis]] = rows[ROUND_ROWS[:, 0]]
+        return rows[:SNAPSHOT]
 
     def preview(self, positions: IntArray | None) -> FloatArray:
-        """Return the next result of `decide` as far as known; nothing changes."""
-        table: FloatArray = self.table.copy()
-        self._decide(table, np.arange(self._size) if positions is None else positions, np.empty(0))
-        return table[:SNAPSHOT] if positions is None else table[:SNAPSHOT, positions]
+        """Return the next decision's columns as far as known; nothing changes."""
+        table = self.numbers_with_written().copy()
+        chosen = self._everyone if positions is None else positions
+        return self._decided_rows(table, chosen, NO_NUMBERS)[:SNAPSHOT]
 
-    def _decide(self, table: FloatArray, positions: IntArray, draws: FloatArray) -> None:
-        categories = self.categories
+    def _decided_rows(self, table: FloatArray, chosen: IntArray, draws: FloatArray) -> FloatArray:
+        """Decide the next round about some categories; return the rows they keep."""
+        made = self._decide(table, chosen, chosen.size, draws)
+        rows = np.ascontiguousarray(table[:, chosen][KEPT])
+        self.rewind(rows, chosen, self.round + 1, made)
+        return rows
+
+    def _decide(
+        self, table: FloatArray, positions: IntArray, size: int, draws: FloatArray
+    ) -> Round:
+        categories, before, accepted = self.categories, np.empty(size), np.empty(size, np.bool_)
         agent_table.decide(
             table,
             positions,
@@ -121,7 +185,35 @@ class Ledger:
             categories.terms,
             float(self.round),
             draws,
+            before,
+            accepted,
         )
+        drawn = self.round > 0 and categories.policy.draws and draws.size > 0
+        return Round(draws[:size] if drawn else NO_NUMBERS, before, accepted)
+
+    def rewind(self, rows: FloatArray, positions: IntArray, round: int, made: Round) -> None:
+        """Set patience, clients per round and acceptance of a round in kept rows."""
+        categories = self.categories
+        agent_table.rewind(rows, categories.imaginary(positions), categories.terms, round, *made)
+
+    def revoke(self, positions: IntArray) -> None:
+        """Do not count the latest round for categories that were granted nothing."""
+        self.before_change(positions)
+        table = self.raw
+        table[AgentRow.ACCEPTED, positions] = 0.0
+        table[AgentRow.ROUNDS, positions] -= 1.0
+        table[AgentRow.EARLIER, positions[table[AgentRow.ROUNDS, positions] == 0.0]] = 0.0
+
+    def count_round(self, positions: IntArray) -> None:
+        """Count the latest round for some categories that it did not accept."""
+        self.before_change(positions)
+        table = self.raw
+        first = positions[table[AgentRow.ROUNDS, positions] == 0.0]
+        table[AgentRow.EARLIER, first] = (
+            table[AgentRow.KNOWN, first] + table[AgentRow.WAITING, first]
+        )
+        table[AgentRow.ROUNDS, positions] += 1.0
+        table[AgentRow.ACCEPTED, positions] = 1.0
 
     def advance(self) -> None:
         """Let a round pass.
@@ -130,9 +222,13 @@ class Ledger:
         Then open cohorts emerge.
         """
         self.round += 1
+        if not self._fades and not self.cohorts:
+            return
         policy, categories = self.categories.policy, self.categories
+        if policy.forget < 1.0 or policy.rule.needs_rounds:
+            self._before_all_change()
         if policy.forget < 1.0:
-            agent_table.age(self._table, categories.which(), categories.view_table(), policy.forget)
+            agent_table.age(self.raw, categories.which(), categories.view_table(), policy.forget)
             if self.values is not None:
                 self.values = [
                     kept.aged(policy.forget, self.unit(k)) for k, kept in enumerate(self.values)
@@ -142,11 +238,13 @@ class Ledger:
                 self.add_sums(k, entry, 0.0, -1.0)
         if policy.rule.needs_rounds:
             if self.window is not None:
-                accepted: list[int] = np.flatnonzero(self.table[AgentRow.ACCEPTED]).tolist()
+                accepted: list[int] = np.flatnonzero(
+                    self.raw[AgentRow.ACCEPTED, : self._size]
+                ).tolist()
                 for k, number in self.window.take(dict.fromkeys(accepted, 1.0)).items():
-                    self._table[AgentRow.TAKEN, k] -= number
-                    self._table[AgentRow.ROUGH, k] = 1.0
-            agent_table.count_rounds(self._table, policy.forget)
+                    self.raw[AgentRow.TAKEN, k] -= number
+                    self.raw[AgentRow.ROUGH, k] = 1.0
+            agent_table.count_rounds(self.raw, policy.forget)
         if self.cohorts:
             for k, entry in self.cohorts.advance(self.round, categories.view_of):
                 self._count(k, entry)
@@ -157,20 +255,28 @@ class Ledger:
         Since outcomes have aged, some is only known roughly.  It is computed apart, so
         that reading does not change the table.
         """
-        found = self._table[AgentRow.EVIDENCE, positions]
-        rough = np.flatnonzero(self._table[AgentRow.ROUGH, positions])
+        found = self.raw[AgentRow.EVIDENCE, positions]
+        rough = np.flatnonzero(self.raw[AgentRow.ROUGH, positions])
         if rough.size:
-            columns = np.ascontiguousarray(self._table[:, positions[rough]])
+            columns = np.ascontiguousarray(self.raw[:, positions[rough]])
             self._compute_evidence(columns, np.arange(rough.size), positions[rough])
             found[rough] = columns[AgentRow.EVIDENCE]
         return found
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state of a copy or a pickle.
+        """Return the state of a copy or a pickle: without the lock and the log.
 
-        `_snapshot` is left out, because it is a view of this ledger's table.
+        Decisions that were made share the log of this ledger.
         """
-        return {**self.__dict__, "_snapshot": None}
+        return {key: each for key, each in self.__dict__.items() if key not in OWN}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._lock, self.changes = lock_of(self), Changes(self)
+
+    def share_lock(self, lock: Any) -> None:
+        """Take the lock of the agent that this ledger belongs to."""
+        self._lock = lock_of(self, lock)
 
     # -------------------------------------------------------------------------- booking
 
@@ -179,14 +285,10 @@ class Ledger:
 
         Rewards of one category at its own price are the everyday case: one kernel.
         """
-        categories = self.categories
         if len(given) == 1 and self.is_plain:
             for k, rewards in given.items():
                 if rewards.__class__ is not Batch:
-                    values = reward_array(rewards, categories.names[k])
-                    bad = agent_table.absorb(self._table, k, categories.view_row_of(k), values)
-                    if bad != NONE:
-                        raise self._refusal(np.array([k]), np.array([values.size]), values, 0, bad)
+                    self.absorb(k, rewards)
                     return
         types = {*map(type, given.values())}
         if Batch not in types:
@@ -202,13 +304,52 @@ class Ledger:
         for each in checked:
             self._enter(*each)
 
+    def absorb(self, k: int, rewards: Any) -> None:
+        """Book rewards of one category at its own price, if the ledger is plain."""
+        categories, changes = self.categories, self.changes
+        if rewards.__class__ is list and len(rewards) == 1 and rewards[0].__class__ in PLAIN:
+            values = self._one
+            try:
+                values[0] = rewards[0]
+            except OverflowError:  # an integer beyond all doubles
+                values = reward_array(rewards, categories.names[k])
+        else:
+            values = reward_array(rewards, categories.names[k])
+        place = NONE
+        if changes.is_shared:
+            if changes.used == len(changes.log):
+                self._before_all_change()
+                changes = self.changes
+            else:
+                place = changes.used
+        start = self._start
+        if start < self._decided and not self.decides_by_time:
+            self._write(np.array([k]))
+            start = self._decided
+        bad = agent_table.absorb(
+            self.raw,
+            k,
+            categories.view_row_of(k),
+            values,
+            categories.terms,
+            start,
+            self._decided,
+            changes.log,
+            place,
+        )
+        if bad != NONE:
+            raise self._refusal(np.array([k]), np.array([values.size]), values.copy(), 0, bad)
+        if place != NONE:
+            changes.used = place + 1
+
     def _absorb_all(self, positions: IntArray, ends: IntArray, rewards: FloatArray) -> None:
         categories = self.categories
         if not self.is_plain:
             self.book(positions, self.digest(positions, ends, rewards))
             return
+        self.before_change(positions)
         place, bad = agent_table.absorb_all(
-            self._table, positions, ends, categories.which(), categories.view_table(), rewards
+            self.raw, positions, ends, categories.which(), categories.view_table(), rewards
         )
         if place != NONE:
             raise self._refusal(positions, ends, rewards, place, bad)
@@ -230,8 +371,9 @@ class Ledger:
         sums, size = batches.sums, positions.size
         arrives = np.ones(size, dtype=np.bool_) if arrives is None else arrives
         if self.is_plain and accepted_in is None:
+            self.before_change(positions)
             full = agent_table.add_all(
-                self._table,
+                self.raw,
                 positions,
                 self.categories.which(),
                 self.categories.view_table(),
@@ -311,7 +453,7 @@ class Ledger:
     ) -> tuple[int, IntArray, Bookings]:
         categories = self.categories
         first, bad, sums = agent_table.digest_all(
-            self._table,
+            self.raw,
             positions,
             ends,
             categories.which(),
@@ -378,7 +520,7 @@ class Ledger:
         return ParameterError(
             "clients",
             int(more),
-            f"added to {self._table[AgentRow.KNOWN, k]:g} known ones are more than can be counted",
+            f"added to {self.raw[AgentRow.KNOWN, k]:g} known ones are more than can be counted",
             f"stay at {check.MOST:g} or fewer",
             self.categories.names[k],
         )
@@ -389,7 +531,7 @@ class Ledger:
         """Return a booking and its cohort; ParameterError if there is no room."""
         clients, name = booking.sums.clients, self.categories.names[k]
         cohort = self.cohorts.find(k, accepted_in, self.round, name)
-        if self._table[AgentRow.KNOWN, k] + clients > check.MOST:
+        if self.raw[AgentRow.KNOWN, k] + clients > check.MOST:
             raise self.too_many(k, clients)
         if cohort is not None and clients > cohort.unknown:
             raise ParameterError(
@@ -412,9 +554,9 @@ class Ledger:
             if cohort.by_age or cohort.has_matured(self.round):
                 self._count(k, self.counted(k, booking, cohort))
             self.cohorts.put(k, cohort.with_outcomes(booking), self.round)
-            self._table[AgentRow.OUTSTANDING, k] -= booking.sums.clients
+            self.raw[AgentRow.OUTSTANDING, k] -= booking.sums.clients
         if arrives:
-            agent_table.arrive(self._table, k, booking.sums.clients)
+            agent_table.arrive(self.raw, k, booking.sums.clients)
 
     def counted(self, k: int, entry: Booking, cohort: Cohort | None) -> Booking:
         """Return the sums that outcomes add to those that decide.
@@ -435,20 +577,21 @@ class Ledger:
 
     def add_sums(self, k: int, entry: Booking, books: float, counts: float) -> None:
         """Add a booking to the sums of a category (see `agent_table.add`)."""
+        self.before_change(np.array([k]))
         agent_table.add(
-            self._table, k, self.categories.view_row_of(k), books, counts, np.array(entry.sums)
+            self.raw, k, self.categories.view_row_of(k), books, counts, np.array(entry.sums)
         )
         if self.values is not None and entry.values is not None:
             by_money = self.categories.view_of(k).by_money
             kept = self.values[k].plus(entry.values, counts, by_money)
-            self.values[k] = kept if self._table[AgentRow.CLIENTS, k] > 0.0 else EMPTY
-            self._table[AgentRow.EVIDENCE, k] = self._from_values(k, self.column(k))
+            self.values[k] = kept if self.raw[AgentRow.CLIENTS, k] > 0.0 else EMPTY
+            self.raw[AgentRow.EVIDENCE, k] = self._from_values(k, self.column(k))
 
     def unit(self, k: int) -> float:
         """Return the unit of a client: 1, or the mean amount where it is weighted."""
-        clients = self._table[AgentRow.CLIENTS, k]
+        clients = self.raw[AgentRow.CLIENTS, k]
         return (
-            float(self._table[AgentRow.LENT, k] / clients)
+            float(self.raw[AgentRow.LENT, k] / clients)
             if self.categories.view_of(k).by_money and clients
             else 1.0
         )
@@ -456,7 +599,7 @@ class Ledger:
     def expect(self, accepted: Mapping[str, object], terms: LateTerms) -> None:
         """Book accepted clients whose outcome is still to come; terms open cohorts."""
         changes: list[tuple[int, int, Cohort | None]] = []
-        waiting, cohort = self._table[AgentRow.WAITING], None
+        waiting, cohort = self.raw[AgentRow.WAITING], None
         for name, given in accepted.items():
             k = self.categories.position(name)
             try:
@@ -469,13 +612,14 @@ class Ledger:
                 changes.append((k, number, cohort))
             except InputError as error:
                 raise error.about(name) from None
+        self.before_change(np.array([k for k, _, _ in changes], INT64))
         for k, number, cohort in changes:
             waiting[k] += number
             if cohort is not None and number:
-                self._table[AgentRow.OUTSTANDING, k] += number
+                self.raw[AgentRow.OUTSTANDING, k] += number
                 self.cohorts.put(k, cohort, self.round)
                 if cohort.by_age:
-                    self._table[AgentRow.LATE, k] = 1.0
+                    self.raw[AgentRow.LATE, k] = 1.0
                     if share := cohort.share(self.round):  # they may have an age already
                         self._count(k, cohort.exposure(self.categories.view_of(k), number * share))
 
@@ -490,20 +634,21 @@ class Ledger:
     def _grow(self) -> None:
         """Make columns for the categories that were appended to the list."""
         start, self._size = self._size, len(self.categories)
-        self._snapshot = None
-        if self._size > self._table.shape[1]:
-            grown = np.zeros((len(AgentRow), max(self._size, 2 * start)))
-            grown[:, :start] = self._table[:, :start]
-            self._table = grown
+        self._everyone = np.arange(self._size)
+        if self._size > self.raw.shape[1]:
+            grown = np.zeros((len(self.raw), max(self._size, 2 * start)))
+            grown[:, :start] = self.raw[:, :start]
+            self.raw = grown
         if self.values is not None:
             self.values.extend([EMPTY] * (self._size - start))
 
     def drop(self, k: int) -> None:
         """Forget a category."""
+        self._before_all_change()
         self.categories = self.categories.without(k)
-        self._table = np.delete(self.table, k, axis=1)
+        self.raw = np.delete(self.raw[:, : self._size], k, axis=1)
         self._size -= 1
-        self._snapshot = None
+        self._everyone = np.arange(self._size)
         if self.values is not None:
             self.values = self.values[:k] + self.values[k + 1 :]
         if self.window is not None:
@@ -512,14 +657,16 @@ class Ledger:
 
     def set_terms(self, positions: IntArray, categories: Sequence[Category]) -> None:
         """Set thresholds and prices of some categories, and compute their evidence."""
+        self.before_change(positions)
         for row in (AgentRow.THRESHOLD, AgentRow.WORTH, AgentRow.PRICE, AgentRow.RECOVERED):
             term = attrgetter(row.name.lower())
-            self._table[row, positions] = [term(category) for category in categories]
+            self.raw[row, positions] = [term(category) for category in categories]
         self.renew(positions)
 
     def renew(self, positions: IntArray) -> None:
         """Compute evidence from thresholds and sums; without data it is 0."""
-        table = self._table
+        self.before_change(positions)
+        table = self.raw
         for view, chosen in self.categories.by_view(positions):
             places = positions[chosen]
             table[AgentRow.TARGET, places] = view.statistic.of_means(
@@ -540,7 +687,7 @@ class Ledger:
         agent_table.renew(
             table,
             columns[known],
-            categories.which() if table is self._table else categories.which()[positions],
+            categories.which() if table is self.raw else categories.which()[positions],
             categories.view_table(),
         )
         if self.values is not None:

@@ -29,15 +29,15 @@ def alone(method: Method) -> Method:
     return cast(Method, generator if isgeneratorfunction(method) else guarded)
 
 
-def lock_of(owner: object) -> Any:
-    """Return a new lock, which the owner keeps as `_lock`.
+def lock_of(owner: object, shared: Any = None) -> Any:
+    """Return a new lock, or a shared one, which the owner keeps as `_lock`.
 
     A thread that holds it during a fork is missing in the child: it would never release
     the lock, and its change may be half done.  So the lock then raises a ForkedError in
     the child, whoever wants it.
     """
     _owners[id(owner)] = owner
-    return threading.RLock()
+    return shared or threading.RLock()
 
 
 class _Lost:

@@ -92,7 +92,7 @@ def save(agent: Agent, path: Path) -> None:
 def record_of(agent: Agent) -> StateRecord:
     """Return the agent as a checked record; StateFileError if it could not be read."""
     ledger = agent.ledger
-    categories, table, policy = ledger.categories, ledger.table, agent.policy
+    categories, table, policy = ledger.categories, ledger.numbers, agent.policy
     _check_registered("policy", policy.name, type(policy), POLICIES)
     used: list[int] = np.unique(categories.which()).tolist()
     kinds = [list(categories.kinds)[number] for number in used]
@@ -451,7 +451,7 @@ def family_of(record: KindRecord) -> Family:
 
 def _check(ledger: Ledger) -> None:
     """Raise BrokenStateError for impossible sums, and samples that do not fit them."""
-    categories, table = ledger.categories, ledger.table
+    categories, table = ledger.categories, ledger.numbers
     clients, totals = table[AgentRow.CLIENTS], table[AgentRow.TOTAL]
     for view, chosen in categories.by_view(np.arange(len(ledger))):
         impossible = chosen.copy()

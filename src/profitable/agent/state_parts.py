@@ -71,13 +71,13 @@ def part_of(agent: Agent, part: str, k: int = 0) -> bytes:
     if part == CLOCK_PART:
         return to_json({"round": ledger.round, "random": agent._stream.dump(), "rows": ROW_NAMES})
     if part == TABLE_PART:
-        return np.ascontiguousarray(ledger.table, dtype=DOUBLE).tobytes()
+        return np.ascontiguousarray(ledger.numbers, dtype=DOUBLE).tobytes()
     if part == EXTRAS_PART:
         if ledger.values is None and ledger.window is None and not ledger.cohorts:
             return b"{}"
         found = {str(place): _extras(ledger, place) for place in range(len(ledger))}
         return _json({place: extras for place, extras in found.items() if extras})
-    column = ledger.table[:, k].astype(DOUBLE).tobytes()
+    column = np.array(ledger.column(k), DOUBLE).tobytes()
     extras = _extras(ledger, k)
     return column + _json(extras) if extras else column
 
@@ -99,9 +99,9 @@ def assembled(parts: Mapping[str, bytes], columns: Mapping[int, bytes]) -> Agent
         ledger.window.now = ledger.round
     agent._stream.restore(**clock["random"])
     numbers = np.frombuffer(parts[TABLE_PART], DOUBLE)
-    if numbers.size != ledger.table.size:
+    if numbers.size != ledger.numbers.size:
         raise BrokenStateError("table", numbers.size, "is torn", "compute it from the journal")
-    ledger.table[:] = numbers.reshape(ledger.table.shape)
+    ledger.table[:] = numbers.reshape(ledger.numbers.shape)
     for place, each in from_json(parts[EXTRAS_PART]).items():
         _put_extras(ledger, int(place), each)
     for k, body in columns.items():
@@ -112,7 +112,7 @@ def assembled(parts: Mapping[str, bytes], columns: Mapping[int, bytes]) -> Agent
 def put_column(agent: Agent, k: int, body: bytes) -> None:
     """Replace what an agent knows of one category by what a `column` says."""
     ledger, size = agent.ledger, len(AgentRow) * DOUBLE.itemsize
-    ledger.table[:, k] = np.frombuffer(body[:size], DOUBLE)
+    ledger.writable_column(k)[:] = np.frombuffer(body[:size], DOUBLE)
     _put_extras(ledger, k, from_json(body[size:]) if len(body) > size else NOTHING)
 
 

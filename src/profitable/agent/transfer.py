@@ -71,8 +71,8 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
     round.  Cohorts go on.
     """
     new = Ledger(old.categories.under(policy))
-    late = old.table[AgentRow.LATE] != 0.0
-    seen = np.flatnonzero((old.table[AgentRow.CLIENTS] != 0.0) | late).tolist()
+    late = old.numbers[AgentRow.LATE] != 0.0
+    seen = np.flatnonzero((old.numbers[AgentRow.CLIENTS] != 0.0) | late).tolist()
     for k in seen:
         _check_statistic(old, new, k)
     if late.any() and policy.rule.needs_values:
@@ -80,13 +80,13 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
             old, policy, int(np.argmax(late)), "it needs the single rewards of clients who are open"
         )
     new.cohorts = old.cohorts.converted(lambda k, known: _converted(old, new, k, known))
-    new.table[KEPT] = old.table[KEPT]
+    new.table[KEPT] = old.numbers[KEPT]
     kept, needed = old.categories.keep_squares(), new.categories.keep_squares()
-    new.table[SQUARES] = np.where(kept & needed, old.table[SQUARES], 0.0)
+    new.table[SQUARES] = np.where(kept & needed, old.numbers[SQUARES], 0.0)
     for k in seen:
         squares = bool(needed[k] and not kept[k])
         if squares or new.values is not None:
-            clients, total = old.table[[AgentRow.CLIENTS, AgentRow.TOTAL], k].tolist()
+            clients, total = old.numbers[[AgentRow.CLIENTS, AgentRow.TOTAL], k].tolist()
             values = _values(
                 old, policy, k, clients, total, None if old.values is None else old.values[k]
             )
@@ -99,7 +99,7 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
                     )
                 new.table[SQUARES, k] = _squares(values)
                 # Zeros and ones are their own squares.
-                new.table[AgentRow.SQUARES, k] += old.table[AgentRow.DEBT, k]
+                new.table[AgentRow.SQUARES, k] += old.numbers[AgentRow.DEBT, k]
             if new.values is not None:
                 new.values[k] = values
     if policy.rule.needs_rounds:
@@ -128,7 +128,7 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
 
 def _taken(old: Ledger) -> FloatArray:
     """Return the accepted rounds that count, or their share by clients."""
-    table = old.table
+    table = old.numbers
     if old.categories.policy.rule.needs_rounds:
         return table[AgentRow.TAKEN]
     return (
@@ -169,7 +169,7 @@ def _check_statistic(old: Ledger, new: Ledger, k: int, total: float | None = Non
     if ours.statistic == theirs.statistic:
         return
     cut = theirs.statistic if isinstance(theirs.statistic, Cut) else ours.statistic
-    total = float(old.table[AgentRow.TOTAL, k]) if total is None else total
+    total = float(old.numbers[AgentRow.TOTAL, k]) if total is None else total
     if (
         isinstance(cut, Cut)
         and isinstance(ours.statistic, Identity)
@@ -177,7 +177,7 @@ def _check_statistic(old: Ledger, new: Ledger, k: int, total: float | None = Non
     ):
         # No reward is larger than the sum of rewards that are not negative.
         whole = total <= cut.high if cut is theirs.statistic else total < cut.high
-        if ours.support.low >= cut.low >= 0.0 and whole and not old.table[AgentRow.LATE, k]:
+        if ours.support.low >= cut.low >= 0.0 and whole and not old.numbers[AgentRow.LATE, k]:
             return
     raise _not_enough(
         old,

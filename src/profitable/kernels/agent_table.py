@@ -5,9 +5,9 @@ recomputed.  The table is one array of floats, [rows, K], with a column for each
 category, so that a decision can copy it in one step.  `AgentRow` names its rows:
 `table[AgentRow.CLIENTS, k]` is the number of clients of category k.
 
-Example: `absorb(table, k, view_row, np.array([1.0, 0.0]))` adds 2 to CLIENTS, 1 to
-TOTAL, the worth of 1 to REVENUE and the price of two clients to COST, recomputes
-EVIDENCE and returns -1: no reward was illegal.
+Example: `absorb` of the rewards 1 and 0 adds 2 to CLIENTS, 1 to TOTAL, the worth of 1
+to REVENUE and the price of two clients to COST, recomputes EVIDENCE and returns -1: no
+reward was illegal.
 """
 
 import math
@@ -23,7 +23,17 @@ from profitable.kernels.compile import kernel, lazy, part
 from profitable.kernels.evidence import Observed, evidence, faded
 from profitable.kernels.exact import exact_sum, squared_deviations, weighted_deviations
 from profitable.kernels.law import NORMAL, posterior_bounds
-from profitable.kernels.patience import clients_per_round, patience_at, patience_in
+from profitable.kernels.patience import (
+    AHEAD,
+    Patience,
+    clients_per_round,
+    first_time,
+    is_surely_worth,
+    patience_at,
+    patience_in,
+    rounds_ahead,
+    worth_finding_out,
+)
 from profitable.kernels.unknown_variance import student_bounds
 
 
@@ -77,9 +87,16 @@ class AgentRow(IntEnum):
     DEBT = 33  # what TOTAL lacks, because it is kept inside that range (0 unless LATE)
 
 
+# A row behind those of `AgentRow`, which nobody stores: the round up to which the
+# rounds of a category are written into its column (see `write_rounds`).
+WRITTEN = len(AgentRow)
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
-SNAPSHOT = int(AgentRow.TARGET)  # a decision keeps a copy of the rows before this one
+SNAPSHOT = int(AgentRow.TARGET)  # a decision is made of the rows before this one
+# A row of the log is a column before it changed: its position, ROUNDS, EARLIER,
+# WRITTEN, and the rows that make a decision.
+LOG_HEAD = 4
+LOG_WIDTH = LOG_HEAD + SNAPSHOT
 FORGOTTEN = 1e-9  # clients: what counts for less counts for nothing
 NO_MONEY = 1e-20  # the share of an earlier sum of amounts below which the rest is rounding
 
@@ -294,16 +311,32 @@ def arrive(table: FloatArray, k: int, count: float) -> None:
 
 
 @kernel
-def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray) -> int:
+def absorb(
+    table: FloatArray,
+    k: int,
+    view_row: FloatArray,
+    rewards: FloatArray,
+    terms: FloatArray,
+    start: int,
+    now: int,
+    log: FloatArray,
+    place: int,
+) -> int:
     """Check rewards and add them at the category's own price.
 
-    Returns NONE, FULL, or the position of the first illegal reward.
+    Before that, rounds after `start` that time alone decided are written, and the
+    column is kept in this row of the log, unless it is NONE.  Returns NONE, FULL, or
+    the position of the first illegal reward.
     """
     if table[AgentRow.KNOWN, k] + rewards.size > MOST:
         return FULL
     view = view_of(view_row)
     bad, batch = digest(view, rewards)
     if bad < 0:
+        if start < now:
+            _write_by_time(table, k, patience_in(terms), start, now)
+        if place != NONE:
+            _keep(table, k, log, place)
         _book(table, k, view, 1.0, 1.0, _at_own_price(table, k, batch))
         _renew(table, k, view)
         arrive(table, k, batch.clients)
@@ -424,8 +457,14 @@ def decide(
     terms: FloatArray,
     t: float,
     draws: FloatArray,
+    before: FloatArray,
+    accepted: BoolArray,
 ) -> None:
-    """Set the patience of round t + 1 in some columns, [M], and count accepted rounds.
+    """Decide round t + 1 about some categories, [M], or about all of them.
+
+    All of them are meant by no positions.  Accepted rounds are counted in the table.
+    `before` [M] gets the count of each before this round, `accepted` [M] the decision;
+    what else follows from them is written by `write_rounds`.
 
     Evidence that has aged is settled against the patience.  `terms` is `Patience` as an
     array.  `draws` are Exp(1): [M] if patience is drawn, and behind them [M] if the
@@ -433,28 +472,268 @@ def decide(
     draws, nothing is known about either.
     """
     patience = patience_in(terms)
+    number = accepted.size
     by_floor = patience.floor > 0.0 and draws.size > 0
-    behind = draws.size - positions.size if by_floor else draws.size
+    behind = draws.size - number if by_floor else draws.size
     drawn = behind > 0 and t > 0.0
-    for i in range(positions.size):
-        k = positions[i]
-        came = table[AgentRow.KNOWN, k] + table[AgentRow.WAITING, k] - table[AgentRow.EARLIER, k]
-        per_round = clients_per_round(patience, came, table[AgentRow.ROUNDS, k])
-        known = table[AgentRow.CLIENTS, k] + table[AgentRow.IMAGINARY, k]
-        limit = draws[i] if drawn else patience_at(patience, t, known, per_round)
-        table[AgentRow.PATIENCE, k], table[AgentRow.PER_ROUND, k] = limit, per_round
-        if table[AgentRow.ROUGH, k] != 0.0:
+    whole = positions.size == 0
+    evidence_row, rough, paused = (
+        table[AgentRow.EVIDENCE],
+        table[AgentRow.ROUGH],
+        table[AgentRow.PAUSED],
+    )
+    rounds = table[AgentRow.ROUNDS]
+    for i in range(number):
+        k = i if whole else positions[i]
+        before[i] = rounds[k]
+        limit = draws[i] if drawn else math.nan
+        if rough[k] != 0.0:
+            if not drawn:
+                limit = _patience_of(table, k, patience, t, rounds[k])
             _settle(table, k, view_of(view_rows[which[k]]), limit)
-        accepts = table[AgentRow.EVIDENCE, k] <= limit
+        accepts = (
+            evidence_row[k] <= limit
+            if drawn
+            else _tolerates(table, k, patience, t, rounds[k], evidence_row[k])
+        )
         if not accepts and by_floor:
             accepts = math.exp(-draws[behind + i]) <= patience.floor
-        if table[AgentRow.PAUSED, k] != 0.0:
+        if paused[k] != 0.0:
             accepts = False
-        table[AgentRow.ACCEPTED, k] = accepts
+        accepted[i] = accepts
         if accepts:
-            if table[AgentRow.ROUNDS, k] == 0.0:
+            if rounds[k] == 0.0:
                 table[AgentRow.EARLIER, k] = table[AgentRow.KNOWN, k] + table[AgentRow.WAITING, k]
-            table[AgentRow.ROUNDS, k] += 1.0
+            rounds[k] += 1.0
+
+
+@part
+def _per_round(table: FloatArray, k: int, patience: Patience, rounds: float) -> float:
+    """Return the clients of a round of category k, if `rounds` were accepted so far."""
+    came = table[AgentRow.KNOWN, k] + table[AgentRow.WAITING, k] - table[AgentRow.EARLIER, k]
+    return clients_per_round(patience, came, rounds)
+
+
+@part
+def _patience_of(table: FloatArray, k: int, patience: Patience, t: float, rounds: float) -> float:
+    """Return the patience of round t + 1 with category k; it is not drawn."""
+    known = table[AgentRow.CLIENTS, k] + table[AgentRow.IMAGINARY, k]
+    return patience_at(patience, t, known, _per_round(table, k, patience, rounds))
+
+
+@part
+def _tolerates(
+    table: FloatArray, k: int, patience: Patience, t: float, rounds: float, nats: float
+) -> bool:
+    """Return whether round t + 1 tolerates this evidence on category k.
+
+    Of most categories a bound says so, without a logarithm.
+    """
+    if patience.kind != AHEAD:
+        return nats <= _patience_of(table, k, patience, t, rounds)
+    known = table[AgentRow.CLIENTS, k] + table[AgentRow.IMAGINARY, k]
+    if known <= 0.0:
+        return nats <= math.inf
+    ratio = _per_round(table, k, patience, rounds) * rounds_ahead(patience, t) / known
+    return is_surely_worth(ratio, patience.risk, nats) or nats <= worth_finding_out(
+        ratio, patience.risk
+    )
+
+
+# ----------------------------------------------------------------- rounds, written late
+#
+# A decision over all categories is not written into their columns at once.  Where
+# patience is a function of time alone, nothing is written at all: the accepted rounds
+# are counted when the column is about to change, or when somebody looks at it.
+
+
+@part
+def _accepted_rounds(patience: Patience, nats: float, first: int, last: int) -> float:
+    """Return how many of the rounds `first` to `last` tolerate this evidence.
+
+    Patience depends on time alone, and does not fall.
+
+    >>> _accepted_rounds(Patience(0), 2.0, 1, 10)  # round 1, and 9 and 10: log 8 >= 2
+    3.0
+    """
+    if last < first:
+        return 0.0
+    if first == 1:  # it accepts everybody
+        return 1.0 + _accepted_rounds_later(patience, nats, 2, last)
+    return _accepted_rounds_later(patience, nats, first, last)
+
+
+@part
+def _accepted_rounds_later(patience: Patience, nats: float, first: int, last: int) -> float:
+    if last < first or not nats <= patience_at(patience, last - 1.0, 1.0, 1.0):
+        return 0.0
+    if nats <= patience_at(patience, first - 1.0, 1.0, 1.0):
+        return last - first + 1.0
+    return float(last - first_time(patience, nats, first - 1, 1.0, 1.0))
+
+
+@part
+def _write_by_time(table: FloatArray, k: int, patience: Patience, start: int, now: int) -> None:
+    """Write the rounds after `start`, up to `now`, that time alone decided."""
+    since = max(int(table[WRITTEN, k]), start)
+    if since >= now:
+        return
+    table[WRITTEN, k] = now
+    nats, rounds = table[AgentRow.EVIDENCE, k], table[AgentRow.ROUNDS, k]
+    came = table[AgentRow.KNOWN, k] + table[AgentRow.WAITING, k]
+    limit = patience_at(patience, now - 1.0, 1.0, 1.0)
+    accepts, more = False, 0.0
+    if table[AgentRow.PAUSED, k] == 0.0:
+        accepts = nats <= limit
+        more = _accepted_rounds(patience, nats, since + 1, now - 1) if since + 1 < now else 0.0
+    if rounds == 0.0 and more > 0.0:
+        table[AgentRow.EARLIER, k] = came
+    rounds += more
+    table[AgentRow.PER_ROUND, k] = _per_round(table, k, patience, rounds)
+    table[AgentRow.PATIENCE, k], table[AgentRow.ACCEPTED, k] = limit, accepts
+    if accepts:
+        if rounds == 0.0:
+            table[AgentRow.EARLIER, k] = came
+        rounds += 1.0
+    table[AgentRow.ROUNDS, k] = rounds
+
+
+@part
+def _write_round(
+    table: FloatArray,
+    k: int,
+    patience: Patience,
+    now: int,
+    limits: FloatArray,
+    before: FloatArray,
+    accepted: BoolArray,
+) -> None:
+    """Write round `now`, which was decided with these numbers, [K]."""
+    if table[WRITTEN, k] >= now:
+        return
+    table[WRITTEN, k] = now
+    table[AgentRow.PER_ROUND, k] = _per_round(table, k, patience, before[k])
+    table[AgentRow.PATIENCE, k] = (
+        limits[k] if limits.size > 0 else _patience_of(table, k, patience, now - 1.0, before[k])
+    )
+    table[AgentRow.ACCEPTED, k] = accepted[k]
+
+
+@kernel
+def write_rounds(
+    table: FloatArray,
+    positions: IntArray,
+    terms: FloatArray,
+    start: int,
+    now: int,
+    limits: FloatArray,
+    before: FloatArray,
+    accepted: BoolArray,
+) -> None:
+    """Write what is not written yet of the rounds up to `now`, in some columns.
+
+    Rounds after `start` were decided by time alone, unless there are counts `before`
+    round `now`, [K]: then only that one is missing.  `limits` are its patience if it
+    was drawn.
+    """
+    patience = patience_in(terms)
+    for k in positions:
+        if before.size > 0:
+            _write_round(table, k, patience, now, limits, before, accepted)
+        else:
+            _write_by_time(table, k, patience, start, now)
+
+
+@part
+def _keep(table: FloatArray, k: int, log: FloatArray, place: int) -> None:
+    """Write a column that is about to change into a row of the log."""
+    log[place, 0] = k
+    log[place, 1] = table[AgentRow.ROUNDS, k]
+    log[place, 2] = table[AgentRow.EARLIER, k]
+    log[place, 3] = table[WRITTEN, k]
+    for row in range(SNAPSHOT):
+        log[place, LOG_HEAD + row] = table[row, k]
+
+
+@kernel
+def keep(table: FloatArray, positions: IntArray, log: FloatArray, place: int) -> None:
+    """Write columns that are about to change into rows of the log."""
+    for i in range(positions.size):
+        _keep(table, positions[i], log, place + i)
+
+
+@kernel
+def mask_by_time(
+    table: FloatArray, limit: float, log: FloatArray, first: int, last: int, out: BoolArray
+) -> None:
+    """Fill `out` [M] with the decision of a round whose patience is one number.
+
+    What has changed since is in the log, from row `first` up to `last`.
+    """
+    evidence_row, paused = table[AgentRow.EVIDENCE], table[AgentRow.PAUSED]
+    for k in range(out.size):
+        out[k] = (evidence_row[k] <= limit) & (paused[k] == 0.0)
+    for place in range(last - 1, first - 1, -1):
+        k = int(log[place, 0])
+        if k < out.size:
+            out[k] = (
+                log[place, LOG_HEAD + AgentRow.EVIDENCE] <= limit
+                and log[place, LOG_HEAD + AgentRow.PAUSED] == 0.0
+            )
+
+
+@kernel
+def undo(rows: FloatArray, log: FloatArray, first: int, last: int) -> None:
+    """Undo the changes in the log, from its row `last` - 1 back to `first`.
+
+    `rows` [SNAPSHOT + 3, K] is a copy of the rows that decisions keep, and of ROUNDS,
+    EARLIER and WRITTEN.
+    """
+    for place in range(last - 1, first - 1, -1):
+        k = int(log[place, 0])
+        if k < rows.shape[1]:
+            for row in range(SNAPSHOT):
+                rows[row, k] = log[place, LOG_HEAD + row]
+            for i in range(3):
+                rows[SNAPSHOT + i, k] = log[place, 1 + i]
+
+
+@kernel
+def rewind(
+    rows: FloatArray,
+    imaginary: FloatArray,
+    terms: FloatArray,
+    round: int,
+    limits: FloatArray,
+    before: FloatArray,
+    accepted: BoolArray,
+) -> None:
+    """Set PATIENCE, PER_ROUND and ACCEPTED of an earlier round in a copy of columns.
+
+    `rows` are those of `undo`.  If the round was decided by time alone, the counts of
+    accepted rounds say how many there were before it.
+    """
+    patience = patience_in(terms)
+    for k in range(rows.shape[1]):
+        rounds = before[k] if before.size > 0 else rows[SNAPSHOT, k]
+        nats, is_paused = rows[AgentRow.EVIDENCE, k], rows[AgentRow.PAUSED, k] != 0.0
+        if before.size == 0 and not is_paused:
+            last = int(rows[SNAPSHOT + 2, k])
+            rounds -= _accepted_rounds(patience, nats, round, last)
+        came = rows[AgentRow.KNOWN, k] + rows[AgentRow.WAITING, k] - rows[SNAPSHOT + 1, k]
+        per_round = clients_per_round(patience, came, rounds)
+        limit = (
+            limits[k]
+            if limits.size > 0
+            else patience_at(
+                patience, round - 1.0, rows[AgentRow.CLIENTS, k] + imaginary[k], per_round
+            )
+        )
+        rows[AgentRow.PATIENCE, k], rows[AgentRow.PER_ROUND, k] = limit, per_round
+        if before.size > 0:
+            rows[AgentRow.ACCEPTED, k] = accepted[k]
+        else:
+            rows[AgentRow.ACCEPTED, k] = nats <= limit and not is_paused
 
 
 @part

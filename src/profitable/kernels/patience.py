@@ -39,11 +39,14 @@ and round 9 accepts.
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels.compile import kernel, part
 
 LAST_ROUND = 10**18  # rounds are 64-bit integers; later ones count as never
 TIME, DRAWN, AHEAD = 0, 1, 2
+WHOLE_POWERS = np.exp(np.arange(40.0)) * (1.0 + 1e-9)  # which rounding cannot reach
 EVEN_ODDS = math.log(2.0)  # the evidence of a category that is as likely profitable as not
 
 
@@ -125,6 +128,18 @@ def worth_finding_out(ratio: float, risk: float) -> float:
     """Return the nats tolerated if `ratio` times the known clients are to come."""
     s = 1.0 + ratio
     return max(EVEN_ODDS, math.log(0.5 * (s + _added(s))) - math.log(risk))
+
+
+@part
+def is_surely_worth(ratio: float, risk: float, nats: float) -> bool:
+    """Return whether `worth_finding_out` surely exceeds `nats`; False if not sure.
+
+    Of the sum whose logarithm that is, the root is left out, and exp(nats) is rounded
+    up to a whole power of e: no logarithm is needed.
+    """
+    if nats <= EVEN_ODDS:
+        return True
+    return nats < WHOLE_POWERS.size - 1 and 2.0 * risk * WHOLE_POWERS[int(nats) + 1] < 4.0 + ratio
 
 
 @part

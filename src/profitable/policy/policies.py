@@ -290,6 +290,19 @@ class Policy(ABC):
         """
         return self
 
+    @property
+    def decides_by_time(self) -> bool:
+        """Whether its patience is a function of time alone that never falls.
+
+        Then a round need not be written down: it follows from the evidence.
+        """
+        return (
+            self.terms.kind == TIME
+            and self.floor == 0.0
+            and not self.forgets
+            and not self.rule.needs_rounds
+        )
+
     def patience(self, t: float, *, known: float = 0.0, per_round: float = 1.0) -> float:
         """Return the nats of evidence tolerated in round t + 1; infinite where drawn.
 

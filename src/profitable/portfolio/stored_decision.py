@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_json
 from profitable.agent.agent import Agent
 from profitable.agent.categories import Categories
 from profitable.agent.cohorts import CohortCounts
-from profitable.agent.decision import KEPT_ROWS, LIMIT_ROWS, Decision
+from profitable.agent.decision import KEPT_ROWS, LIMIT_ROWS, Decision, Kept
 from profitable.agent.limit import Limit
 from profitable.common.files import checksum_of
 from profitable.common.types import FloatArray, IntArray
@@ -59,25 +59,24 @@ class RecordedDecision(Decision):
         positions = None if names == categories.names[: len(names)] else categories.select(names)
         tallies: Any = _Tallies(positions, columns)
         self._index, self._next_round = columns.get("index"), columns.get("next_round")
-        shared_out, terms = None, None
-        if (limit := content["asked"].get("limit")) is not None:
-            demand = np.array(limit["demand"], dtype=np.int64)
-            first = limit.get("floor_first", False)
-            shared_out = Limit(limit["size"], limit["is_money"], limit["explore"], demand, first)
-            terms = np.zeros((len(LIMIT_ROWS), len(categories)))
-            places = slice(len(names)) if positions is None else positions
-            terms[:, places] = [columns[row.name.lower()] for row in LIMIT_ROWS]
         super().__init__(
             line.round,
             categories,
-            table.reshape(len(KEPT_ROWS), len(names)),
-            positions,
+            len(names),
+            Kept(cohorts=tallies),
             None,
-            None,
-            tallies,
-            shared_out,
-            terms,
+            table=table.reshape(len(KEPT_ROWS), len(names)),
+            positions=positions,
         )
+        if (limit := content["asked"].get("limit")) is not None:
+            demand = np.array(limit["demand"], dtype=np.int64)
+            first = limit.get("floor_first", False)
+            terms = np.zeros((len(LIMIT_ROWS), len(categories)))
+            places = slice(len(names)) if positions is None else positions
+            terms[:, places] = [columns[row.name.lower()] for row in LIMIT_ROWS]
+            self.share_out(
+                Limit(limit["size"], limit["is_money"], limit["explore"], demand, first), terms
+            )
         self.key, self.line, self.is_shadow = line.id, line.line, is_shadow
         self._origin, self._stored = origin, line
         self.reinstated = line.time if REINSTATED in content else None
