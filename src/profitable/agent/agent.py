@@ -12,7 +12,7 @@ from profitable.agent.categories import Categories
 from profitable.agent.cohorts import LateTerms
 from profitable.agent.correction import correct
 from profitable.agent.decision import LIMIT_ROWS, NOTHING_KEPT, Decision, Kept
-from profitable.agent.draws import NO_DRAWS, ExponentialStream
+from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import (
     Cells,
     Standing,
@@ -267,15 +267,9 @@ class Agent:
             raise InputError(
                 "round", decided, "is the last that can be counted", "start a new agent"
             )
-        draws = NO_DRAWS
-        if not ledger.decides_by_time:
-            policy = ledger.categories.policy
-            times = int(decided > 0 and policy.draws) + int(policy.floor > 0.0)
-            size = len(ledger) if positions is None else positions.size
-            draws = self._stream.take(times * size) if times else NO_DRAWS
         if positions is not None or limit is not None:
-            return self._decision(ledger.decide_some(draws, positions), positions)
-        made = ledger.decide(draws)
+            return self._decision(ledger.decide_some(self._stream, positions), positions)
+        made = ledger.decide(self._stream)
         return Decision(
             decided + 1, ledger.categories, len(ledger), self._kept(None), ledger.changes, made
         )

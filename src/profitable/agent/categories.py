@@ -77,7 +77,7 @@ class Categories:
         self.rules: list[Rule] = []  # the policy's rule, as it is under the law of each view
         self.view_rows: list[FloatArray] = []
         self._entries: list[Category | LazyCategory] = []
-        self._which: list[int] = []
+        self.kind_numbers: list[int] = []
         self._which_array: IntArray = np.empty(0, dtype=np.int64)
         self._view_table: FloatArray = np.empty((0, 0))
 
@@ -124,7 +124,7 @@ class Categories:
         start = len(self.names)
         self.positions.update(zip(names, range(start, start + len(names)), strict=True))
         self._entries.extend(entries)
-        self._which.extend(which)
+        self.kind_numbers.extend(which)
         self.names.extend(names)
         if len(self.positions) != len(self.names):
             raise DuplicateNameError(
@@ -143,7 +143,7 @@ class Categories:
             self.views.append(view)
             coded = view.coded(self.policy.rule)
             self.rules.append(coded.rule)
-            self.view_rows.append(row(coded))
+            self.view_rows.append(np.concatenate([row(coded), self.terms]))
         return self.kinds[kind]
 
     def without(self, position: int) -> "Categories":
@@ -158,12 +158,12 @@ class Categories:
 
     def _rebuilt(self, policy: Policy, kept: Sequence[int]) -> "Categories":
         new = Categories(policy)
-        examples = {self._which[k]: k for k in reversed(kept)}  # of each kind, the first
+        examples = {self.kind_numbers[k]: k for k in reversed(kept)}  # of each kind, the first
         numbers = {old: new.add_kind(self[k]) for old, k in examples.items()}
         new.append(
             [self.names[k] for k in kept],
             [self._entries[k] for k in kept],
-            [numbers[self._which[k]] for k in kept],
+            [numbers[self.kind_numbers[k]] for k in kept],
         )
         return new
 
@@ -177,11 +177,11 @@ class Categories:
 
     def view_of(self, position: int) -> View:
         """Return the view of the category at a position."""
-        return self.views[self._which[position]]
+        return self.views[self.kind_numbers[position]]
 
     def rule_of(self, position: int) -> Rule:
         """Return the policy's rule for a category: its needs may depend on the law."""
-        return self.rules[self._which[position]]
+        return self.rules[self.kind_numbers[position]]
 
     def keep_squares(self) -> BoolArray:
         """Whether the sum of the squares is kept for each category, [K]."""
@@ -189,12 +189,12 @@ class Categories:
 
     def view_row_of(self, position: int) -> FloatArray:
         """Return the view of a category as a row of numbers for the kernels."""
-        return self.view_rows[self._which[position]]
+        return self.view_rows[self.kind_numbers[position]]
 
     def which(self) -> IntArray:
         """Return the number of every category's kind, and of its view, [K]."""
-        if self._which_array.size != len(self._which):
-            self._which_array = np.array(self._which, dtype=np.int64)
+        if self._which_array.size != len(self.kind_numbers):
+            self._which_array = np.array(self.kind_numbers, dtype=np.int64)
         return self._which_array
 
     def view_table(self) -> FloatArray:

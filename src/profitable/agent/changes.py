@@ -15,7 +15,7 @@ evidence, decision 7 copies the table and undoes row 0; decision 8 undoes nothin
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,31 +30,53 @@ if TYPE_CHECKING:
 FEWEST, MOST = 64, 4096
 KEPT = [*range(SNAPSHOT), int(AgentRow.ROUNDS), int(AgentRow.EARLIER), WRITTEN]
 NO_NUMBERS: FloatArray = np.empty(0)
+NO_LIMITS: FloatArray = np.empty((0, 0))
 NO_FLAGS: BoolArray = np.empty(0, dtype=np.bool_)
 NO_POSITIONS: IntArray = np.empty(0, dtype=np.int64)
 EVIDENCE, PAUSED = int(AgentRow.EVIDENCE), int(AgentRow.PAUSED)
 
 
-class Round(NamedTuple):
-    """The numbers of a decided round, [M]; empty if time alone decides."""
+class Rounds:
+    """Decided rounds: the numbers that are not in the table, or not yet.
 
-    limits: FloatArray  # the patience, if it was drawn
-    before: FloatArray  # the accepted rounds before this one
-    accepted: BoolArray
+    Either some rounds that are written when a column changes, whose patience is drawn
+    or follows from the time; or one round with its counts and its decision.
+    """
+
+    __slots__ = ("accepted", "base", "before", "counted", "drawn", "end")
+
+    def __init__(
+        self,
+        base: int = 0,
+        drawn: FloatArray = NO_LIMITS,
+        before: FloatArray = NO_NUMBERS,
+        accepted: BoolArray = NO_FLAGS,
+    ) -> None:
+        self.base = base  # the round before the first of them
+        self.drawn = drawn  # [rounds, M]: their patience, if it was drawn
+        self.before = before  # [M]: the accepted rounds before the round
+        self.accepted = accepted  # [M]
+        # When their last round is written: its number, and the accepted rounds by then.
+        self.end, self.counted = 0, NO_NUMBERS
+
+    @property
+    def is_later(self) -> bool:
+        """Whether they are written when a column changes."""
+        return not self.before.size
 
 
-BY_TIME = Round(NO_NUMBERS, NO_NUMBERS, NO_FLAGS)
+BY_TIME = Rounds()
 
 
 class Changes:
     """The log of a ledger's changes, since the first decision that shares it."""
 
-    __slots__ = ("_rows", "is_shared", "ledger", "log", "used")
+    __slots__ = ("_rows", "is_shared", "ledger", "log", "room", "used")
 
     def __init__(self, ledger: "Ledger") -> None:
         self.ledger = ledger
-        self.log: FloatArray = np.empty((min(max(len(ledger), FEWEST), MOST), LOG_WIDTH))
-        self.used = 0  # rows of the log
+        self.log: FloatArray = np.empty((min(max(len(ledger), FEWEST), MOST) + 1, LOG_WIDTH))
+        self.used, self.room = 0, len(self.log) - 1  # rows; the last one is for `absorb_one`
         self.is_shared = False  # whether a decision was made since it began
         self._rows: FloatArray | None = None  # when it is closed, a copy of the table
 
@@ -72,21 +94,20 @@ class Changes:
             agent_table.undo(rows, self.log, start, self.used)
         return rows
 
-    def mask_by_time(self, start: int, size: int, limit: float) -> BoolArray:
-        """Return the decision of a round whose patience is one number, [M]."""
+    def accepted(self, start: int, size: int, limits: FloatArray) -> BoolArray:
+        """Return the decision of a round, by its patience: [M], or one number."""
         mask = np.empty(size, dtype=np.bool_)
         with self.ledger._lock:
             table = self.ledger.raw if self._rows is None else self._rows
-            agent_table.mask_by_time(table, limit, self.log, start, self.used, mask)
+            agent_table.accepted_later(table, limits, self.log, start, self.used, mask)
         return mask
 
     def evidence_of(self, start: int, k: int) -> float | None:
         """Return the evidence against a category, as of row `start` of the log.
 
-        It is NaN if the category is paused, and None if the table has changed since.
+        It is NaN if the category is paused, and None if the table has changed since. No
+        lock is needed: `used` or `_rows` changes before the table does.
         """
-        with self.ledger._lock:
-            if self.used != start or self._rows is not None:
-                return None
-            table = self.ledger.raw
-            return math.nan if table[PAUSED, k] else table.item(EVIDENCE, k)
+        table = self.ledger.raw
+        nats = math.nan if table[PAUSED, k] else table.item(EVIDENCE, k)
+        return nats if self.used == start and self._rows is None else None

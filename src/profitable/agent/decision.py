@@ -13,7 +13,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from profitable.agent.categories import Categories
-from profitable.agent.changes import BY_TIME, Changes, Round
+from profitable.agent.changes import BY_TIME, Changes, Rounds
 from profitable.agent.cohorts import EMPTY_COHORTS, Cohorts
 from profitable.agent.explanation import (
     Verdict,
@@ -84,7 +84,7 @@ class Decision:
         Distinct rewards, window and cohorts, where there are any.
     changes : Changes or None
         The log of the agent's changes, if all categories were available.
-    made : Round
+    made : Rounds
         The numbers of the round that the table does not have.
     table : array of shape [rows, M] or None
         The rows of the agent's table that decisions have, if there is no log.
@@ -114,7 +114,7 @@ class Decision:
         size: int,
         kept: Kept,
         changes: Changes | None,
-        made: Round = BY_TIME,
+        made: Rounds = BY_TIME,
         table: FloatArray | None = None,
         positions: IntArray | None = None,
     ) -> None:
@@ -181,9 +181,15 @@ class Decision:
         changes = self._changes
         if changes is None:
             return self._table[IS_ACCEPTED] != 0.0
-        if self._made is not BY_TIME:
-            return self._made.accepted
-        return changes.mask_by_time(self._start, self._size, self._patience_by_time())
+        made = self._made
+        if not made.is_later:
+            return made.accepted
+        limits = (
+            made.drawn[self._round - 1 - made.base]
+            if made.drawn.size
+            else np.array([self._patience_by_time()])
+        )
+        return changes.accepted(self._start, self._size, limits)
 
     def _patience_by_time(self) -> float:
         """Return the patience of a round that time alone decides."""
@@ -442,9 +448,12 @@ class Decision:
         k = self._categories.positions.get(name) if isinstance(name, str) else None
         if k is None or self._positions is not None or k >= len(self):
             k = self._require(name)
-        if self._mask is None and self._made is BY_TIME and self._changes is not None:
-            nats = self._changes.evidence_of(self._start, k)
+        changes, made = self._changes, self._made
+        if self._mask is None and changes is not None and not made.before.size:
+            nats = changes.evidence_of(self._start, k)
             if nats is not None:
+                if made.drawn.size:
+                    return nats <= made.drawn.item(self._round - 1 - made.base, k)
                 return nats <= 0.0 or nats <= self._patience_by_time()
         return bool(self.accepted_mask[k])
 

@@ -10,7 +10,6 @@ from profitable.errors import ParameterError
 # Draws made at a time, so that not every decision over five categories pays for a NumPy
 # call.
 BUFFER = 1024
-NO_DRAWS: FloatArray = np.empty(0)
 
 
 class ExponentialStream:
@@ -52,6 +51,14 @@ class ExponentialStream:
             self._used = missing
             fresh = self._buffer[:missing]
         return np.concatenate([draws, fresh])
+
+    def fill(self, out: FloatArray) -> None:
+        """Write the next draws into an array, [size]."""
+        if self._used < self._buffer.size or out.size <= BUFFER:
+            out[:] = self.take(out.size)
+        else:
+            self._generator.standard_exponential(out=out)
+            self._refill(0)
 
     def dump(self) -> dict[str, str | int]:
         """Return the position in the sequence as JSON-ready values.

@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.categories import Categories
-from profitable.agent.changes import BY_TIME, KEPT, NO_NUMBERS, NO_POSITIONS, Changes, Round
+from profitable.agent.changes import (
+    BY_TIME,
+    KEPT,
+    NO_LIMITS,
+    NO_NUMBERS,
+    NO_POSITIONS,
+    Changes,
+    Rounds,
+)
 from profitable.agent.cohorts import Cohort, Cohorts, LateTerms
+from profitable.agent.draws import ExponentialStream
 from profitable.agent.locking import lock_of
 from profitable.agent.observation import (
     EMPTY,
@@ -48,6 +57,9 @@ INT64 = np.dtype(np.int64)
 # Rows that a decided round writes.
 ROUND_ROWS = np.array([[AgentRow.PATIENCE], [AgentRow.PER_ROUND], [AgentRow.ACCEPTED]])
 OWN = ("_lock", "changes")  # not part of a copy
+# Draws of patience that are kept until they are written into the table, and for how
+# many rounds.
+DRAWS_KEPT, FEWEST_ROUNDS, MOST_ROUNDS = 65_536, 4, 64
 REVENUE, COST = Sums._fields.index("revenue"), Sums._fields.index("cost")
 
 
@@ -60,13 +72,12 @@ class Ledger:
         self.raw: FloatArray = np.zeros((WRITTEN + 1, 0))
         self._size = 0
         self._everyone: IntArray = NO_POSITIONS
-        self._one: FloatArray = np.empty(1)
         policy = categories.policy
         self.round = 0  # decisions made so far
         self.values: list[DistinctRewards] | None = [] if policy.rule.needs_values else None
         self.window = None if policy.window is None else Window(policy.window)
         self.is_plain = self.values is None and self.window is None
-        self.decides_by_time = policy.decides_by_time
+        self.is_written_later = policy.is_written_later
         # Rounds after `_start`, up to `_decided`, are not written into all columns yet.
         self._start = self._decided = 0
         self._latest = BY_TIME
@@ -114,7 +125,15 @@ class Ledger:
     def _write(self, positions: IntArray) -> None:
         """Write the latest rounds into some columns."""
         agent_table.write_rounds(
-            self.raw, positions, self.categories.terms, self._start, self._decided, *self._latest
+            self.raw,
+            positions,
+            self.categories.terms,
+            self._start,
+            self._decided,
+            self._latest.drawn,
+            self._latest.base,
+            self._latest.before,
+            self._latest.accepted,
         )
 
     def _before_all_change(self) -> None:
@@ -130,33 +149,59 @@ class Ledger:
         if self._start < self._decided:
             self._write(positions)
         if changes.is_shared:
-            if changes.used + positions.size > len(changes.log):
+            if changes.used + positions.size > changes.room:
                 self._before_all_change()
             else:
                 agent_table.keep(self.raw, positions, changes.log, changes.used)
                 changes.used += positions.size
 
-    def decide(self, draws: FloatArray) -> Round:
-        """Decide the next round about all categories.
+    def decide(self, stream: ExponentialStream) -> Rounds:
+        """Decide the next round about all categories, and let it pass.
 
         Each is accepted if its evidence is at most its patience and it is not paused;
-        or by the floor, if there is one.  `draws` are those of patience and then those
-        of the floor, as far as they are needed.
+        or by the floor, if there is one.  The stream has the draws of patience and of
+        the floor.
         """
-        if self._start >= self._decided or not self.decides_by_time:
-            self._start = self.round
-        self._decided = self.round + 1
-        self.changes.is_shared = True
-        if self.decides_by_time:
-            return BY_TIME
-        self._latest = self._decide(self.raw, NO_POSITIONS, self._size, draws)
+        decided, changes = self.round, self.changes
+        changes.is_shared = True
+        if not self.is_written_later:
+            self._latest = self._decide(
+                self.raw, NO_POSITIONS, self._size, self.draws(stream, self._size)
+            )
+            self._start = decided
+        elif self.categories.policy.draws:
+            self._draw(stream)
+        if self._start >= self._decided:
+            self._start = decided
+        self._decided = decided + 1
         return self._latest
 
-    def decide_some(self, draws: FloatArray, positions: IntArray | None) -> FloatArray:
+    def draws(self, stream: ExponentialStream, size: int) -> FloatArray:
+        """Return the draws of the next round about so many categories."""
+        policy = self.categories.policy
+        times = int(self.round > 0 and policy.draws) + int(policy.floor > 0.0)
+        return stream.take(times * size) if times else NO_NUMBERS
+
+    def _draw(self, stream: ExponentialStream) -> None:
+        """Draw the patience of the next round; round 1 tolerates everything."""
+        latest, place = self._latest, self.round - self._latest.base
+        if not 0 <= place < len(latest.drawn) or latest.drawn.shape[1] != self._size:
+            self.numbers_with_written()
+            if latest.drawn.size:
+                latest.end, latest.counted = self._decided, self.raw[AgentRow.ROUNDS].copy()
+            number = min(max(DRAWS_KEPT // self._size, FEWEST_ROUNDS), MOST_ROUNDS)
+            self._latest = latest = Rounds(self.round, np.empty((number, self._size)))
+            place = 0
+        if self.round:
+            stream.fill(latest.drawn[place])
+        else:
+            latest.drawn[place] = np.inf
+
+    def decide_some(self, stream: ExponentialStream, positions: IntArray | None) -> FloatArray:
         """Decide the next round, and write it at once; return the kept columns."""
         self._before_all_change()
         chosen = self._everyone if positions is None else positions
-        rows = self._decided_rows(self.raw, chosen, draws)
+        rows = self._decided_rows(self.raw, chosen, self.draws(stream, chosen.size))
         self.raw[ROUND_ROWS, chosen[np.newaxis]] = rows[ROUND_ROWS[:, 0]]
         return rows[:SNAPSHOT]
 
@@ -175,7 +220,7 @@ class Ledger:
 
     def _decide(
         self, table: FloatArray, positions: IntArray, size: int, draws: FloatArray
-    ) -> Round:
+    ) -> Rounds:
         categories, before, accepted = self.categories, np.empty(size), np.empty(size, np.bool_)
         agent_table.decide(
             table,
@@ -189,12 +234,24 @@ class Ledger:
             accepted,
         )
         drawn = self.round > 0 and categories.policy.draws and draws.size > 0
-        return Round(draws[:size] if drawn else NO_NUMBERS, before, accepted)
+        limits = draws[:size].reshape(1, size) if drawn else NO_LIMITS
+        return Rounds(self.round, limits, before, accepted)
 
-    def rewind(self, rows: FloatArray, positions: IntArray, round: int, made: Round) -> None:
+    def rewind(self, rows: FloatArray, positions: IntArray, round: int, made: Rounds) -> None:
         """Set patience, clients per round and acceptance of a round in kept rows."""
         categories = self.categories
-        agent_table.rewind(rows, categories.imaginary(positions), categories.terms, round, *made)
+        agent_table.rewind(
+            rows,
+            categories.imaginary(positions),
+            categories.terms,
+            round,
+            made.drawn,
+            made.base,
+            made.end,
+            made.counted,
+            made.before,
+            made.accepted,
+        )
 
     def revoke(self, positions: IntArray) -> None:
         """Do not count the latest round for categories that were granted nothing."""
@@ -306,41 +363,42 @@ class Ledger:
 
     def absorb(self, k: int, rewards: Any) -> None:
         """Book rewards of one category at its own price, if the ledger is plain."""
-        categories, changes = self.categories, self.changes
-        if rewards.__class__ is list and len(rewards) == 1 and rewards[0].__class__ in PLAIN:
-            values = self._one
-            try:
-                values[0] = rewards[0]
-            except OverflowError:  # an integer beyond all doubles
-                values = reward_array(rewards, categories.names[k])
+        if (
+            rewards.__class__ is list
+            and len(rewards) == 1
+            and rewards[0].__class__ in PLAIN
+            and -check.MOST <= rewards[0] <= check.MOST
+        ):
+            kernel, values = agent_table.absorb_one, float(rewards[0])
         else:
-            values = reward_array(rewards, categories.names[k])
-        place = NONE
+            kernel, values = agent_table.absorb, reward_array(rewards, self.categories.names[k])
+        if self._start < self._decided and not self.is_written_later:
+            self._write(np.array([k]))
+        categories, changes, latest, place = self.categories, self.changes, self._latest, NONE
         if changes.is_shared:
-            if changes.used == len(changes.log):
+            if changes.used == changes.room:
                 self._before_all_change()
                 changes = self.changes
             else:
                 place = changes.used
-        start = self._start
-        if start < self._decided and not self.decides_by_time:
-            self._write(np.array([k]))
-            start = self._decided
-        bad = agent_table.absorb(
+                changes.used = place + 1  # before the table changes: readers look at it
+        bad = kernel(
             self.raw,
             k,
-            categories.view_row_of(k),
+            categories.view_rows[categories.kind_numbers[k]],
             values,
-            categories.terms,
-            start,
+            self._start,
             self._decided,
+            latest.drawn,
+            latest.base,
             changes.log,
             place,
         )
         if bad != NONE:
-            raise self._refusal(np.array([k]), np.array([values.size]), values.copy(), 0, bad)
-        if place != NONE:
-            changes.used = place + 1
+            if place != NONE:
+                changes.used = place
+            given = np.atleast_1d(np.asarray(values, np.float64))
+            raise self._refusal(np.array([k]), np.array([given.size]), given, 0, bad)
 
     def _absorb_all(self, positions: IntArray, ends: IntArray, rewards: FloatArray) -> None:
         categories = self.categories

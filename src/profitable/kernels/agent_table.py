@@ -12,6 +12,7 @@ reward was illegal.
 
 import math
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,6 +91,7 @@ class AgentRow(IntEnum):
 # A row behind those of `AgentRow`, which nobody stores: the round up to which the
 # rounds of a category are written into its column (see `write_rounds`).
 WRITTEN = len(AgentRow)
+TERMS = len(Patience._fields)
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(AgentRow.TARGET)  # a decision is made of the rows before this one
@@ -97,8 +99,27 @@ SNAPSHOT = int(AgentRow.TARGET)  # a decision is made of the rows before this on
 # WRITTEN, and the rows that make a decision.
 LOG_HEAD = 4
 LOG_WIDTH = LOG_HEAD + SNAPSHOT
+
+
+class Unwritten(NamedTuple):
+    """Rounds that are not in a column yet, and the log of its changes."""
+
+    start: int
+    now: int
+    drawn: Matrix
+    base: int
+    log: Matrix
+    place: int
+
+
 FORGOTTEN = 1e-9  # clients: what counts for less counts for nothing
 NO_MONEY = 1e-20  # the share of an earlier sum of amounts below which the rest is rounding
+
+
+@part
+def patience_behind(view_row: FloatArray) -> Patience:
+    """Return the patience whose terms stand behind a view."""
+    return patience_in(view_row[view_row.size - TERMS :])
 
 
 @lazy
@@ -310,37 +331,67 @@ def arrive(table: FloatArray, k: int, count: float) -> None:
     )
 
 
-@kernel
-def absorb(
-    table: FloatArray,
-    k: int,
-    view_row: FloatArray,
-    rewards: FloatArray,
-    terms: FloatArray,
-    start: int,
-    now: int,
-    log: FloatArray,
-    place: int,
+@part
+def _absorb(
+    table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray, unwritten: Unwritten
 ) -> int:
-    """Check rewards and add them at the category's own price.
-
-    Before that, rounds after `start` that time alone decided are written, and the
-    column is kept in this row of the log, unless it is NONE.  Returns NONE, FULL, or
-    the position of the first illegal reward.
-    """
+    """Check rewards and add them at the category's own price (see `absorb`)."""
     if table[AgentRow.KNOWN, k] + rewards.size > MOST:
         return FULL
     view = view_of(view_row)
     bad, batch = digest(view, rewards)
     if bad < 0:
+        start, now, drawn, base, log, place = unwritten
         if start < now:
-            _write_by_time(table, k, patience_in(terms), start, now)
+            _write_later(table, k, patience_behind(view_row), start, now, drawn, base)
         if place != NONE:
             _keep(table, k, log, place)
         _book(table, k, view, 1.0, 1.0, _at_own_price(table, k, batch))
         _renew(table, k, view)
         arrive(table, k, batch.clients)
     return bad
+
+
+@kernel
+def absorb(
+    table: FloatArray,
+    k: int,
+    view_row: FloatArray,
+    rewards: FloatArray,
+    start: int,
+    now: int,
+    drawn: Matrix,
+    base: int,
+    log: FloatArray,
+    place: int,
+) -> int:
+    """Check rewards and add them at the category's own price.
+
+    Before that, rounds after `start` that were not written when decided are written,
+    and the column is kept in this row of the log, unless it is NONE.  `view_row` has
+    the terms of patience behind it.  Returns NONE, FULL, or the position of the first
+    illegal reward.
+    """
+    return _absorb(table, k, view_row, rewards, Unwritten(start, now, drawn, base, log, place))
+
+
+@kernel
+def absorb_one(
+    table: FloatArray,
+    k: int,
+    view_row: FloatArray,
+    reward: float,
+    start: int,
+    now: int,
+    drawn: Matrix,
+    base: int,
+    log: FloatArray,
+    place: int,
+) -> int:
+    """`absorb` of one reward; the last row of the log has room for it."""
+    rewards = log[-1, :1]
+    rewards[0] = reward
+    return _absorb(table, k, view_row, rewards, Unwritten(start, now, drawn, base, log, place))
 
 
 @part
@@ -548,23 +599,40 @@ def _tolerates(
 
 
 @part
-def _accepted_rounds(patience: Patience, nats: float, first: int, last: int) -> float:
+def _limit_in(patience: Patience, drawn: Matrix, base: int, k: int, round: int) -> float:
+    """Return the patience of a round with category k, as drawn or by time alone."""
+    if drawn.size > 0:
+        return drawn[round - 1 - base, k]
+    return patience_at(patience, round - 1.0, 1.0, 1.0)
+
+
+@part
+def _accepted_rounds(
+    patience: Patience, drawn: Matrix, base: int, k: int, nats: float, first: int, last: int
+) -> float:
     """Return how many of the rounds `first` to `last` tolerate this evidence.
 
-    Patience depends on time alone, and does not fall.
+    Their patience is drawn, or a function of time that does not fall.
 
-    >>> _accepted_rounds(Patience(0), 2.0, 1, 10)  # round 1, and 9 and 10: log 8 >= 2
+    >>> drawn = np.empty((0, 0))
+    >>> _accepted_rounds(Patience(0), drawn, 0, 0, 2.0, 1, 10)  # 1, 9 and 10: log 8 > 2
     3.0
     """
     if last < first:
         return 0.0
+    if drawn.size > 0:
+        number = 0.0
+        for round in range(first, last + 1):
+            number += nats <= drawn[round - 1 - base, k]
+        return number
     if first == 1:  # it accepts everybody
-        return 1.0 + _accepted_rounds_later(patience, nats, 2, last)
-    return _accepted_rounds_later(patience, nats, first, last)
+        return 1.0 + _accepted_later(patience, nats, 2, last)
+    return _accepted_later(patience, nats, first, last)
 
 
 @part
-def _accepted_rounds_later(patience: Patience, nats: float, first: int, last: int) -> float:
+def _accepted_later(patience: Patience, nats: float, first: int, last: int) -> float:
+    """Return how many of the rounds from `first`, after the first of all, accept."""
     if last < first or not nats <= patience_at(patience, last - 1.0, 1.0, 1.0):
         return 0.0
     if nats <= patience_at(patience, first - 1.0, 1.0, 1.0):
@@ -573,19 +641,21 @@ def _accepted_rounds_later(patience: Patience, nats: float, first: int, last: in
 
 
 @part
-def _write_by_time(table: FloatArray, k: int, patience: Patience, start: int, now: int) -> None:
-    """Write the rounds after `start`, up to `now`, that time alone decided."""
+def _write_later(
+    table: FloatArray, k: int, patience: Patience, start: int, now: int, drawn: Matrix, base: int
+) -> None:
+    """Write the rounds after `start`, up to `now`, that were only decided before."""
     since = max(int(table[WRITTEN, k]), start)
     if since >= now:
         return
     table[WRITTEN, k] = now
     nats, rounds = table[AgentRow.EVIDENCE, k], table[AgentRow.ROUNDS, k]
     came = table[AgentRow.KNOWN, k] + table[AgentRow.WAITING, k]
-    limit = patience_at(patience, now - 1.0, 1.0, 1.0)
+    limit = _limit_in(patience, drawn, base, k, now)
     accepts, more = False, 0.0
     if table[AgentRow.PAUSED, k] == 0.0:
         accepts = nats <= limit
-        more = _accepted_rounds(patience, nats, since + 1, now - 1) if since + 1 < now else 0.0
+        more = _accepted_rounds(patience, drawn, base, k, nats, since + 1, now - 1)
     if rounds == 0.0 and more > 0.0:
         table[AgentRow.EARLIER, k] = came
     rounds += more
@@ -604,7 +674,7 @@ def _write_round(
     k: int,
     patience: Patience,
     now: int,
-    limits: FloatArray,
+    drawn: Matrix,
     before: FloatArray,
     accepted: BoolArray,
 ) -> None:
@@ -614,7 +684,7 @@ def _write_round(
     table[WRITTEN, k] = now
     table[AgentRow.PER_ROUND, k] = _per_round(table, k, patience, before[k])
     table[AgentRow.PATIENCE, k] = (
-        limits[k] if limits.size > 0 else _patience_of(table, k, patience, now - 1.0, before[k])
+        drawn[0, k] if drawn.size > 0 else _patience_of(table, k, patience, now - 1.0, before[k])
     )
     table[AgentRow.ACCEPTED, k] = accepted[k]
 
@@ -626,22 +696,22 @@ def write_rounds(
     terms: FloatArray,
     start: int,
     now: int,
-    limits: FloatArray,
+    drawn: Matrix,
+    base: int,
     before: FloatArray,
     accepted: BoolArray,
 ) -> None:
     """Write what is not written yet of the rounds up to `now`, in some columns.
 
-    Rounds after `start` were decided by time alone, unless there are counts `before`
-    round `now`, [K]: then only that one is missing.  `limits` are its patience if it
-    was drawn.
+    If there are counts `before` round `now`, [K], only that one is missing.  `drawn`
+    [rounds, K] is the patience of the rounds after `base`, if it was drawn.
     """
     patience = patience_in(terms)
     for k in positions:
         if before.size > 0:
-            _write_round(table, k, patience, now, limits, before, accepted)
+            _write_round(table, k, patience, now, drawn, before, accepted)
         else:
-            _write_by_time(table, k, patience, start, now)
+            _write_later(table, k, patience, start, now, drawn, base)
 
 
 @part
@@ -663,23 +733,33 @@ def keep(table: FloatArray, positions: IntArray, log: FloatArray, place: int) ->
 
 
 @kernel
-def mask_by_time(
-    table: FloatArray, limit: float, log: FloatArray, first: int, last: int, out: BoolArray
+def accepted_later(
+    table: FloatArray,
+    limits: FloatArray,
+    log: FloatArray,
+    first: int,
+    last: int,
+    out: BoolArray,
 ) -> None:
-    """Fill `out` [M] with the decision of a round whose patience is one number.
+    """Fill `out` [M] with a decision that was not written when it was made.
 
-    What has changed since is in the log, from row `first` up to `last`.
+    `limits` is its patience: drawn, [M], or one number.  What has changed since is in
+    the log, from row `first` up to `last`.
     """
     evidence_row, paused = table[AgentRow.EVIDENCE], table[AgentRow.PAUSED]
-    for k in range(out.size):
-        out[k] = (evidence_row[k] <= limit) & (paused[k] == 0.0)
+    if limits.size == 1:
+        limit = limits[0]
+        for k in range(out.size):
+            out[k] = (evidence_row[k] <= limit) & (paused[k] == 0.0)
+    else:
+        for k in range(out.size):
+            out[k] = (evidence_row[k] <= limits[k]) & (paused[k] == 0.0)
     for place in range(last - 1, first - 1, -1):
         k = int(log[place, 0])
         if k < out.size:
-            out[k] = (
-                log[place, LOG_HEAD + AgentRow.EVIDENCE] <= limit
-                and log[place, LOG_HEAD + AgentRow.PAUSED] == 0.0
-            )
+            limit = limits[0 if limits.size == 1 else k]
+            nats = log[place, LOG_HEAD + AgentRow.EVIDENCE]
+            out[k] = nats <= limit and log[place, LOG_HEAD + AgentRow.PAUSED] == 0.0
 
 
 @kernel
@@ -704,30 +784,37 @@ def rewind(
     imaginary: FloatArray,
     terms: FloatArray,
     round: int,
-    limits: FloatArray,
+    drawn: Matrix,
+    base: int,
+    end: int,
+    counted: FloatArray,
     before: FloatArray,
     accepted: BoolArray,
 ) -> None:
     """Set PATIENCE, PER_ROUND and ACCEPTED of an earlier round in a copy of columns.
 
-    `rows` are those of `undo`.  If the round was decided by time alone, the counts of
-    accepted rounds say how many there were before it.
+    `rows` are those of `undo`.  If the round was not written when it was decided, the
+    counts of accepted rounds say how many there were before it: those in the rows or,
+    after round `end`, those `counted` then, [K].
     """
     patience = patience_in(terms)
     for k in range(rows.shape[1]):
-        rounds = before[k] if before.size > 0 else rows[SNAPSHOT, k]
         nats, is_paused = rows[AgentRow.EVIDENCE, k], rows[AgentRow.PAUSED, k] != 0.0
-        if before.size == 0 and not is_paused:
-            last = int(rows[SNAPSHOT + 2, k])
-            rounds -= _accepted_rounds(patience, nats, round, last)
+        rounds, last = rows[SNAPSHOT, k], int(rows[SNAPSHOT + 2, k])
+        if before.size > 0:
+            rounds = before[k]
+        else:
+            if counted.size > 0 and last > end:
+                rounds, last = counted[k], end
+            if not is_paused:
+                rounds -= _accepted_rounds(patience, drawn, base, k, nats, round, last)
         came = rows[AgentRow.KNOWN, k] + rows[AgentRow.WAITING, k] - rows[SNAPSHOT + 1, k]
         per_round = clients_per_round(patience, came, rounds)
+        known = rows[AgentRow.CLIENTS, k] + imaginary[k]
         limit = (
-            limits[k]
-            if limits.size > 0
-            else patience_at(
-                patience, round - 1.0, rows[AgentRow.CLIENTS, k] + imaginary[k], per_round
-            )
+            drawn[round - 1 - base, k]
+            if drawn.size > 0
+            else patience_at(patience, round - 1.0, known, per_round)
         )
         rows[AgentRow.PATIENCE, k], rows[AgentRow.PER_ROUND, k] = limit, per_round
         if before.size > 0:

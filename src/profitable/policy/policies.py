@@ -291,13 +291,14 @@ class Policy(ABC):
         return self
 
     @property
-    def decides_by_time(self) -> bool:
-        """Whether its patience is a function of time alone that never falls.
+    def is_written_later(self) -> bool:
+        """Whether its rounds need not be written down when they are decided.
 
-        Then a round need not be written down: it follows from the evidence.
+        They follow from the evidence, where patience is drawn, or a function of time
+        alone that never falls.
         """
         return (
-            self.terms.kind == TIME
+            self.terms.kind in (TIME, DRAWN)
             and self.floor == 0.0
             and not self.forgets
             and not self.rule.needs_rounds
