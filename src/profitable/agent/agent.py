@@ -242,14 +242,11 @@ class Agent:
         {'a': 2, 'b': 6}
         """
         with self._lock:
-            ledger = self.ledger
-            positions = None if available is None else ledger.categories.select(available)
-            is_free = budget is None and places is None and demand is None and explore is None
-            limit = (
-                None
-                if is_free
-                else read_limit(ledger.categories, positions, budget, places, demand, explore)
-            )
+            ledger, positions, limit = self.ledger, None, None
+            if available is not None:
+                positions = ledger.categories.select(available)
+            if not (budget is None and places is None and demand is None and explore is None):
+                limit = read_limit(ledger.categories, positions, budget, places, demand, explore)
             decision = self._drawn(positions, limit)
             if limit is not None:
                 decision.share_out(limit, ledger.numbers[LIMIT_ROWS, :])
@@ -270,22 +267,15 @@ class Agent:
         if positions is not None or limit is not None:
             return self._decision(ledger.decide_some(self._stream, positions), positions)
         made = ledger.decide(self._stream)
-        return Decision(
-            decided + 1, ledger.categories, len(ledger), self._kept(None), ledger.changes, made
-        )
+        kept = NOTHING_KEPT if ledger.is_plain and not ledger.cohorts else self._kept(None)
+        return Decision(decided + 1, ledger.categories, ledger.size, kept, ledger.changes, made)
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
         """Return a decision whose numbers are known already."""
         ledger = self.ledger
         return Decision(
-            ledger.round + 1,
-            ledger.categories,
-            table.shape[1],
-            self._kept(positions),
-            None,
-            table=table,
-            positions=positions,
-        )
+            ledger.round + 1, ledger.categories, table.shape[1], self._kept(positions), None
+        ).with_table(table, positions)
 
     def _kept(self, positions: IntArray | None) -> Kept:
         """Return what a decision about some categories has to keep."""
@@ -410,26 +400,32 @@ class Agent:
         """
         with self._lock:
             ledger = self.ledger
-            plain = count is None and total is None and squares is None and costs is None
-            plain = plain and amounts is None and accepted_in is None
+            plain = (
+                count is None
+                and total is None
+                and squares is None
+                and costs is None
+                and amounts is None
+                and accepted_in is None
+            )
             if isinstance(category, str):
                 k = ledger.categories.position(category)
                 if plain and rewards is not None:
-                    if ledger.is_plain and rewards.__class__ is not Batch:
+                    if ledger.is_plain and not isinstance(rewards, Batch):
                         ledger.absorb(k, rewards)
                     else:
                         ledger.observe({k: rewards})
-                else:
-                    batch = Batch(
-                        rewards=rewards,
-                        count=count,
-                        total=total,
-                        squares=squares,
-                        costs=costs,
-                        amounts=amounts,
-                        accepted_in=accepted_in,
-                    )
-                    ledger.observe({k: batch})
+                    return
+                batch = Batch(
+                    rewards=rewards,
+                    count=count,
+                    total=total,
+                    squares=squares,
+                    costs=costs,
+                    amounts=amounts,
+                    accepted_in=accepted_in,
+                )
+                ledger.observe({k: batch})
                 return
             if rewards is not None or not plain:
                 raise ParameterError(

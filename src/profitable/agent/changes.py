@@ -28,12 +28,21 @@ if TYPE_CHECKING:
 
 # Columns that a log has room for: a copy of the table is made once in so many changes.
 FEWEST, MOST = 64, 4096
-KEPT = [*range(SNAPSHOT), int(AgentRow.ROUNDS), int(AgentRow.EARLIER), WRITTEN]
+COUNTED = (int(AgentRow.ROUNDS), int(AgentRow.EARLIER), WRITTEN)
 NO_NUMBERS: FloatArray = np.empty(0)
 NO_LIMITS: FloatArray = np.empty((0, 0))
 NO_FLAGS: BoolArray = np.empty(0, dtype=np.bool_)
 NO_POSITIONS: IntArray = np.empty(0, dtype=np.int64)
 EVIDENCE, PAUSED = int(AgentRow.EVIDENCE), int(AgentRow.PAUSED)
+
+
+def kept_rows(table: FloatArray) -> FloatArray:
+    """Return a copy of the rows of a table that decisions are made of, [rows, M]."""
+    rows = np.empty((SNAPSHOT + len(COUNTED), table.shape[1]))
+    rows[:SNAPSHOT] = table[:SNAPSHOT]
+    for place, row in enumerate(COUNTED, SNAPSHOT):
+        rows[place] = table[row]
+    return rows
 
 
 class Rounds:
@@ -82,15 +91,16 @@ class Changes:
 
     def close(self) -> None:
         """Copy the table, which is about to change."""
-        self._rows = self.ledger.numbers_with_written()[KEPT]
+        self._rows = kept_rows(self.ledger.numbers_with_written())
 
     def rows(self, start: int, size: int) -> FloatArray:
         """Return the kept rows of the first categories as of row `start` of the log."""
         with self.ledger._lock:
             rows = self._rows
             if rows is None:
-                rows = self.ledger.numbers_with_written()[KEPT]
-            rows = rows[:, :size].copy()
+                rows = kept_rows(self.ledger.numbers_with_written()[:, :size])
+            else:
+                rows = rows[:, :size].copy()
             agent_table.undo(rows, self.log, start, self.used)
         return rows
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import compress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from pydantic_core import to_json
@@ -34,7 +34,7 @@ from profitable.errors import UnknownCategoryError
 from profitable.kernels.agent_table import SNAPSHOT, AgentRow
 from profitable.kernels.decision_values import evidences, indices, returns
 from profitable.kernels.evidence import index
-from profitable.kernels.patience import patience_at
+from profitable.kernels.patience import patience_of
 from profitable.model.posterior import Posterior
 from profitable.policy.policies import CROWD, ONE_BY_ONE, Policy
 
@@ -86,26 +86,16 @@ class Decision:
         The log of the agent's changes, if all categories were available.
     made : Rounds
         The numbers of the round that the table does not have.
-    table : array of shape [rows, M] or None
-        The rows of the agent's table that decisions have, if there is no log.
-    positions : array of shape [M] or None
-        Positions of the categories that were available; None if all were.
     """
 
-    __slots__ = (
-        "_categories",
-        "_changes",
-        "_exact",
-        "_extras",
-        "_grant",
-        "_made",
-        "_mask",
-        "_numbers",
-        "_positions",
-        "_round",
-        "_size",
-        "_start",
-    )
+    # Most decisions are asked for one category and dropped, so a new one sets little.
+    _positions: IntArray | None = None
+    _grant: Grant | None = None
+    # Computed when asked for; `_numbers` is the table, `_exact` the same with exact
+    # evidence.
+    _numbers: FloatArray | None = None
+    _mask: BoolArray | None = None
+    _exact: FloatArray | None = None
 
     def __init__(
         self,
@@ -115,23 +105,23 @@ class Decision:
         kept: Kept,
         changes: Changes | None,
         made: Rounds = BY_TIME,
-        table: FloatArray | None = None,
-        positions: IntArray | None = None,
     ) -> None:
         self._round = round
         self._categories = categories
         self._size = size
         self._extras = kept
         self._changes = changes
-        self._start = 0 if changes is None else changes.used
         self._made = made
-        self._positions = positions
-        self._grant: Grant | None = None
-        # Computed when asked for; `_numbers` is the table, `_exact` the same with exact
-        # evidence.
-        self._numbers = table
-        self._mask: BoolArray | None = None
-        self._exact: FloatArray | None = None
+        if changes is not None:
+            self._start = changes.used
+
+    def with_table(self, table: FloatArray, positions: IntArray | None) -> Self:
+        """Set the rows of the agent's table, [rows, M], and return the decision.
+
+        `positions` [M] are those of the categories that were available, if not all.
+        """
+        self._numbers, self._positions = table, positions
+        return self
 
     @property
     def _table(self) -> FloatArray:
@@ -145,11 +135,10 @@ class Decision:
         assert self._numbers is not None
         return self._numbers
 
-    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state of a copy or a pickle, with numbers of its own."""
         _ = self._table
-        slots = [name for each in type(self).__mro__ for name in getattr(each, "__slots__", ())]
-        return None, {name: getattr(self, name) for name in slots}
+        return self.__dict__
 
     def share_out(self, limit: Limit, terms: FloatArray) -> None:
         """Share out the money or places of a limited round.
@@ -193,7 +182,8 @@ class Decision:
 
     def _patience_by_time(self) -> float:
         """Return the patience of a round that time alone decides."""
-        return patience_at(self._categories.patience, self._round - 1.0, 1.0, 1.0)
+        terms, t = self._categories.patience, self._round - 1
+        return patience_of(terms.c, terms.inflate, float(t)) if t else math.inf
 
     @property
     def revoked(self) -> IntArray:

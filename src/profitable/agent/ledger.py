@@ -15,7 +15,6 @@ import numpy as np
 from profitable.agent.categories import Categories
 from profitable.agent.changes import (
     BY_TIME,
-    KEPT,
     NO_LIMITS,
     NO_NUMBERS,
     NO_POSITIONS,
@@ -70,7 +69,7 @@ class Ledger:
         self.categories = categories
         self._lock = lock_of(self)  # which its agent takes, too
         self.raw: FloatArray = np.zeros((WRITTEN + 1, 0))
-        self._size = 0
+        self.size = 0
         self._everyone: IntArray = NO_POSITIONS
         policy = categories.policy
         self.round = 0  # decisions made so far
@@ -87,7 +86,7 @@ class Ledger:
         self._grow()
 
     def __len__(self) -> int:
-        return self._size
+        return self.size
 
     # -------------------------------------------------------------------------- looking
 
@@ -101,13 +100,13 @@ class Ledger:
         if self._start < self._decided:
             self._write(self._everyone)
             self._start = self._decided
-        return self.raw[:, : self._size]
+        return self.raw[:, : self.size]
 
     @property
     def table(self) -> FloatArray:
         """The rows of `AgentRow` for every category, [rows, K], to change them."""
         self._before_all_change()
-        return self.raw[:WRITTEN, : self._size]
+        return self.raw[:WRITTEN, : self.size]
 
     def writable_column(self, k: int) -> FloatArray:
         """Return the numbers of one category, to change them."""
@@ -166,7 +165,7 @@ class Ledger:
         changes.is_shared = True
         if not self.is_written_later:
             self._latest = self._decide(
-                self.raw, NO_POSITIONS, self._size, self.draws(stream, self._size)
+                self.raw, NO_POSITIONS, self.size, self.draws(stream, self.size)
             )
             self._start = decided
         elif self.categories.policy.draws:
@@ -185,12 +184,12 @@ class Ledger:
     def _draw(self, stream: ExponentialStream) -> None:
         """Draw the patience of the next round; round 1 tolerates everything."""
         latest, place = self._latest, self.round - self._latest.base
-        if not 0 <= place < len(latest.drawn) or latest.drawn.shape[1] != self._size:
+        if not 0 <= place < len(latest.drawn) or latest.drawn.shape[1] != self.size:
             self.numbers_with_written()
             if latest.drawn.size:
                 latest.end, latest.counted = self._decided, self.raw[AgentRow.ROUNDS].copy()
-            number = min(max(DRAWS_KEPT // self._size, FEWEST_ROUNDS), MOST_ROUNDS)
-            self._latest = latest = Rounds(self.round, np.empty((number, self._size)))
+            number = min(max(DRAWS_KEPT // self.size, FEWEST_ROUNDS), MOST_ROUNDS)
+            self._latest = latest = Rounds(self.round, np.empty((number, self.size)))
             place = 0
         if self.round:
             stream.fill(latest.drawn[place])
@@ -214,7 +213,7 @@ class Ledger:
     def _decided_rows(self, table: FloatArray, chosen: IntArray, draws: FloatArray) -> FloatArray:
         """Decide the next round about some categories; return the rows they keep."""
         made = self._decide(table, chosen, chosen.size, draws)
-        rows = np.ascontiguousarray(table[:, chosen][KEPT])
+        rows = kept_rows(table[:, chosen])
         self.rewind(rows, chosen, self.round + 1, made)
         return rows
 
@@ -296,7 +295,7 @@ class Ledger:
         if policy.rule.needs_rounds:
             if self.window is not None:
                 accepted: list[int] = np.flatnonzero(
-                    self.raw[AgentRow.ACCEPTED, : self._size]
+                    self.raw[AgentRow.ACCEPTED, : self.size]
                 ).tolist()
                 for k, number in self.window.take(dict.fromkeys(accepted, 1.0)).items():
                     self.raw[AgentRow.TAKEN, k] -= number
@@ -369,9 +368,11 @@ class Ledger:
             and rewards[0].__class__ in PLAIN
             and -check.MOST <= rewards[0] <= check.MOST
         ):
-            kernel, values = agent_table.absorb_one, float(rewards[0])
+            kernel: Any = agent_table.absorb_one
+            values: Any = float(rewards[0])
         else:
-            kernel, values = agent_table.absorb, reward_array(rewards, self.categories.names[k])
+            kernel = agent_table.absorb
+            values = reward_array(rewards, self.categories.names[k])
         if self._start < self._decided and not self.is_written_later:
             self._write(np.array([k]))
         categories, changes, latest, place = self.categories, self.changes, self._latest, NONE
@@ -691,22 +692,22 @@ class Ledger:
 
     def _grow(self) -> None:
         """Make columns for the categories that were appended to the list."""
-        start, self._size = self._size, len(self.categories)
-        self._everyone = np.arange(self._size)
-        if self._size > self.raw.shape[1]:
-            grown = np.zeros((len(self.raw), max(self._size, 2 * start)))
+        start, self.size = self.size, len(self.categories)
+        self._everyone = np.arange(self.size)
+        if self.size > self.raw.shape[1]:
+            grown = np.zeros((len(self.raw), max(self.size, 2 * start)))
             grown[:, :start] = self.raw[:, :start]
             self.raw = grown
         if self.values is not None:
-            self.values.extend([EMPTY] * (self._size - start))
+            self.values.extend([EMPTY] * (self.size - start))
 
     def drop(self, k: int) -> None:
         """Forget a category."""
         self._before_all_change()
         self.categories = self.categories.without(k)
-        self.raw = np.delete(self.raw[:, : self._size], k, axis=1)
-        self._size -= 1
-        self._everyone = np.arange(self._size)
+        self.raw = np.delete(self.raw[:, : self.size], k, axis=1)
+        self.size -= 1
+        self._everyone = np.arange(self.size)
         if self.values is not None:
             self.values = self.values[:k] + self.values[k + 1 :]
         if self.window is not None:

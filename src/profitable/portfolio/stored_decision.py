@@ -41,11 +41,6 @@ class RecordedDecision(Decision):
     or None.  `origin` is that of the portfolio.
     """
 
-    __slots__ = (
-        *("_index", "_next_round", "_origin", "_stored"),
-        *("actor", "is_shadow", "key", "line", "reinstated", "time", "version"),
-    )
-
     def __init__(
         self, line: Line, categories: Categories, *, is_shadow: bool, origin: str = ""
     ) -> None:
@@ -65,9 +60,8 @@ class RecordedDecision(Decision):
             len(names),
             Kept(cohorts=tallies),
             None,
-            table=table.reshape(len(KEPT_ROWS), len(names)),
-            positions=positions,
         )
+        self.with_table(table.reshape(len(KEPT_ROWS), len(names)), positions)
         if (limit := content["asked"].get("limit")) is not None:
             demand = np.array(limit["demand"], dtype=np.int64)
             first = limit.get("floor_first", False)
