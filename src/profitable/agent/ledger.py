@@ -20,6 +20,7 @@ from profitable.agent.changes import (
     NO_POSITIONS,
     Changes,
     Rounds,
+    kept_rows,
 )
 from profitable.agent.cohorts import Cohort, Cohorts, LateTerms
 from profitable.agent.draws import ExponentialStream
