@@ -699,6 +699,7 @@ class Ledger:
             grown = np.zeros((len(self.raw), max(self.size, 2 * start)))
             grown[:, :start] = self.raw[:, :start]
             self.raw = grown
+        self.raw[WRITTEN, start : self.size] = self.round  # earlier rounds were not about them
         if self.values is not None:
             self.values.extend([EMPTY] * (self.size - start))
 
