@@ -43,7 +43,7 @@ SCRIPTS = (
 FIRST_VERSION = "af23802"
 
 
-def read_baseline(path: Path = BASELINE) -> dict[str, float]:
+def read_baseline(path: Path) -> dict[str, float]:
     """Return the ratio of each job in the last release; empty without a file."""
     return json.loads(path.read_text(encoding="utf-8"))["ratios"] if path.exists() else {}
 
@@ -53,7 +53,7 @@ def ratios(rows: Sequence[Row]) -> dict[str, float]:
     return {row.job: float(f"{row.ratio:.3g}") for row in rows if not row.is_limit}
 
 
-def write_baseline(rows: Sequence[Row], before: Mapping[str, float], path: Path = BASELINE) -> None:
+def write_baseline(rows: Sequence[Row], before: Mapping[str, float], path: Path) -> None:
     """Write the ratios of these rows; jobs that were not measured keep theirs."""
     kept = dict(before) | ratios(rows)
     content = {"version": pb.__version__, "ratios": dict(sorted(kept.items()))}
@@ -114,9 +114,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str] | None = None, path: Path = BASELINE) -> int:
     options = arguments(given)
-    before = read_baseline()
+    before = read_baseline(path)
     baseline = {} if options.renew_baseline else before
     chosen = groups(options.only, quick=options.quick, before=options.before)
     rows = rows_of(chosen, baseline)
@@ -128,7 +128,7 @@ def main(given: Sequence[str] | None = None) -> int:
         if complaints(rows, {}) and not options.even_if_missed:
             print("The baseline stays as it was: bars are missed (--even-if-missed renews it).")
             return 1
-        write_baseline(rows, {} if is_whole else before)
+        write_baseline(rows, {} if is_whole else before, path)
     return code
 
 

@@ -8,8 +8,8 @@ ratio is 15 % worse than that of the last release.
 >>> round(row.ratio, 2), row.bar_text, row.failures({})
 (0.75, '>= 2', ['misses its bar'])
 >>> row = Row("an import", ours=0.3, peer=0.4, unit="s", bar=1.2)
->>> row.ratio, row.failures({"an import": 0.6})
-(0.75, ['25 % worse than the baseline 0.6'])
+>>> round(row.ratio, 2), row.failures({"an import": 0.6})
+(0.75, ['is 25 % worse than the baseline 0.6'])
 """
 
 import sys
@@ -63,7 +63,7 @@ class Row:
         found = [] if self.is_met else ["misses its bar"]
         before = baseline.get(self.job)
         if before is not None and self.worse_by(before) > WORSE:
-            found.append(f"{self.worse_by(before):.0%} worse than the baseline {before:g}")
+            found.append(f"is {self.worse_by(before):.0%} worse than the baseline {before:g}")
         return [text.replace("%", " %") for text in found]
 
     def cells(self, baseline: Mapping[str, float]) -> list[str]:
