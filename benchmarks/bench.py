@@ -1,7 +1,7 @@
 """All benchmarks as one table; fails if a bar is missed or a ratio became worse.
 
     make bench                                     everything
-    make bench QUICK=1                             two minutes
+    make bench QUICK=1                             two minutes if nothing fails
     .venv/bin/python benchmarks/bench.py [--quick] [--only SCRIPT ...]
         [--before PATH_TO_SRC] [--renew-baseline [--even-if-missed]]
 
