@@ -88,15 +88,10 @@ soak: $(BENCH_READY)
 	  tests/theory tests/bench tests/replay tests/studies tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
 	  tests/test_installed.py
 
+# One table; fails if a bar is missed or a ratio is 15 % worse than benchmarks/baseline.json.
+# `make bench QUICK=1` takes two minutes.
 bench: $(BENCH_READY)
-	$(BIN)/python benchmarks/online.py
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/simulator.py
-	$(BIN)/python benchmarks/paper.py
-	$(BIN)/python benchmarks/optimal.py quick
-	$(BIN)/python benchmarks/backtest.py
-	$(BIN)/python benchmarks/portfolio.py 1e6
-	$(BIN)/python benchmarks/cells.py 1e7
+	$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

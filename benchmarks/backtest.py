@@ -1,18 +1,26 @@
 """Time a backtest of ten million clients.
 
-    .venv/bin/python benchmarks/backtest.py [clients] [replays]
+    .venv/bin/python benchmarks/backtest.py
 
 A Parquet file of clients in 50 categories and 1 000 days is made and read.  Then one
-policy is replayed, further ones, and bootstrap portfolios.  Peak memory is that of this
-process, which makes the file in another one.
+policy is replayed, further ones, and bootstrap portfolios.  All of it runs in a process
+of its own, whose peak memory counts, and the file is made in another one.
 """
 
+import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from rows import Group, Row, alone, limited
+
+CLIENTS, REPLAYS = 10_000_000, 5
+POLICIES = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts", "optimal:horizon", "kl-ucb:forget=0.99")
+READING, MEMORY, FURTHER, BOOTSTRAP = 60.0, 1.0, 2.0, 300.0  # seconds, GB, seconds, seconds
 
 MAKE = """
 import sys
@@ -46,7 +54,8 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def main(size: int, replays: int) -> None:
+def measure(path: str) -> None:
+    """In a process of its own: seconds and GB, as JSON."""
     import profitable as pb
     from profitable.replay.backtest import weights_of
     from profitable.replay.family_choice import choose_family
@@ -54,63 +63,63 @@ def main(size: int, replays: int) -> None:
     from profitable.replay.read import read
     from profitable.replay.replay import replay
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "clients.parquet"
-        subprocess.run([sys.executable, "-c", MAKE, str(path), str(size)], check=True)
-        print(f"{size:,} clients, {path.stat().st_size / 1e6:.0f} MB of Parquet")
-        # Compile before the clock.
-        small = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.2)], policy="kl-ucb")
-        small.decide()
-        small.observe({"a": [1.0]})
-        start = time.perf_counter()
-        layout = Layout(
-            category="segment",
-            time="asked",
-            round="day",
-            reward="bought",
-            known="known",
-            cost=1,
-            revenue=5,
-        )
-        past = read(str(path), layout)
-        terms = choose_family(past)
-        ready = time.perf_counter()
-        print(f"reading and preparing {ready - start:.1f} s, peak memory {peak():.2f} GB")
-        spent: list[float] = []
-        for name in (
-            "kl-ucb",
-            "kl-ucb",
-            "kl-ucb+",
-            "bayes-ucb",
-            "ts",
-            "optimal:horizon",
-            "kl-ucb:forget=0.99",
-        ):
-            before = time.perf_counter()
-            found = replay(past.clients, terms.categories, pb.Policy.of(name), seed=1)
-            earned = float((found.accepted * past.clients.profit_by_cell).sum())
-            after = time.perf_counter()
-            spent.append(after - before)
-            if len(spent) == 1:
-                print(
-                    f"reading and one policy {after - start:.1f} s (bar 60), memory "
-                    f"{peak():.2f} GB (bar 1)"
-                )
-            print(
-                f"{name:20} {after - before:5.2f} s   earned {earned:,.0f}   since the "
-                f"start {after - start:.1f} s"
-            )
-        print(f"the slowest further policy {max(spent[1:]):.2f} s (bar 2)")
+    # Compile before the clock.
+    small = pb.Agent([pb.Category("a", pb.Bernoulli(), threshold=0.2)], policy="kl-ucb")
+    small.decide()
+    small.observe({"a": [1.0]})
+    start = time.perf_counter()
+    layout = Layout(
+        category="segment",
+        time="asked",
+        round="day",
+        reward="bought",
+        known="known",
+        cost=1,
+        revenue=5,
+    )
+    past = read(path, layout)
+    terms = choose_family(past)
+
+    def played(name: str) -> float:
         before = time.perf_counter()
-        for replicate in range(replays):
-            weights = weights_of(past.clients, None, 1, replicate)
-            replay(past.clients, terms.categories, pb.Policy.of("kl-ucb"), seed=1, weights=weights)
-            past.clients.by_cell(past.clients.profit * weights)
-        each = (time.perf_counter() - before) / max(replays, 1)
-        print(f"a bootstrap replay {each:.2f} s, so that 100 take {each * 100 / 60:.1f} minutes")
-        print(f"peak memory {peak():.2f} GB")
+        found = replay(past.clients, terms.categories, pb.Policy.of(name), seed=1)
+        (found.accepted * past.clients.profit_by_cell).sum()
+        return time.perf_counter() - before
+
+    played(POLICIES[0])
+    reading = time.perf_counter() - start
+    further = max(played(name) for name in POLICIES)
+    before = time.perf_counter()
+    for replicate in range(REPLAYS):
+        weights = weights_of(past.clients, None, 1, replicate)
+        replay(past.clients, terms.categories, pb.Policy.of("kl-ucb"), seed=1, weights=weights)
+        past.clients.by_cell(past.clients.profit * weights)
+    each = (time.perf_counter() - before) / REPLAYS
+    print(json.dumps([reading, peak(), further, 100 * each]))
+
+
+def rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "clients.parquet")
+        subprocess.run([sys.executable, "-c", MAKE, path, str(CLIENTS)], check=True)
+        command = [sys.executable, __file__, "--measure", path]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    reading, memory, further, bootstrap = json.loads(done.stdout.splitlines()[-1])
+    return [
+        limited("backtest of 10^7 clients: reading and one policy", reading, READING, "s"),
+        limited("backtest of 10^7 clients: peak memory", memory, MEMORY, "GB"),
+        limited("backtest of 10^7 clients: slowest further policy", further, FURTHER, "s"),
+        limited("backtest of 10^7 clients: 100 bootstrap replays", bootstrap, BOOTSTRAP, "s"),
+    ]
+
+
+def groups(*, quick: bool) -> Iterator[Group]:
+    if not quick:
+        yield Group("backtest of 10^7 clients", rows, 2)
 
 
 if __name__ == "__main__":
-    given = [int(each) for each in sys.argv[1:3]]
-    main(*given, *(10_000_000, 5)[len(given) :])
+    if sys.argv[1:2] == ["--measure"]:
+        measure(sys.argv[2])
+    else:
+        sys.exit(alone(groups))

@@ -5,8 +5,8 @@ The same jobs run in processes that take turns; the best CPU time of each counts
     git worktree add ../before REVISION
     .venv/bin/python benchmarks/before_after.py ../before/src [turns]
 
-A ratio of 1.05 means 5 % slower than before.  Only public names are used, so that old
-versions can be compared, too.
+A ratio of 1.05 means 5 % slower than before, and more than that fails.  Only public
+names are used, so that old versions can be compared, too.
 """
 
 import json
@@ -14,17 +14,28 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from common import verdict
+from rows import Group, Row, concluded, rows_of
 
 HERE = str(Path(__file__).parents[1] / "src")
 BAR = 1.05
+TURNS = 3
+# Jobs are measured together by how their names begin; the quick form has those with one
+# of these texts.
+KINDS: dict[str, tuple[str, ...]] = {
+    "decide + observe": ("kl-ucb, 5 ", "ts, 5 ", "kl-ucb, 1000 ", "ts, 1000 "),
+    "Bernoulli": ("kl-ucb events T = 1e+04", "ts events T = 1e+04", "kl-ucb rounds"),
+    "Poisson": ("bayes-ucb", "kl-bernoulli-ucb"),
+    "Exponential": (),
+    "sharp Poisson": ("kl-ucb",),
+}
 
 
 def jobs() -> dict[str, Callable[[], object]]:
-    """Time simulations with one worker, and decisions and observations one by one."""
+    """Return simulations with one worker, and decisions and observations one by one."""
     import profitable as pb
 
     def world(
@@ -32,7 +43,8 @@ def jobs() -> dict[str, Callable[[], object]]:
         means: tuple[float, ...],
         thresholds: tuple[float, ...],
         bound: float | None = None,
-    ):
+        name: str | None = None,
+    ) -> pb.Scenario:
         truths = [
             pb.Truth(
                 pb.Category(f"arm {i}", family, threshold=tau, bound=bound),
@@ -41,7 +53,7 @@ def jobs() -> dict[str, Callable[[], object]]:
             )
             for i, (mu, tau) in enumerate(zip(means, thresholds, strict=True))
         ]
-        return pb.Scenario(type(family).__name__, truths)
+        return pb.Scenario(name or type(family).__name__, truths)
 
     bernoulli = world(pb.Bernoulli(), (0.1, 0.3, 0.5, 0.5, 0.7), (0.2, 0.2, 0.4, 0.6, 0.8))
     poisson = world(pb.Poisson(), (1, 2, 3, 4, 5), (2, 1, 4, 3, 6), 100.0)
@@ -100,6 +112,9 @@ def jobs() -> dict[str, Callable[[], object]]:
 
         return run
 
+    sharp = world(pb.Poisson(), (1, 2, 3, 4, 5), (1.1, 1.9, 3.1, 3.9, 5.1), name="sharp Poisson")
+    sizes += [(sharp, policy, "events", 300, 10**4) for policy in ("kl-ucb", "bayes-ucb", "ts")]
+
     found = {
         f"{scenario.name} {policy} {kernel} T = {horizon:.0e}": simulation(
             scenario, policy, kernel, runs, horizon
@@ -114,10 +129,12 @@ def jobs() -> dict[str, Callable[[], object]]:
     return found
 
 
-def measure() -> None:
+def measure(names: list[str]) -> None:
     """In a process of its own: the best of three CPU times of each job, as JSON."""
     best: dict[str, float] = {}
-    for name, job in jobs().items():
+    every = jobs()
+    for name in names:
+        job = every[name]
         job()  # kernels are compiled or loaded
         for _ in range(3):
             start = time.process_time()
@@ -126,31 +143,45 @@ def measure() -> None:
     print(json.dumps(best))
 
 
-def main(before: str, turns: int) -> None:
+def compared(names: list[str], before: str, label: str, turns: int) -> list[Row]:
     """Let processes of both checkouts take turns, and compare their best times."""
     best: dict[str, dict[str, float]] = {before: {}, HERE: {}}
     for _ in range(turns):
         for source, seen in best.items():
-            command = [sys.executable, __file__, "--measure"]
+            command = [sys.executable, __file__, "--measure", *names]
             environment = os.environ | {"PYTHONPATH": source}
             done = subprocess.run(
                 command, env=environment, stdout=subprocess.PIPE, text=True, check=True
             )
             for name, value in json.loads(done.stdout).items():
                 seen[name] = min(seen.get(name, float("inf")), value)
-    print(f"{'':52}{'before, s':>11}{'after, s':>11}{'ratio':>8}   bar {BAR}")
-    for name, old in best[before].items():
-        ratio = best[HERE][name] / old
-        print(
-            f"{name:52}{old:11.3f}{best[HERE][name]:11.3f}{ratio:8.2f}   "
-            f"{verdict(ratio, BAR, at_least=False)}"
-        )
+    return [
+        Row(f"{name} / {label}", best[HERE][name], old, "s", bar=BAR)
+        for name, old in best[before].items()
+    ]
+
+
+def groups(before: str, *, label: str, turns: int = TURNS, quick: bool = False) -> Iterator[Group]:
+    every = list(jobs())
+    for kind, first in KINDS.items():
+        names = [
+            name
+            for name in every
+            if name.startswith(kind) and (not quick or any(part in name for part in first))
+        ]
+        if names:
+            measure_them = partial(compared, names, before, label, 1 if quick else turns)
+            yield Group(f"{kind} beside {label}", measure_them)
+
+
+def main(before: str, turns: int) -> int:
+    return concluded(rows_of(groups(before, label="before", turns=turns), {}), {})
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--measure"]:
-        measure()
+    if sys.argv[1:2] == ["--measure"]:
+        measure(sys.argv[2:])
     elif len(sys.argv) in (2, 3):
-        main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3)
+        sys.exit(main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else TURNS))
     else:
         sys.exit(__doc__)

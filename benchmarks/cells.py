@@ -1,6 +1,6 @@
 """Backtest where the data are.
 
-    .venv/bin/python benchmarks/cells.py [rows] [memory limit of DuckDB]
+    .venv/bin/python benchmarks/cells.py [rows, 1e8]
 
 Rows are generated inside DuckDB by arithmetic (50 categories, 36 months, outcomes up to
 5 months late, rewards 0 or 1), added up into cells there, and the default policies are
@@ -13,7 +13,17 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+from rows import Group, Row, concluded, limited, rows_of
+
+LIMIT = "2GB"  # memory of DuckDB
+SIZE = 10**7  # in `make bench`
+SECONDS, MEMORY = 12.0, 2.0  # for each 10^6 rows; GB
+FASTER = {10**6: None, 10**7: 5.0}  # cells beside rows
 
 ROWS = """
     SELECT i AS id, 'segment ' || lpad(CAST(k AS VARCHAR), 2, '0') AS segment,
@@ -57,43 +67,47 @@ print(json.dumps(said))
 """
 
 
-def part(what: str, rows: int, limit: str, path: Path) -> dict[str, object]:
+def part(what: str, rows: int, path: Path) -> dict[str, Any]:
     """Run a part in a process of its own."""
-    given = json.dumps([what, rows, limit, str(path), ROWS])
+    given = json.dumps([what, rows, LIMIT, str(path), ROWS])
     done = subprocess.run(
         [sys.executable, "-c", PART, given], check=True, capture_output=True, text=True
     )
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def main(rows: int, limit: str) -> None:
+def generated(rows: int) -> list[Row]:
+    """Time rows that DuckDB generates, with default policies and replays."""
     with tempfile.TemporaryDirectory() as folder:
-        nowhere = Path(folder) / "none"
-        said = part("generated", rows, limit, nowhere)
-        print(
-            f"{rows:.0e} rows generated in DuckDB (memory limit {limit}, 2 "
-            "threads), default policies and replays:"
-        )
-        print(
-            f"  cells {said['cells_seconds']:.1f} s ({said['cells']:,} of them), with the replays "
-            f"{said['seconds']:.1f} s, peak memory {said['peak']:.2f} GB"
-        )
-        for size in (10**6, 10**7):
-            if size > rows:
-                continue
-            path = Path(folder) / f"{size}.parquet"
-            part("write", size, limit, path)
-            one, other = (part(what, size, limit, path) for what in ("rows", "file"))
-            same = one["profits"] == other["profits"]
-            print(
-                f"{size:.0e} rows of Parquet: rows {one['seconds']:.1f} s, "
-                f"{one['peak']:.2f} GB; cells "
-                f"{other['seconds']:.1f} s, {other['peak']:.2f} GB; the same profits: {same}"
-            )
+        said = part("generated", rows, Path(folder) / "none")
+    job = f"cells of {rows:.0e} rows in DuckDB"
+    return [
+        limited(f"{job}, with replays", said["seconds"], SECONDS * rows / 1e6, "s"),
+        limited(f"{job}, peak memory", said["peak"], MEMORY, "GB"),
+    ]
+
+
+def beside_rows(size: int) -> list[Row]:
+    """Rows and cells of the same Parquet file, with the same profits."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{size}.parquet"
+        part("write", size, path)
+        one, other = (part(what, size, path) for what in ("rows", "file"))
+    if one["profits"] != other["profits"]:
+        raise SystemExit(f"rows and cells of {size} clients differ in their profits")
+    job = f"backtest of {size:.0e} clients, cells / rows"
+    return [Row(job, other["seconds"], one["seconds"], "s", bar=FASTER[size], at_least=True)]
+
+
+def groups(*, quick: bool, rows: int = SIZE) -> Iterator[Group]:
+    if quick:
+        return
+    yield Group(f"cells of {rows:.0e} rows", partial(generated, rows), 1)
+    for size in FASTER:
+        if size <= rows:
+            yield Group(f"cells beside rows, {size:.0e} clients", partial(beside_rows, size), 1)
 
 
 if __name__ == "__main__":
-    main(
-        int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**8,
-        sys.argv[2] if len(sys.argv) > 2 else "2GB",
-    )
+    given = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**8
+    sys.exit(concluded(rows_of(groups(quick=False, rows=given), {}), {}))

@@ -19,8 +19,9 @@ docs/optimal-boundary.svg.
 import math
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,6 @@ import numpy as np
 from scipy import stats
 
 import profitable as pb
-from common import verdict
 from one_armed import Accepts, OneArmed, one_armed
 from profitable.common.charts import Rows, saved, styled, titled
 from profitable.common.line_styles import (
@@ -41,10 +41,11 @@ from profitable.common.line_styles import (
     GREY,
     VERMILION,
 )
-from profitable.common.text_tables import number_text, text_table
+from profitable.common.text_tables import number_text
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels.agent_table import AgentRow, renew
 from profitable.kernels.coded_view import row
+from rows import Group, Row, concluded, limited, rows_of, said
 
 TABLE_BEGINS, TABLE_ENDS = "<!-- table: benchmarks/optimal.py writes it -->\n", "<!-- end -->"
 DOCS = Path(__file__).parent.parent / "docs"
@@ -220,92 +221,98 @@ def cells(found: Sequence[Ratios]) -> list[str]:
     return texts
 
 
-def check_bars(found: Sequence[Ratios], median_bar: float, worst_bar: float) -> str:
-    worst = max(found, key=lambda each: each.optimal)
-    middle = statistics.median(each.optimal for each in found)
-    met = (
-        verdict(worst.optimal, worst_bar, at_least=False),
-        verdict(middle, median_bar, at_least=False),
-    )
-    where = (
-        f"{' '.join(cells(found)[:3])}: worst {worst.optimal:.4f} at threshold "
-        f"{worst.problem.threshold:.4g}"
-    )
-    median_text = (
-        f", median {middle:.4f} (bar {median_bar:g}, {met[1]})" if median_bar < math.inf else ""
-    )
-    return f"{where} (bar {worst_bar:g}, {met[0]}){median_text}"
+def nearness(found: Sequence[Ratios], median_bar: float, worst_bar: float) -> list[Row]:
+    """Return the worst and the median ratio as rows beside their bars."""
+    values = [each.optimal for each in found]
+    job = f"optimal / best possible, {', '.join(cells(found)[:3])} a round"
+    rows = [limited(f"{job}, worst of {len(values)}", max(values), worst_bar, "")]
+    if median_bar < math.inf:
+        rows.append(limited(f"{job}, median", statistics.median(values), median_bar, ""))
+    return rows
 
 
 def thresholds_of(family: pb.Family, chances: Sequence[float]) -> list[float]:
     return [float(LAWS[family.name].isf(chance)) for chance in chances]
 
 
-def main(*, quick: bool) -> None:
-    rows: list[list[str]] = []
+class Case(NamedTuple):
+    """A row of the table: thresholds, which of them are simulated, and bars."""
+
+    family: pb.Family
+    thresholds: Sequence[float]
+    shown: Sequence[float]
+    bars: tuple[float, float]
+    form: dict[str, Any]
+
+
+def cases(*, quick: bool) -> Iterator[Case]:
     few = np.linspace(0.1, 0.8, 8).tolist()
     taus = few if quick else np.linspace(0.1, 0.8, 29).tolist()
-
-    def add(found: list[Ratios], bars: tuple[float, float]) -> None:
-        rows.append(cells(found))
-        print(check_bars(found, *bars), flush=True)
-
+    both = (1, 5)  # clients
+    simulated_at = {100: (0.2, 0.5, 0.8), 1_000: (0.2, 0.5, 0.8), 10_000: (0.5,)}
     for horizon in (100, 1_000) if quick else (100, 1_000, 10_000, 100_000):
         bars = (BARS["bernoulli"][0], SHORT_BAR if horizon == 100 else BARS["bernoulli"][1])
-        for clients in (1, 5):
-            shown = {100: (0.2, 0.5, 0.8), 1_000: (0.2, 0.5, 0.8), 10_000: (0.5,)}.get(horizon, ())
-            add(
-                group(
-                    BERNOULLI,
-                    taus if horizon < LONG else few,
-                    shown,
-                    clients=clients,
-                    horizon=horizon,
-                ),
-                bars,
-            )
+        chosen, shown = taus if horizon < LONG else few, simulated_at.get(horizon, ())
+        for clients in both:
+            form = {"clients": clients, "horizon": horizon}
+            yield Case(BERNOULLI, chosen, shown, bars, form)
     for family in (POISSON, EXPONENTIAL, GAUSSIAN):
         every, middle = thresholds_of(family, CHANCES), thresholds_of(family, (0.4,))
         for horizon in (100, 1_000) if quick else (100, 1_000, 10_000):
-            for clients in (1, 5):
-                chosen = every if horizon < 10_000 else every[1::2]
-                add(group(family, chosen, middle, clients=clients, horizon=horizon), BARS["others"])
+            chosen = every if horizon < 10_000 else every[1::2]
+            for clients in both:
+                form = {"clients": clients, "horizon": horizon}
+                yield Case(family, chosen, middle, BARS["others"], form)
     for discount in (0.99, 0.999):
-        for clients in (1, 5):
-            chosen = taus if discount == 0.99 else few
-            add(group(BERNOULLI, chosen, (), clients=clients, discount=discount), BARS["discount"])
-    print("\nbeyond the bars: 141 Bernoulli thresholds")
+        chosen = taus if discount == 0.99 else few
+        for clients in both:
+            form = {"clients": clients, "discount": discount}
+            yield Case(BERNOULLI, chosen, (), BARS["discount"], form)
+
+
+def measured_case(case: Case) -> list[Row]:
+    """Only policies that stop for good: computed without chance, and they have bars."""
+    return nearness(group(case.family, case.thresholds, (), **case.form), *case.bars)
+
+
+def groups(*, quick: bool) -> Iterator[Group]:
+    """Yield the quick cases; nothing in the quick form of `make bench`."""
+    if not quick:
+        for case in cases(quick=True):
+            name = f"optimal beside the best possible, {case.family.name}, {case.form}"
+            yield Group(name, partial(measured_case, case), 1)
+
+
+def main() -> int:
+    rows: list[Row] = []
+    lines: list[list[str]] = []
+    for case in cases(quick=False):
+        found = group(case.family, case.thresholds, case.shown, **case.form)
+        rows += nearness(found, *case.bars)
+        lines.append(cells(found))
+        said(" ".join(lines[-1]))
+    # 141 Bernoulli thresholds.
     for horizon in (100, 1_000):
         for clients in (1, 5):
-            found = group(
-                BERNOULLI, np.linspace(0.1, 0.8, 141).tolist(), (), clients=clients, horizon=horizon
-            )
-            print(
-                check_bars(
-                    found,
-                    BARS["bernoulli"][0],
-                    SHORT_BAR if horizon == 100 else BARS["bernoulli"][1],
-                ),
-                flush=True,
-            )
+            taus = np.linspace(0.1, 0.8, 141).tolist()
+            found = group(BERNOULLI, taus, (), clients=clients, horizon=horizon)
+            worst = SHORT_BAR if horizon == 100 else BARS["bernoulli"][1]
+            rows += nearness(found, BARS["bernoulli"][0], worst)
     print(
-        "\nbeyond the bars: priors that speak against the category, so that "
-        "the first decision is the close one"
+        "beyond the bars: priors that speak against the category, so that the first decision is "
+        "the close one"
     )
     for family in (POISSON, EXPONENTIAL, GAUSSIAN):
         for clients in (1, 5):
             found = group(
                 family, thresholds_of(family, FINE_CHANCES), (), clients=clients, horizon=100
             )
-            print(
-                f"{family.name}, {clients}: " + ", ".join(f"{each.optimal:.3f}" for each in found),
-                flush=True,
-            )
+            ratios_text = ", ".join(f"{each.optimal:.3f}" for each in found)
+            print(f"{family.name}, {clients}: {ratios_text}", flush=True)
     headers = ("rewards", "length", "clients", "optimal", "risk=0.3", "anytime", *COMING_BACK[1:])
-    print("\n" + text_table(headers, rows, words=(0, 1)))
-    if not quick:
-        renew_table(DOCS / "optimal.md", markdown(headers, rows))
-        draw(DOCS / "optimal-boundary.svg")
+    renew_table(DOCS / "optimal.md", markdown(headers, lines))
+    draw(DOCS / "optimal-boundary.svg")
+    return concluded(rows, {})
 
 
 def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -388,4 +395,6 @@ def lowest_means(policy: pb.Policy, problem: Problem, clients: IntArray) -> Floa
 
 
 if __name__ == "__main__":
-    main(quick=sys.argv[1:] == ["quick"])
+    if sys.argv[1:] == ["quick"]:
+        sys.exit(concluded(rows_of(groups(quick=False), {}), {}))
+    sys.exit(main())

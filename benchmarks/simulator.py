@@ -1,21 +1,29 @@
 """Measure the simulator: kernels, horizons, workers, and slopes against theory.
 
-    .venv/bin/python benchmarks/simulator.py [speed] [full] [workers] [slope] [normal]
+    .venv/bin/python benchmarks/simulator.py [--quick]
 
-Everything in a table is measured in the same run, jobs taking turns.
+Jobs of a ratio take turns in one run.
+
+Why slopes differ from the lower bound's constant: kl-UCB accepts until N d(mean, tau)
+reaches log t: N follows log t / d, and its slope is the constant.  kl-UCB+ counts log N
+as evidence, too, and the posterior about half of it (-log P(mean >= tau) is
+N d + log(N)/2 and a constant): from N d + k log N = log t follows
+d N'(log t) = 1 - k/(N d + k), below 1 by about k/log t, k = 1 or 1/2: 6 % and 3 % at
+t = 10^9, vanishing as t grows.  By 10^6 profitable categories are accepted for good and
+add nothing.
 """
 
 import itertools
 import math
-import statistics
 import sys
 import time
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import profitable as pb
-from common import seconds, verdict
-from profitable.common.text_tables import text_table
+from common import seconds, side_by_side
 from profitable.paper.asymptotics import expected_slope
+from rows import Group, Row, alone, limited
 
 POLICIES = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
 AHEAD = ("optimal:horizon", "optimal", "optimal:discount=0.9999")
@@ -23,6 +31,11 @@ AT_LEAST = {"kl-ucb": 30.0, "kl-ucb+": 30.0, "bayes-ucb": 50.0, "ts": 50.0} | di
     AHEAD, 30.0
 )
 T = 10_000
+GROWTH = 3.0  # times the cost, from T = 10^4 to 10^9
+WORKERS = 1.6  # times as fast with two workers as with one
+LONG = 11.0  # seconds of a job for two workers
+SLOPES = {"kl-ucb": 0.02, "kl-ucb+": 0.10, "bayes-ucb": 0.10, "ts": 0.10}  # off the constant
+NORMAL_SLOPE = 0.03  # off the constant, kl-UCB
 
 
 def paper(
@@ -53,7 +66,7 @@ def run(
     horizon: int = T,
     kernel: str = "events",
     workers: int = 1,
-):
+) -> pb.Result:
     return pb.simulate(
         scenario,
         [policy],
@@ -66,143 +79,59 @@ def run(
     )
 
 
-def per_run(scenario: pb.Scenario, policy: str, runs: int, **options: Any) -> float:
-    return seconds(lambda: run(scenario, policy, runs, **options)) / runs
+def speed(scenario: pb.Scenario, policy: str, counts: tuple[int, int], turns: int) -> list[Row]:
+    """Time a trajectory on one worker: both kernels at T = 10^4, events at 10^9.
 
-
-def speed() -> None:
-    """Time a trajectory on one worker: both kernels at T = 10^4, events at 10^9."""
-    rows: list[list[str]] = []
-    for scenario, counts in ((BERNOULLI, (2_000, 60)), (POISSON, (2_000, 60)), (SHARP, (300, 60))):
-        for policy in (*POLICIES, *AHEAD):
-            run(scenario, policy, 10)
-            run(scenario, policy, 2, kernel="rounds")
-            turns: list[tuple[float, float, float]] = []
-            for _ in range(3):
-                events = per_run(scenario, policy, counts[0])
-                rounds = per_run(scenario, policy, counts[1], kernel="rounds")
-                far = per_run(scenario, policy, counts[0], horizon=10**9)
-                turns.append((events, rounds, far))
-            events, rounds, far = (statistics.median(column) for column in zip(*turns, strict=True))
-            ratio = statistics.median(turn[1] / turn[0] for turn in turns)
-            growth = statistics.median(turn[2] / turn[0] for turn in turns)
-            barred = scenario is not SHARP
-            rows.append(
-                [
-                    scenario.name,
-                    policy,
-                    f"{1e6 * events:.0f}",
-                    f"{1e6 * rounds:.0f}",
-                    f"{ratio:.0f}x",
-                    f">= {AT_LEAST[policy]:.0f}: {verdict(ratio, AT_LEAST[policy], at_least=True)}"
-                    if barred
-                    else "",
-                    f"{1e6 * far:.0f}",
-                    f"{growth:.2f}x",
-                    f"<= 3: {verdict(growth, 3.0, at_least=False)}" if barred else "",
-                ]
-            )
-    headers = (
-        "scenario",
-        "policy",
-        "events us",
-        "rounds us",
-        "ratio",
-        "bar",
-        "T = 1e9 us",
-        "growth",
-        "bar ",
-    )
-    print(
-        f"Microseconds per trajectory of 5 categories, T = {T}, one worker:\n"
-        f"{text_table(headers, rows)}\n"
-    )
-
-
-def full() -> None:
-    """Time the paper's size: 10^4 trajectories at T = 10^4, two workers."""
-    rows = [
-        [
-            scenario.name,
-            policy,
-            f"{seconds(lambda s=scenario, p=policy: run(s, p, 10_000, workers=2)):.2f} s",
-        ]
-        for scenario in (BERNOULLI, POISSON, SHARP)
-        for policy in POLICIES
+    Close to the thresholds (sharp Poisson) there are no bars: most rounds count.
+    """
+    many, few = counts
+    jobs: list[Callable[[], Callable[[], object]]] = [
+        partial(partial, run, scenario, policy, many),
+        partial(partial, run, scenario, policy, few, kernel="rounds"),
+        partial(partial, run, scenario, policy, many, horizon=10**9),
     ]
-    print(
-        f"10 000 trajectories at T = {T}, two workers:\n"
-        f"{text_table(('scenario', 'policy', 'time'), rows)}\n"
-    )
+    events, rounds, far = side_by_side(jobs, turns)
+    events, rounds, far = (1e6 * each for each in (events / many, rounds / few, far / many))
+    is_barred = scenario is not SHARP
+    job = f"{scenario.name} {policy} events"
+    return [
+        Row(
+            f"{job} / rounds",
+            events,
+            rounds,
+            "us",
+            bar=AT_LEAST[policy] if is_barred else None,
+            at_least=True,
+        ),
+        Row(f"{job}, T = 1e9 / 1e4", far, events, "us", bar=GROWTH if is_barred else None),
+    ]
 
 
-def workers() -> None:
-    """Two workers beside one: jobs of 5 s or more, five turns."""
+def workers() -> list[Row]:
+    """Two workers beside one: jobs of 5 s or more, wall time on two free cores."""
     runs = 10_000
-    while (one := per_run(BERNOULLI, "bayes-ucb", runs) * runs) < 11.0:
-        runs = int(runs * 12.0 / one) + 1
-    ratios: list[float] = []
-    for _ in range(5):
-        one = per_run(BERNOULLI, "bayes-ucb", runs, workers=1)
-        ratios.append(one / per_run(BERNOULLI, "bayes-ucb", runs, workers=2))
-    ratio = statistics.median(ratios)
-    shown = ", ".join(f"{each:.2f}" for each in ratios)
-    print(
-        f"Two workers beside one ({runs} runs, {one * runs:.1f} s with one): "
-        f"{shown}; median {ratio:.2f}"
-    )
-    print(f"  bar 1.6: {verdict(ratio, 1.6, at_least=True)}\n")
+    while (one := seconds(partial(run, BERNOULLI, "bayes-ucb", runs))) < LONG:
+        runs = int(runs * (LONG + 1.0) / one) + 1
+    jobs = [partial(partial, run, BERNOULLI, "bayes-ucb", runs, workers=n) for n in (2, 1)]
+    two, one = side_by_side(jobs, 3, clock=time.perf_counter)
+    return [Row("two workers / one", two, one, "s", bar=WORKERS, at_least=True)]
 
 
-def slope() -> None:
+def slope(policy: str) -> list[Row]:
     """Compare regret per log t up to T = 10^12 with the lower bound's constant."""
-    constant = BERNOULLI.lower_bound().total
-    rows: list[list[str]] = []
-    for policy, bar in (("kl-ucb", 0.02), ("kl-ucb+", 0.10), ("bayes-ucb", 0.10), ("ts", 0.10)):
-        start = time.perf_counter()
-        result = pb.simulate(
-            BERNOULLI,
-            [policy],
-            horizon=10**12,
-            runs=40_000,
-            seed=1,
-            checkpoints=[10**6, 10**12],
-            progress=False,
-        )
-        taken = time.perf_counter() - start
-        curve = result[policy]
-        value, error = curve.slope(10**6)
-        good, good_error = curve.slope(10**6, "profitable")
-        bad, bad_error = curve.slope(10**6, "unprofitable")
-        off = value / constant - 1.0
-        rows.append(
-            [
-                policy,
-                f"{value:.3f} ± {error:.3f}",
-                f"{off:+.1%}",
-                f"<= {bar:.0%}: {verdict(abs(off), bar, at_least=False)}",
-                f"{bad:.3f} ± {bad_error:.3f}",
-                f"{good:.3f} ± {good_error:.3f}",
-                f"{taken:.1f} s",
-            ]
-        )
-    headers = ("policy", "slope per log t", "off", "bar", "unprofitable", "profitable", "time")
-    print(
-        "Bernoulli, T = 10^12, 40 000 runs, slope from 10^6 on; the lower "
-        f"bound's constant is {constant:.3f}:"
+    checkpoints = [10**6, 10**12]
+    result = pb.simulate(
+        BERNOULLI,
+        [policy],
+        horizon=checkpoints[-1],
+        runs=40_000,
+        seed=1,
+        checkpoints=checkpoints,
+        progress=False,
     )
-    print(text_table(headers, rows))
-    print(
-        "Why the signs: kl-UCB accepts until N d(mean, tau) reaches log t: N "
-        "follows log t / d, and its slope is the\n"
-        "constant.  kl-UCB+ counts log N as evidence, too, and the posterior "
-        "about half of it (-log P(mean >= tau) is\n"
-        "N d + log(N)/2 and a constant): from N d + k log N = log t follows d "
-        "N'(log t) = 1 - k/(N d + k), below 1 by\n"
-        "about k/log t, k = 1 or 1/2: 6 % and 3 % at t = 10^9, vanishing as t "
-        "grows.  By 10^6 profitable categories\n"
-        "are accepted for good and add nothing.\n"
-    )
+    value, _ = result[policy].slope(10**6)
+    off = abs(value / BERNOULLI.lower_bound().total - 1.0)
+    return [limited(f"Bernoulli {policy}, slope to 1e12, off by", off, SLOPES[policy], "")]
 
 
 # Unprofitable categories only: accepted rounds of a profitable one have to be stepped,
@@ -224,78 +153,53 @@ NORMAL = pb.Scenario(
 DECADES = (10**3, 10**5, 10**7, 10**9)
 
 
-def normal() -> None:
-    """Compare the slope at T = 10^9, variance unknown, with theory; show its trend."""
-    constant, runs = NORMAL.lower_bound().total, 10_000
-    rows: list[list[str]] = []
+def normal(policy: str) -> list[Row]:
+    """Compare the slope at T = 10^9, variance unknown, with the constant and theory.
+
+    Theory: N d + k log N = log t, k = 0 for kl-UCB, 1 for kl-UCB+ and 1/2 for the two
+    others, whose slopes rise towards the constant from below.
+    """
+    constant = NORMAL.lower_bound().total
+    result = pb.simulate(
+        NORMAL,
+        [policy],
+        horizon=DECADES[-1],
+        runs=10_000,
+        seed=1,
+        checkpoints=DECADES,
+        progress=False,
+    )
+    curve = result[policy]
+    value, _ = curve.slope(10**5)
+    theory = expected_slope(NORMAL, policy, 10**5, 10**9)
+    job = f"Normal {policy}, slope to 1e9"
+    rows = [Row(f"{job} / theory", value, theory, "")]
+    if policy == "kl-ucb":
+        rows.append(limited(f"{job}, off by", abs(value / constant - 1.0), NORMAL_SLOPE, ""))
+    elif policy in ("bayes-ucb", "ts"):
+        trend = [
+            (curve.regret[place + 1] - curve.regret[place]) / math.log(late / early) / constant
+            for place, (early, late) in enumerate(itertools.pairwise(DECADES))
+        ]
+        falls = [early / late for early, late in itertools.pairwise(trend)]
+        rows.append(limited(f"{job}, rises to below 1", max(*falls, trend[-1]), 1.0, ""))
+    return rows
+
+
+def groups(*, quick: bool) -> Iterator[Group]:
+    for scenario, counts in ((BERNOULLI, (2_000, 60)), (POISSON, (2_000, 60)), (SHARP, (300, 60))):
+        for policy in (*POLICIES, *AHEAD):
+            if not quick or (scenario is BERNOULLI and policy in POLICIES):
+                measure = partial(speed, scenario, policy, counts, 3)
+                yield Group(f"events beside rounds, {scenario.name} {policy}", measure)
+    if quick:
+        return
+    yield Group("two workers beside one", workers, 2)
+    for policy in SLOPES:
+        yield Group(f"slope of {policy} to 1e12", partial(slope, policy), 1)
     for policy in POLICIES:
-        start = time.perf_counter()
-        result = pb.simulate(
-            NORMAL,
-            [policy],
-            horizon=DECADES[-1],
-            runs=runs,
-            seed=1,
-            checkpoints=DECADES,
-            progress=False,
-        )
-        taken = time.perf_counter() - start
-        curve = result[policy]
-        trend: list[float] = []
-        cells: list[str] = []
-        for place, (early, late) in enumerate(itertools.pairwise(DECADES)):
-            rise = (curve.regret[place + 1] - curve.regret[place]) / math.log(late / early)
-            trend.append(rise / constant)
-            cells += [
-                f"{trend[-1]:.3f}",
-                f"{expected_slope(NORMAL, policy, early, late) / constant:.3f}",
-            ]
-        value, error = curve.slope(10**5)
-        bar = ""
-        if policy == "kl-ucb":
-            bar = f"within 3 % of 1: {verdict(abs(value / constant - 1.0), 0.03, at_least=False)}"
-        elif policy in ("bayes-ucb", "ts"):
-            bar = (
-                "rises to below 1: "
-                f"{'met' if trend == sorted(trend) and trend[-1] < 1.0 else 'MISSED'}"
-            )
-        whole = expected_slope(NORMAL, policy, 10**5, 10**9) / constant
-        rows.append(
-            [
-                policy,
-                *cells,
-                f"{value / constant:.3f} ± {error / constant:.3f}",
-                f"{whole:.3f}",
-                bar,
-                f"{taken:.1f} s",
-            ]
-        )
-    spans = [
-        f"10^{math.log10(a):.0f} to 10^{math.log10(b):.0f}" for a, b in itertools.pairwise(DECADES)
-    ]
-    headers = [
-        "policy",
-        *(text for span in spans for text in (span, "theory")),
-        "10^5 to 10^9",
-        "theory",
-        "bar",
-        "time",
-    ]
-    print(
-        f"Normal, T = 10^9, {runs} runs: slope per log t over the lower "
-        f"bound's constant {constant:.3f}, beside theory:"
-    )
-    print(text_table(headers, rows))
-    print(
-        "Theory: N d + k log N = log t, k = 0 for kl-UCB, 1 for kl-UCB+ and "
-        "1/2 for the two others.\n"
-    )
+        yield Group(f"slope of {policy}, Normal", partial(normal, policy), 1)
 
-
-PARTS = {"speed": speed, "full": full, "workers": workers, "slope": slope, "normal": normal}
 
 if __name__ == "__main__":
-    if unknown := set(sys.argv[1:]) - set(PARTS):
-        sys.exit(f"unknown part {unknown.pop()!r}; choose from {', '.join(PARTS)}")
-    for name in sys.argv[1:] or PARTS:
-        PARTS[name]()
+    sys.exit(alone(groups))

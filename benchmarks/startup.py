@@ -1,24 +1,23 @@
 """Measure the cost of starting: imports, the first decision, the help.
 
-Processes take turns.
+    .venv/bin/python benchmarks/startup.py [--quick]
 
-Then what first use costs, when nothing is compiled yet: CPU seconds of a printed
-decision and of a small simulation.
+Processes take turns, and their CPU seconds count.
 
-make bench
+Then what first use costs, when nothing is compiled yet: a printed decision, and a small
+simulation after it.
 """
 
-import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
+from functools import partial
 
-from common import verdict
+from common import process_cpu
+from rows import Group, Row, alone, limited
 
-REPEATS = 7
+REPEATS, QUICK_REPEATS = 7, 3
 ALONE = "import numba, scipy.special"
 PACKAGE = "import profitable"
 EVERYTHING = "import profitable as pb; [getattr(pb, name) for name in pb.__all__]"
@@ -45,63 +44,46 @@ truths = [
 policies = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
 print(pb.simulate(pb.Scenario("two", truths), policies, horizon=1_000, runs=10, seed=1))
 """
-FIRST_USES = {  # what, and the CPU seconds that it may take from an empty cache
-    "printed decision, kl-ucb": (PRINTED.format(policy="kl-ucb"), 6.0),
-    "printed decision, ts": (PRINTED.format(policy="ts"), 6.0),
-    "simulation of four policies": (SIMULATED, 20.0),
+PEER = "numba and scipy.special"
+STARTS: dict[str, tuple[str, float | None]] = {  # the bar: times the CPU time of the peer
+    "import profitable": (PACKAGE, 1.2),
+    "import every public name": (EVERYTHING, 1.2),
+    "profitable --help": (HELP, 1.2),
+    "first decision, warm kernels": (DECISION, None),
 }
+FIRST_DECISION, FIRST_SIMULATION = 5.0, 12.0  # CPU seconds from an empty cache
 
 
-def process(code: str, **environment: str) -> float:
-    start = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, env=os.environ | environment
-    )
-    return time.perf_counter() - start
+def starts(*, repeats: int) -> list[Row]:
+    """Each start beside importing numba and scipy.special alone."""
+    codes = [ALONE, *(code for code, _ in STARTS.values())]
+    for code in codes:
+        process_cpu(code)
+    turns = [[process_cpu(code) for code in codes] for _ in range(repeats)]
+    peer, *mine = map(statistics.median, zip(*turns, strict=True))
+    return [
+        Row(f"{name} / {PEER}", time, peer, "s", bar=bar)
+        for (name, (_, bar)), time in zip(STARTS.items(), mine, strict=True)
+    ]
 
 
-def cpu_seconds(code: str, cache: str) -> float:
-    """Return the CPU time of a process with a cache of kernels of its own."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process(code, NUMBA_CACHE_DIR=cache)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def main() -> None:
-    jobs = {
-        "numba and scipy.special": ALONE,
-        "import profitable": PACKAGE,
-        "... and every public name": EVERYTHING,
-        "profitable --help": HELP,
-        "first decision, warm kernels": DECISION,
-    }
-    for code in jobs.values():
-        process(code)
-    rounds = [[process(code) for code in jobs.values()] for _ in range(REPEATS)]
-    medians = dict(zip(jobs, map(statistics.median, zip(*rounds, strict=True)), strict=True))
-    alone = medians["numba and scipy.special"]
-    print(f"{'':32}{'seconds':>10}{'ratio':>8}")
-    for name, value in medians.items():
-        bar = (
-            f"   at most 1.2: {verdict(value / alone, 1.2, at_least=False)}"
-            if "import" in name or "..." in name
-            else ""
-        )
-        print(f"{name:32}{value:10.2f}{value / alone:8.2f}{bar}")
+def first_uses(policy: str) -> list[Row]:
+    """Compile for a printed decision, then what a simulation needs more."""
     with tempfile.TemporaryDirectory() as folder:
-        print(
-            f"{'first decision, cold kernels':32}{process(DECISION, NUMBA_CACHE_DIR=folder):10.2f}"
-        )
-    print(f"\n{'first use, nothing compiled yet':32}{'CPU s':>10}{'again':>8}")
-    for name, (code, bar) in FIRST_USES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            first, again = cpu_seconds(code, folder), cpu_seconds(code, folder)
-        print(
-            f"{name:32}{first:10.2f}{again:8.2f}   at most {bar:g}: "
-            f"{verdict(first, bar, at_least=False)}"
-        )
+        decision = process_cpu(PRINTED.format(policy=policy), NUMBA_CACHE_DIR=folder)
+        simulation = process_cpu(SIMULATED, NUMBA_CACHE_DIR=folder)
+    return [
+        limited(f"first decision, nothing compiled, {policy}", decision, FIRST_DECISION, "s"),
+        limited(f"then a simulation of four policies, {policy}", simulation, FIRST_SIMULATION, "s"),
+    ]
+
+
+def groups(*, quick: bool) -> Iterator[Group]:
+    repeats = QUICK_REPEATS if quick else REPEATS
+    yield Group("imports and help", partial(starts, repeats=repeats))
+    for policy in ("kl-ucb",) if quick else ("kl-ucb", "ts"):
+        yield Group(f"first use, {policy}", partial(first_uses, policy))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(alone(groups))

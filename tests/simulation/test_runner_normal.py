@@ -186,7 +186,7 @@ def test_slope_of_the_regret(policy: str) -> None:
 
     With 3 000 runs the standard errors are about 0.5 % of the bound (10^3 to 10^6: 0.4
     %).  The tolerances are at least 4 of them: a false alarm for one seed in 10 000.
-    `benchmarks/simulator.py normal` has the figures with 10 000 runs.
+    `benchmarks/simulator.py` has the figures with 10 000 runs.
     """
     runs = 12_000 if SOAK else 3_000
     constant = UNPROFITABLE.lower_bound().total
