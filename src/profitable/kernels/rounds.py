@@ -58,18 +58,23 @@ def run_rounds(
     for place in range(runs.size):
         run = runs[place]
         sample, ring = new_sample(tables.cells[0], keeps), new_ring(problem)
+        nats = 0.0
         for phase in range(tables.ends.size):
             now, its = in_phase(problem, tables, phase), of_run(tables, place, phase)
+            changed = True  # evidence is computed again only if what was seen has changed
             for t in range(run.now, now.horizon):
                 if signal[Signal.STOP] != 0:
                     return place
                 drawn = t > 0 and now.patience.kind == DRAWN
                 tolerated = own.standard_exponential() if drawn else patience_now(now, run)
-                if defers:
-                    sample = resolve(world, signal, now, run, sample)
-                accepts = evidence_now(now, run, sample) <= tolerated
+                if changed:
+                    if defers:
+                        sample = resolve(world, signal, now, run, sample)
+                    nats = evidence_now(now, run, sample)
+                accepts = nats <= tolerated
                 if not accepts and now.patience.floor > 0.0:
                     accepts = own.random() < now.patience.floor
+                changed = accepts or ages
                 pass_rounds(run, t + 1, accepts, its)
                 if ages:
                     age(now, its.cells, run, sample, ring)
