@@ -19,7 +19,7 @@ import numpy as np
 
 from profitable.common.types import BoolArray, IntArray, RecordArray
 from profitable.kernels.arrivals import clients_in, draw_extra
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import borrowed, kernel
 from profitable.kernels.forgetting import age, enter, forgets, new_ring
 from profitable.kernels.patience import DRAWN
 from profitable.kernels.rewards import draw_batch
@@ -54,6 +54,8 @@ def run_rounds(
 
     Fewer are finished if STOP is set.
     """
+    world, own, signal = borrowed(world), borrowed(own), borrowed(signal)
+    tables, runs = borrowed(tables), borrowed(runs)
     keeps, defers, ages = keeps_values(problem), defers_singles(problem), forgets(problem.patience)
     for place in range(runs.size):
         run = runs[place]
