@@ -78,7 +78,8 @@ def patience_in(row: FloatArray) -> Patience:
 @kernel
 def patience_of(c: float, inflate: float, t: float) -> float:
     """Return the nats tolerated in round t + 1 by a policy that knows only the time."""
-    return math.log(inflate * t) + c * math.log(max(1.0, math.log(t)))
+    nats = math.log(inflate * t)
+    return nats + c * math.log(max(1.0, math.log(t))) if c != 0.0 else nats
 
 
 @part

@@ -19,7 +19,7 @@ import numpy as np
 
 from profitable.common.types import BoolArray, IntArray, RecordArray
 from profitable.kernels.arrivals import clients_in, draw_extra
-from profitable.kernels.compile import kernel
+from profitable.kernels.compile import borrowed, kernel
 from profitable.kernels.forgetting import age, enter, forgets, new_ring
 from profitable.kernels.patience import DRAWN
 from profitable.kernels.rewards import draw_batch
@@ -54,22 +54,29 @@ def run_rounds(
 
     Fewer are finished if STOP is set.
     """
+    world, own, signal = borrowed(world), borrowed(own), borrowed(signal)
+    tables, runs = borrowed(tables), borrowed(runs)
     keeps, defers, ages = keeps_values(problem), defers_singles(problem), forgets(problem.patience)
     for place in range(runs.size):
         run = runs[place]
         sample, ring = new_sample(tables.cells[0], keeps), new_ring(problem)
+        nats = 0.0
         for phase in range(tables.ends.size):
             now, its = in_phase(problem, tables, phase), of_run(tables, place, phase)
+            changed = True  # evidence is computed again only if what was seen has changed
             for t in range(run.now, now.horizon):
                 if signal[Signal.STOP] != 0:
                     return place
                 drawn = t > 0 and now.patience.kind == DRAWN
                 tolerated = own.standard_exponential() if drawn else patience_now(now, run)
-                if defers:
-                    sample = resolve(world, signal, now, run, sample)
-                accepts = evidence_now(now, run, sample) <= tolerated
+                if changed:
+                    if defers:
+                        sample = resolve(world, signal, now, run, sample)
+                    nats = evidence_now(now, run, sample)
+                accepts = nats <= tolerated
                 if not accepts and now.patience.floor > 0.0:
                     accepts = own.random() < now.patience.floor
+                changed = accepts or ages
                 pass_rounds(run, t + 1, accepts, its)
                 if ages:
                     age(now, its.cells, run, sample, ring)

@@ -21,11 +21,13 @@ from profitable.common.types import FloatArray, IntVector, Matrix
 from profitable.kernels.compile import inlined, lazy, part
 from profitable.kernels.cut_exponential import split_up
 from profitable.kernels.empirical import empirical_dual
-from profitable.kernels.evidence import EMPIRICAL, Observed, evidence, evidence_of_sums
+from profitable.kernels.evidence import EMPIRICAL, RULES, Observed, evidence, evidence_of_sums
 from profitable.kernels.exact import is_below, squared_deviations, weighted_deviations
-from profitable.kernels.patience import clients_per_round, patience_at
+from profitable.kernels.patience import AHEAD, clients_per_round, patience_at
 from profitable.kernels.rewards import make_room
 from profitable.kernels.run_record import Feed, Problem, Run, Signal
+
+KNOWN_RULES = len(RULES)  # the evidence of any other code is no number, which rejects
 
 
 @inlined
@@ -46,18 +48,22 @@ def evidence_now(problem: Problem, run: Run, sample: Matrix) -> float:
     """Return the evidence of what the run has seen."""
     view = problem.sight
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
+    # Before anything is called: most rounds that are accepted end here.
+    known = view.rule.is_zero_above and view.rule.code < KNOWN_RULES
+    if known and not is_below(clients, total, problem.threshold):
+        return 0.0
     if not view.rule.needs_spread and not view.rule.needs_values:
         return evidence_of_sums(
             view.rule, view.law, clients, total, run.taken, problem.threshold, 0.0
         )
-    if view.rule.is_zero_above and not is_below(clients, total, problem.threshold):
-        return 0.0
     return evidence_of_sample(problem, run, sample)
 
 
 @inlined
 def patience_now(problem: Problem, run: Run) -> float:
     """Return the patience of the next round; infinite if it is drawn."""
+    if problem.patience.kind != AHEAD:
+        return patience_at(problem.patience, float(run.now), math.nan, math.nan)
     known = run.clients + problem.sight.prior_clients
     per_round = clients_per_round(problem.patience, float(run.arrived), float(run.rounds))
     return patience_at(problem.patience, float(run.now), known, per_round)

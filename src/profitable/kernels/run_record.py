@@ -190,11 +190,14 @@ def _fill_checkpoints(run: Run, until: int, step: int, tables: RunTables) -> Non
 def new_sample(cells: FloatArray, keeps: bool) -> FloatArray:
     """Return room for values and their counts, [2, places].
 
-    The places are cells of whole-number rewards, or grow.
+    The places are cells of whole-number rewards, or grow.  Where no values are kept,
+    nobody reads or writes a sample, and the borrowed cells stand in for it.
     """
+    if not keeps:
+        return cells
     told_apart = cells.shape[1] - 1
-    sample = np.ones((2, max(told_apart + 1, 64) if keeps else 1))
-    for cell in range(told_apart if keeps else 0):
+    sample = np.ones((2, max(told_apart + 1, 64)))
+    for cell in range(told_apart):
         sample[0, cell] = cells[1, cell]
         sample[1, cell] = 0.0
     return sample

@@ -29,7 +29,7 @@ from profitable.kernels.arrivals import (
     rounds_for,
     share_of_extra,
 )
-from profitable.kernels.compile import inlined, kernel, part
+from profitable.kernels.compile import borrowed, inlined, kernel, part
 from profitable.kernels.forgetting import forgets
 from profitable.kernels.patience import AHEAD, DRAWN, clients_per_round, first_time, least_patience
 from profitable.kernels.rewards import draw_batch, draws_per_client
@@ -353,6 +353,8 @@ def run_events(
     """
     if forgets(problem.patience):
         raise ValueError("what is forgotten changes in every round: play it round by round")
+    world, own, signal = borrowed(world), borrowed(own), borrowed(signal)
+    tables, runs = borrowed(tables), borrowed(runs)
     for place in range(runs.size):
         run = runs[place]
         sample = new_sample(tables.cells[0], keeps_values(problem))
