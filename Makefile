@@ -93,11 +93,13 @@ soak: $(BENCH_READY)
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
 
+# --no-compile: byte code of all packages takes a third of the installation, and most is never
+# imported. The rest is compiled at first import.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "profitable needs Python 3.11 or later; this is $$($(PYTHON) --version). Run: make PYTHON=python3.12" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -7,6 +7,7 @@
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ class Contest:
         """Return the numbers of a policy by its full name."""
         return Score.of(self.trial.result[policy])
 
-    @property
+    @cached_property
     def four(self) -> list[Score]:
         """The paper's four, from the smallest mean to the largest.
 
@@ -135,7 +136,7 @@ class Contest:
         scores = [Score.of(self.paper.curve(policy)) for policy in KNOWING] if self.paper else []
         return sorted(scores, key=lambda score: score.mean[0])
 
-    @property
+    @cached_property
     def tails(self) -> list[Score]:
         """The same from the smallest quantile to the largest."""
         return sorted(self.four, key=lambda score: score.tail[0])

@@ -6,21 +6,23 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from itertools import accumulate
 from pathlib import Path
+
+import numpy as np
 
 from profitable.common.progress import Progress
 from profitable.common.text_tables import number_text
-from profitable.errors import BrokenResultError, InputError
+from profitable.errors import InputError
 from profitable.paper.experiment import AUTHORS, Experiment, load
 from profitable.simulation.curve import Curve
-from profitable.simulation.pool import open_pool
+from profitable.simulation.pool import Job, Pool, open_pool
 from profitable.simulation.result import Result
-from profitable.simulation.result_folder import earlier, keeping
-from profitable.simulation.runner import new_result, run
-from profitable.simulation.settings import prepare
+from profitable.simulation.result_folder import keeping, save, start
+from profitable.simulation.runner import new_result, play_jobs
+from profitable.simulation.settings import BLOCK, prepare
 
 
 @dataclass(frozen=True)
@@ -78,38 +80,82 @@ def conduct(
     `fresh`.  Before the first experiment runs, a folder that is read-only or holds
     another simulation is refused.
     """
-    prepared = [
-        prepare(each.scenario, each.policies, horizon=each.horizon, runs=each.runs, seed=seed)
-        for each in experiments
-    ]
-    for experiment, settings in zip(experiments, prepared, strict=True):
-        # `run` computes a broken one again, and says so.
-        with keeping(folder / experiment.name), suppress(BrokenResultError):
-            if not fresh:
-                earlier(folder / experiment.name, new_result(settings))
-    trials: dict[str, Trial] = {}
-    done = 0.0
-    with (
-        open_pool(executor, workers) as pool,
-        Progress(total=sum(experiment.work for experiment in experiments), shown=progress) as bar,
-    ):
-        for place, (experiment, settings) in enumerate(zip(experiments, prepared, strict=True), 1):
-            title = f"{experiment.name} ({place} of {len(experiments)})"
-            show = partial(_show, bar, title, done, experiment.work)
-            show(0.0)
-            start = time.perf_counter()
-            result = run(
-                settings, executor=pool, progress=show, out=folder / experiment.name, fresh=fresh
+    with open_pool(executor, workers) as pool, ExitStack() as locks:
+        trials: list[Trial] = []
+        jobs: dict[str, Job] = {}
+        for each in experiments:
+            settings = prepare(
+                each.scenario, each.policies, horizon=each.horizon, runs=each.runs, seed=seed
             )
-            trials[experiment.name] = Trial(experiment, result)
-            done += experiment.work
-            size = (
-                f"{len(experiment.policies)} policies, {number_text(result.finished)} runs to T = "
-                f"{experiment.horizon:.0e}"
-            )
-            bar.say(f"{title}: {size}: {time.perf_counter() - start:.1f} s")
-    return Reproduction(seed, trials)
+            locks.enter_context(keeping(folder / each.name))
+            result = start(folder / each.name, new_result(settings), resume=False, fresh=fresh)
+            trials.append(Trial(each, result))
+            if result.finished < settings.runs:
+                jobs[each.name] = Job(settings, result)
+        work = sum(each.work for each in experiments)
+        missing = sum(each.work for each in experiments if each.name in jobs)
+        with Progress(total=work, done=work - missing, shown=progress) as bar:
+            _play(trials, jobs, pool, folder, bar)
+    return Reproduction(seed, {trial.experiment.name: trial for trial in trials})
 
 
-def _show(bar: Progress, title: str, before: float, work: float, share: float) -> None:
-    bar.update(before + work * share, title=title)
+def _play(
+    trials: Sequence[Trial], jobs: dict[str, Job], pool: Pool, folder: Path, bar: Progress
+) -> None:
+    """Play the missing runs of all trials in one line.
+
+    So no worker waits between two trials.  They are finished one after the other,
+    because blocks are added up in their order.
+    """
+    clock = time.perf_counter()
+    titles = {
+        trial.experiment.name: f"{trial.experiment.name} ({place} of {len(trials)})"
+        for place, trial in enumerate(trials, 1)
+    }
+    waiting = [trial for trial in trials if trial.experiment.name in jobs]
+    blocks = list(accumulate(map(_blocks_left, jobs.values()), initial=0))
+    works = list(accumulate((each.experiment.work for each in waiting), initial=bar.done))
+
+    def say(trial: Trial) -> None:
+        nonlocal clock
+        before, clock = clock, time.perf_counter()
+        size = (
+            f"{len(trial.experiment.policies)} policies, {number_text(trial.result.finished)} runs "
+            f"to T = {trial.experiment.horizon:.0e}"
+        )
+        bar.say(f"{titles[trial.experiment.name]}: {size}: {clock - before:.1f} s")
+
+    def save_first() -> None:
+        if waiting and waiting[0].result.finished:
+            save(waiting[0].result, folder / waiting[0].experiment.name)
+
+    def merged(job: Job) -> None:
+        if job.result.finished >= job.settings.runs:
+            save_first()
+            say(waiting.pop(0))
+
+    def show(done: float) -> None:
+        title = titles[waiting[0].experiment.name] if waiting else None
+        bar.update(float(np.interp(done, blocks, works)), title=title)
+
+    for trial in trials:
+        if trial.experiment.name not in jobs:
+            say(trial)
+    show(0.0)
+    lost = play_jobs(
+        list(jobs.values()),
+        pool,
+        save_first,
+        lambda: (
+            sum(trial.result.finished for trial in trials),
+            sum(trial.result.runs for trial in trials),
+        ),
+        show=show,
+        merged=merged,
+    )
+    if lost:
+        raise lost
+
+
+def _blocks_left(job: Job) -> int:
+    return job.settings.blocks - job.result.finished // BLOCK

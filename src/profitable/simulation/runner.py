@@ -213,14 +213,15 @@ def play_jobs(
     runs: Callable[[], tuple[int, int]],
     *,
     show: Callable[[float], object] = lambda done: None,
-    merged: Callable[[], object] = lambda: None,
+    merged: Callable[[Job], object] = lambda job: None,
     ended: Callable[[], object] = lambda: None,
 ) -> ExecutorError | Interrupted | None:
     """Play jobs, and save every few seconds and at the end.
 
     Return the error if workers are lost, or after Ctrl-C.  `runs` returns how many are
-    finished, and of how many.  `show` gets the blocks that are done, `merged` is called
-    when some were added, and `ended` before the last save, if the jobs are complete.
+    finished, and of how many.  `show` gets the blocks that are done, `merged` the job
+    to which some were added, and `ended` is called before the last save, if the jobs
+    are complete.
     """
     if pool.shares_memory:
         with Interruption(at_once=True):
@@ -230,7 +231,7 @@ def play_jobs(
 
     def save_now_and_then(job: Job) -> None:
         nonlocal saved
-        merged()
+        merged(job)
         if time.monotonic() - saved > SAVE_EVERY:
             save()
             saved = time.monotonic()

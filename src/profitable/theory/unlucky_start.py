@@ -30,6 +30,7 @@ waits may grow faster than log t (`tail_of`).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -121,20 +122,25 @@ def _unseen(rate: float, c: float, t: float, runs: int) -> float:
     """
     if rate <= 0.0 or t <= math.e:
         return 0.0
-    late, early = math.log(t), 0.0 if c == 0.0 else 1.0
-    expected = math.log(runs * rate)
-    if expected > early:
-        low, high = early, expected  # where u + c log u = log(runs rate)
-        while low < (middle := 0.5 * (low + high)) < high:
-            low, high = (
-                (middle, high) if middle + c * math.log(middle) < expected else (low, middle)
-            )
-        early = high
+    late, early = math.log(t), _seen_once(rate, c, runs)
     if early >= late:
         return 0.0
     if c == 1.0:
         return rate * math.log(late / early)
     return rate * (late ** (1.0 - c) - early ** (1.0 - c)) / (1.0 - c)
+
+
+@lru_cache(maxsize=1024)  # a curve asks for it at each of its checkpoints
+def _seen_once(rate: float, c: float, runs: int) -> float:
+    """Return log w of the wait w that is seen once in all runs."""
+    early = 0.0 if c == 0.0 else 1.0
+    expected = math.log(runs * rate)
+    if expected <= early:
+        return early
+    low, high = early, expected  # where u + c log u = log(runs rate)
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if middle + c * math.log(middle) < expected else (low, middle)
+    return high
 
 
 def unlucky_rate(
