@@ -34,7 +34,7 @@ def new_agent(policy: str, size: int = 4) -> pb.Agent:
 
 
 def read(decision: pb.Decision) -> dict[str, Any]:
-    """Return everything a decision says, with arrays as bytes: equal to the last bit."""
+    """Return everything a decision says; arrays as bytes, equal to the last bit."""
     said: dict[str, Any] = {
         **decision.record(),
         "evidence in nats": decision.evidence,
