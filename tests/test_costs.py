@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.agent.ledger import DRAWS_KEPT, FEWEST_ROUNDS, MOST_ROUNDS
+from profitable.agent.changes import SHORTEST_LOG
+from profitable.agent.shared_table import DRAWS_KEPT, FEWEST_ROUNDS, MOST_ROUNDS
 
 # The limits: today's numbers, with a margin where Python or a library may need another.
 # Whoever makes something cheaper lowers its limit here.
@@ -28,11 +29,11 @@ OPTIMAL_CONSTANT = 1_500  # 700 today
 DRAW_BYTES = 8  # ts: for each category and round whose draws are kept ...
 DRAW_CONSTANT = 24_000  # ... and the stream, which draws 1 024 at a time: 17 700 today
 OBSERVE_BYTES = 1_000  # one reward, however many categories: 500 today
-# The table is copied when the log is full; its smallest has room for 64 rewards.
-REWARDS_PER_COPY = 64
+# The table is copied when the log is full; its smallest has room for so many rewards.
+REWARDS_PER_COPY = SHORTEST_LOG
 # Calls of functions, those of C included: decide and accepts, where there is evidence
 # against the category; observe one reward.
-CALLS = {"kl-ucb": (23, 7), "ts": (23, 7)}
+CALLS = {"kl-ucb": (13, 7), "ts": (20, 7)}
 # Kernels for a first decision (none), and for a first decision and observation.
 KERNELS = {
     "kl-ucb": (0, 50),  # 48 today
@@ -47,7 +48,7 @@ NEVER_FOR_HELP = {
 }
 
 SIZES = (5, 1_000, 100_000)
-ROUNDS = 70  # so that the log is full once, and all kept draws are used once
+ROUNDS = SHORTEST_LOG + 6  # so that the log is full once, and all kept draws are used once
 
 
 @cache
@@ -158,7 +159,7 @@ def calls(work: Callable[[], object]) -> list[str]:
 def test_calls_per_decision_and_per_reward(policy: str) -> None:
     agent = agent_after_some_rounds(policy, 5)
     agent.observe("c0", [0.0] * 3)
-    agent.decide()
+    agent.decide().accepts("c0")  # which compiles the patience
     most_decided, most_observed = CALLS[policy]
     decided = calls(lambda: agent.decide().accepts("c0"))
     assert len(decided) <= most_decided, decided

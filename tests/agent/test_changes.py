@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.agent.changes import FEWEST
+from profitable.agent.changes import SHORTEST_LOG
 
 POLICIES = (
     *("kl-ucb", "kl-ucb:c=3", "kl-ucb+", "bayes-ucb", "ts", "optimal", "kl-emp-ucb"),
@@ -130,7 +130,7 @@ def test_more_rewards_than_the_log_has_room_for(policy: str) -> None:
     said = [read(now.decide())]
     kept = [later.decide()]
     for agent in (now, later):
-        for place in range(3 * FEWEST):
+        for place in range(3 * SHORTEST_LOG):
             agent.observe(f"c{place % 3}", [float(place % 2)])
     said.append(read(now.decide()))
     kept.append(later.decide())

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profitable.agent.categories import Categories
+from profitable.agent.changes import Rounds
 from profitable.agent.cohorts import LateTerms
 from profitable.agent.correction import correct
-from profitable.agent.decision import LIMIT_ROWS, NOTHING_KEPT, Decision, Kept
+from profitable.agent.decision import LIMIT_ROWS, NOTHING_ELSE, Decision, Kept
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import (
     Cells,
@@ -22,7 +23,7 @@ from profitable.agent.explanation import (
     table_of,
 )
 from profitable.agent.ledger import Ledger
-from profitable.agent.limit import Limit, read_limit
+from profitable.agent.limit import read_limit
 from profitable.agent.locking import alone, lock_of
 from profitable.agent.observation import Batch, Rewards
 from profitable.agent.transfer import transfer
@@ -247,7 +248,7 @@ class Agent:
                 positions = ledger.categories.select(available)
             if not (budget is None and places is None and demand is None and explore is None):
                 limit = read_limit(ledger.categories, positions, budget, places, demand, explore)
-            decision = self._drawn(positions, limit)
+            decision = self._drawn(positions, limited=limit is not None)
             if limit is not None:
                 decision.share_out(limit, ledger.numbers[LIMIT_ROWS, :])
                 ledger.revoke(decision.revoked)
@@ -257,31 +258,33 @@ class Agent:
                 warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
 
-    def _drawn(self, positions: IntArray | None, limit: Limit | None = None) -> Decision:
+    def _drawn(self, positions: IntArray | None, *, limited: bool = False) -> Decision:
         """Return the decision about the next round, which has not passed yet."""
-        ledger, decided = self.ledger, self.ledger.round
-        if decided >= LAST_ROUND:
+        ledger = self.ledger
+        round = ledger.round + 1
+        if round > LAST_ROUND:
             raise InputError(
-                "round", decided, "is the last that can be counted", "start a new agent"
+                "round", ledger.round, "is the last that can be counted", "start a new agent"
             )
-        if positions is not None or limit is not None:
+        if positions is not None or limited:
             return self._decision(ledger.decide_some(self._stream, positions), positions)
         made = ledger.decide(self._stream)
-        kept = NOTHING_KEPT if ledger.is_plain and not ledger.cohorts else self._kept(None)
-        return Decision(decided + 1, ledger.categories, ledger.size, kept, ledger.changes, made)
+        if ledger.is_plain and not ledger.cohorts.places:
+            return Decision(round, made, ledger.changes)
+        return Decision(round, made, ledger.changes, self._kept(None))
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
         """Return a decision whose numbers are known already."""
         ledger = self.ledger
-        return Decision(
-            ledger.round + 1, ledger.categories, table.shape[1], self._kept(positions), None
-        ).with_table(table, positions)
+        made = Rounds(ledger.categories, table.shape[1])
+        decision = Decision(ledger.round + 1, made, kept=self._kept(positions))
+        return decision.with_table(table, positions)
 
     def _kept(self, positions: IntArray | None) -> Kept:
         """Return what a decision about some categories has to keep."""
         ledger = self.ledger
-        if ledger.is_plain and not ledger.cohorts:
-            return NOTHING_KEPT
+        if ledger.is_plain and not ledger.cohorts.places:
+            return NOTHING_ELSE
         values = None
         if ledger.values is not None:
             chosen = range(len(ledger)) if positions is None else positions.tolist()
@@ -409,12 +412,11 @@ class Agent:
                 and accepted_in is None
             )
             if isinstance(category, str):
-                k = ledger.categories.position(category)
+                k = ledger.categories.positions.get(category)
+                if k is None:
+                    raise ledger.categories.unknown(category)
                 if plain and rewards is not None:
-                    if ledger.is_plain and not isinstance(rewards, Batch):
-                        ledger.absorb(k, rewards)
-                    else:
-                        ledger.observe({k: rewards})
+                    ledger.observe_one(k, rewards)
                     return
                 batch = Batch(
                     rewards=rewards,

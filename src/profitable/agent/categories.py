@@ -232,7 +232,7 @@ class Categories:
         try:
             return self.positions[name]
         except (KeyError, TypeError):
-            raise self._unknown(name) from None
+            raise self.unknown(name) from None
 
     def by_position(self, given: Mapping[str, T]) -> dict[int, T]:
         """Return a mapping from names as a mapping from positions, in its order."""
@@ -240,9 +240,10 @@ class Categories:
         try:
             return {positions[name]: each for name, each in given.items()}
         except KeyError as error:
-            raise self._unknown(error.args[0]) from None
+            raise self.unknown(error.args[0]) from None
 
-    def _unknown(self, name: object) -> UnknownCategoryError:
+    def unknown(self, name: object) -> UnknownCategoryError:
+        """Return the error for a name that no category has."""
         known = ", ".join(repr(name) for name in self.names[:5])
         if len(self.names) > 5:
             known = f"{known}, ... ({len(self.names)} in all)"

@@ -19,21 +19,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from profitable.agent.categories import Categories
 from profitable.common.types import BoolArray, FloatArray, IntArray
-from profitable.kernels import agent_table
-from profitable.kernels.agent_table import LOG_WIDTH, SNAPSHOT, WRITTEN, AgentRow
+from profitable.kernels import agent_rounds
+from profitable.kernels.agent_rounds import LOG_WIDTH
+from profitable.kernels.agent_table import SNAPSHOT, WRITTEN, AgentRow
 
 if TYPE_CHECKING:
-    from profitable.agent.ledger import Ledger
+    from profitable.agent.shared_table import SharedTable
 
 # Columns that a log has room for: a copy of the table is made once in so many changes.
-FEWEST, MOST = 64, 4096
-COUNTED = (int(AgentRow.ROUNDS), int(AgentRow.EARLIER), WRITTEN)
+SHORTEST_LOG, LONGEST_LOG = 256, 4096
+# Rows that are kept behind those of a decision (see `agent_rounds.undo`).
+COUNTED = (int(AgentRow.ROUNDS), int(AgentRow.EARLIER), WRITTEN, int(AgentRow.IMAGINARY))
 NO_NUMBERS: FloatArray = np.empty(0)
 NO_LIMITS: FloatArray = np.empty((0, 0))
 NO_FLAGS: BoolArray = np.empty(0, dtype=np.bool_)
 NO_POSITIONS: IntArray = np.empty(0, dtype=np.int64)
-EVIDENCE, PAUSED = int(AgentRow.EVIDENCE), int(AgentRow.PAUSED)
+# Looked up for every client.
+EVIDENCE_ROW, PAUSED_ROW = int(AgentRow.EVIDENCE), int(AgentRow.PAUSED)
 
 
 def kept_rows(table: FloatArray) -> FloatArray:
@@ -52,64 +56,81 @@ class Rounds:
     or follows from the time; or one round with its counts and its decision.
     """
 
-    __slots__ = ("accepted", "base", "before", "counted", "drawn", "end")
+    __slots__ = (
+        "accepted",
+        "base",
+        "categories",
+        "counts",
+        "drawn",
+        "end",
+        "is_later",
+        "size",
+        "tolerated",
+    )
 
     def __init__(
         self,
+        categories: Categories,
+        size: int,
         base: int = 0,
         drawn: FloatArray = NO_LIMITS,
-        before: FloatArray = NO_NUMBERS,
+        counts: FloatArray = NO_NUMBERS,
         accepted: BoolArray = NO_FLAGS,
     ) -> None:
+        self.categories = categories  # the first of which were decided about
+        self.size = size  # how many, M
         self.base = base  # the round before the first of them
-        self.drawn = drawn  # [rounds, M]: their patience, if it was drawn
-        self.before = before  # [M]: the accepted rounds before the round
-        self.accepted = accepted  # [M]
-        # When their last round is written: its number, and the accepted rounds by then.
-        self.end, self.counted = 0, NO_NUMBERS
+        # [rounds, M]: their patience, if it was drawn.  That of round t stands in row
+        # t - 1, modulo their number.
+        self.drawn = drawn
+        # [M]: the accepted rounds before a single round, or up to round `end`.
+        self.counts = counts
+        self.accepted = accepted  # [M], in a single round
+        self.end = 0  # when their patience is used up, the last of them
+        self.is_later = not accepted.size  # whether they are written when a column changes
+        # A round, and its patience if that depends on the time alone: it never falls.
+        self.tolerated: tuple[int, float] = (0, 0.0)
 
-    @property
-    def is_later(self) -> bool:
-        """Whether they are written when a column changes."""
-        return not self.before.size
+    def has_drawn(self, round: int, size: int) -> bool:
+        """Return whether there is a row for the patience of a round."""
+        return 0 <= round - 1 - self.base < len(self.drawn) and self.size == size
 
-
-BY_TIME = Rounds()
+    def limits(self, round: int) -> FloatArray:
+        """Return the patience that was drawn in a round, [M]."""
+        return self.drawn[(round - 1) % len(self.drawn)]
 
 
 class Changes:
-    """The log of a ledger's changes, since the first decision that shares it."""
+    """The log of a table's changes, since the first decision that shares it."""
 
-    __slots__ = ("_rows", "is_shared", "ledger", "log", "room", "used")
+    __slots__ = ("_rows", "is_shared", "log", "room", "shared", "used")
 
-    def __init__(self, ledger: "Ledger") -> None:
-        self.ledger = ledger
-        self.log: FloatArray = np.empty((min(max(len(ledger), FEWEST), MOST) + 1, LOG_WIDTH))
-        self.used, self.room = 0, len(self.log) - 1  # rows; the last one is for `absorb_one`
+    def __init__(self, shared: "SharedTable") -> None:
+        self.shared = shared
+        rows = min(max(shared.size, SHORTEST_LOG), LONGEST_LOG)
+        self.log: FloatArray = np.empty((rows + 1, LOG_WIDTH))
+        self.used, self.room = 0, rows  # the last row is for the reward of `absorb_one`
         self.is_shared = False  # whether a decision was made since it began
         self._rows: FloatArray | None = None  # when it is closed, a copy of the table
 
     def close(self) -> None:
         """Copy the table, which is about to change."""
-        self._rows = kept_rows(self.ledger.numbers_with_written())
+        self._rows = kept_rows(self.shared.numbers_with_written())
 
     def rows(self, start: int, size: int) -> FloatArray:
         """Return the kept rows of the first categories as of row `start` of the log."""
-        with self.ledger._lock:
+        with self.shared._lock:
             rows = self._rows
-            if rows is None:
-                rows = kept_rows(self.ledger.numbers_with_written()[:, :size])
-            else:
-                rows = rows[:, :size].copy()
-            agent_table.undo(rows, self.log, start, self.used)
+            rows = kept_rows(self.shared.raw[:, :size]) if rows is None else rows[:, :size].copy()
+            agent_rounds.undo(rows, self.log, start, self.used)
         return rows
 
     def accepted(self, start: int, size: int, limits: FloatArray) -> BoolArray:
         """Return the decision of a round, by its patience: [M], or one number."""
         mask = np.empty(size, dtype=np.bool_)
-        with self.ledger._lock:
-            table = self.ledger.raw if self._rows is None else self._rows
-            agent_table.accepted_later(table, limits, self.log, start, self.used, mask)
+        with self.shared._lock:
+            table = self.shared.raw if self._rows is None else self._rows
+            agent_rounds.accepted_later(table, limits, self.log, start, self.used, mask)
         return mask
 
     def evidence_of(self, start: int, k: int) -> float | None:
@@ -118,6 +139,6 @@ class Changes:
         It is NaN if the category is paused, and None if the table has changed since. No
         lock is needed: `used` or `_rows` changes before the table does.
         """
-        table = self.ledger.raw
-        nats = math.nan if table[PAUSED, k] else table.item(EVIDENCE, k)
+        table = self.shared.raw
+        nats = math.nan if table[PAUSED_ROW, k] else table.item(EVIDENCE_ROW, k)
         return nats if self.used == start and self._rows is None else None

@@ -129,33 +129,33 @@ class Cohorts:
     """
 
     # Decisions may keep the inner ones, so they are replaced.
-    _places: dict[int, dict[int, Cohort]] = field(default_factory=dict[int, dict[int, Cohort]])
+    places: dict[int, dict[int, Cohort]] = field(default_factory=dict[int, dict[int, Cohort]])
     # The categories whose cohorts may change when a round passes.  Cohorts that have
     # matured without all outcomes stay, perhaps for ever, and need no look.
     _open: set[int] = field(default_factory=set[int])
 
     def __bool__(self) -> bool:
-        return bool(self._places)
+        return bool(self.places)
 
     def __iter__(self) -> Iterator[tuple[int, Cohort]]:
-        for k, cohorts in sorted(self._places.items()):
+        for k, cohorts in sorted(self.places.items()):
             for _, cohort in sorted(cohorts.items()):
                 yield k, cohort
 
     def get(self, k: int, accepted_in: int) -> Cohort | None:
         """Return the cohort of a category that was accepted in a round."""
-        return self._places.get(k, {}).get(accepted_in)
+        return self.places.get(k, {}).get(accepted_in)
 
     def of(self, k: int) -> list[Cohort]:
         """Return the cohorts of a category, in the order in which they count."""
-        return list(self._places.get(k, {}).values())
+        return list(self.places.get(k, {}).values())
 
     def replace(self, k: int, cohorts: Sequence[Cohort]) -> None:
         """Give a category these cohorts instead of its own."""
-        self._places.pop(k, None)
+        self.places.pop(k, None)
         self._open.discard(k)
         if cohorts:
-            self._places[k] = {cohort.accepted_in: cohort for cohort in cohorts}
+            self.places[k] = {cohort.accepted_in: cohort for cohort in cohorts}
             self._open.add(k)
 
     def find(self, k: int, accepted_in: object, round: int, name: str) -> Cohort | None:
@@ -221,16 +221,16 @@ class Cohorts:
 
     def drop(self, k: int) -> None:
         """Forget category k; those behind it move up."""
-        self._places = {
-            each - (each > k): cohorts for each, cohorts in self._places.items() if each != k
+        self.places = {
+            each - (each > k): cohorts for each, cohorts in self.places.items() if each != k
         }
         self._open = {each - (each > k) for each in self._open if each != k}
 
     def tally(self, k: int, round: int) -> CohortCounts:
         """Return the sums over the cohorts of a category after so many rounds."""
-        if k not in self._places:
+        if k not in self.places:
             return NO_COHORTS
-        cohorts = self._places[k].values()
+        cohorts = self.places[k].values()
         still = [cohort for cohort in cohorts if not cohort.has_matured(round)]
         return CohortCounts(
             sum(cohort.unknown for cohort in still),
@@ -242,7 +242,7 @@ class Cohorts:
     def columns(self, positions: IntArray, round: int) -> dict[str, list[Any]]:
         """Return the first three numbers of `tally` for some categories, as columns."""
         tallies = [NO_COHORTS] * positions.size
-        if self._places:
+        if self.places:
             tallies = [self.tally(k, round) for k in positions.tolist()]
         return {
             field: [getattr(each, field) for each in tallies]
@@ -251,7 +251,7 @@ class Cohorts:
 
     def snapshot(self) -> "Cohorts":
         """Return the copy that a decision keeps, and never changes."""
-        return Cohorts(dict(self._places), set(self._open)) if self._places else EMPTY_COHORTS
+        return Cohorts(dict(self.places), set(self._open)) if self.places else EMPTY_COHORTS
 
     def converted(self, change: Callable[[int, Booking], Booking]) -> "Cohorts":
         """Return the same cohorts, with their outcomes as another policy sees them."""
@@ -260,7 +260,7 @@ class Cohorts:
                 place: cohort._replace(known=change(k, cohort.known))
                 for place, cohort in cohorts.items()
             }
-            for k, cohorts in self._places.items()
+            for k, cohorts in self.places.items()
         }
         return Cohorts(places, set(self._open))
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from pydantic_core import to_json
 
-from profitable.agent.categories import Categories
-from profitable.agent.changes import BY_TIME, Changes, Rounds
+from profitable.agent.changes import Changes, Rounds
 from profitable.agent.cohorts import EMPTY_COHORTS, Cohorts
 from profitable.agent.explanation import (
     Verdict,
@@ -39,9 +38,6 @@ from profitable.model.posterior import Posterior
 from profitable.policy.policies import CROWD, ONE_BY_ONE, Policy
 
 Array = TypeVar("Array", BoolArray, FloatArray, IntArray)
-# Looked up in every decision.
-EVIDENCE, PATIENCE, PAUSED = int(AgentRow.EVIDENCE), int(AgentRow.PATIENCE), int(AgentRow.PAUSED)
-IS_ACCEPTED = int(AgentRow.ACCEPTED)
 KEPT_ROWS = [row for row in AgentRow if row < SNAPSHOT]
 WHOLE_ROWS = (AgentRow.WAITING, AgentRow.PAUSED, AgentRow.KNOWN, AgentRow.ROUGH, AgentRow.ACCEPTED)
 LIMIT_ROWS = (AgentRow.WORTH, AgentRow.PRICE, AgentRow.ROUNDS)  # by which a limit is shared out
@@ -61,7 +57,7 @@ class Kept(NamedTuple):
     cohorts: Cohorts = EMPTY_COHORTS  # those that are open
 
 
-NOTHING_KEPT = Kept()
+NOTHING_ELSE = Kept()
 
 
 class Decision:
@@ -76,21 +72,19 @@ class Decision:
     ----------
     round : int
         The round that is decided.
-    categories : Categories
-        The agent's categories.
-    size : int
-        Number of categories that were available, M.
+    made : Rounds
+        What was decided about, and the numbers of the round that the table does not
+        have.
+    changes : Changes, optional
+        The log of the agent's changes; without it, `with_table` gives the numbers.
     kept : Kept
         Distinct rewards, window and cohorts, where there are any.
-    changes : Changes or None
-        The log of the agent's changes, if all categories were available.
-    made : Rounds
-        The numbers of the round that the table does not have.
     """
 
     # Most decisions are asked for one category and dropped, so a new one sets little.
     _positions: IntArray | None = None
     _grant: Grant | None = None
+    _extras: Kept = NOTHING_ELSE
     # Computed when asked for; `_numbers` is the table, `_exact` the same with exact
     # evidence.
     _numbers: FloatArray | None = None
@@ -100,25 +94,32 @@ class Decision:
     def __init__(
         self,
         round: int,
-        categories: Categories,
-        size: int,
-        kept: Kept,
-        changes: Changes | None,
-        made: Rounds = BY_TIME,
+        made: Rounds,
+        changes: Changes | None = None,
+        kept: Kept = NOTHING_ELSE,
     ) -> None:
         self._round = round
-        self._categories = categories
-        self._size = size
-        self._extras = kept
-        self._changes = changes
         self._made = made
+        self._changes = changes
         if changes is not None:
             self._start = changes.used
+        if kept is not NOTHING_ELSE:
+            self._extras = kept
 
     def with_table(self, table: FloatArray, positions: IntArray | None) -> Self:
-        """Set the rows of the agent's table, [rows, M], and return the decision.
+        """Give the decision its numbers, if it does not share the agent's table.
 
-        `positions` [M] are those of the categories that were available, if not all.
+        Parameters
+        ----------
+        table : array of float, [rows, M]
+            The rows of the agent's table.
+        positions : array of int, [M], or None
+            Positions of the categories that were available, if not all.
+
+        Returns
+        -------
+        Decision
+            The same decision.
         """
         self._numbers, self._positions = table, positions
         return self
@@ -128,8 +129,8 @@ class Decision:
         """The agent's table at this decision, its rows before `SNAPSHOT`, [rows, M]."""
         changes = self._changes
         if self._numbers is None and changes is not None:
-            rows = changes.rows(self._start, self._size)
-            changes.ledger.rewind(rows, self.positions, self._round, self._made)
+            rows = changes.rows(self._start, self._made.size)
+            changes.shared.rewind(rows, self._round, self._made)
             self._numbers = rows[:SNAPSHOT]
             self._changes = None  # other threads look for the numbers after it
         assert self._numbers is not None
@@ -143,17 +144,22 @@ class Decision:
     def share_out(self, limit: Limit, terms: FloatArray) -> None:
         """Share out the money or places of a limited round.
 
-        `terms` [3, K] are the `LIMIT_ROWS` of all categories.
+        Parameters
+        ----------
+        limit : Limit
+            The money or places.
+        terms : array of float, [3, K]
+            The `LIMIT_ROWS` of all categories.
         """
         table = self._table
         claims = read_claims(
-            self._categories,
+            self._made.categories,
             self.positions,
             table,
             terms[:, self.positions],
             accepted=self._by_policy,
-            lottery=(table[EVIDENCE] > table[PATIENCE])
-            & (table[PAUSED] == 0.0)
+            lottery=(table[AgentRow.EVIDENCE] > table[AgentRow.PATIENCE])
+            & (table[AgentRow.PAUSED] == 0.0)
             & (self.policy.floor > 0.0),
             index=self._indices,
         )
@@ -169,20 +175,18 @@ class Decision:
         """Whether the policy accepts each category, whatever it is granted, [M]."""
         changes = self._changes
         if changes is None:
-            return self._table[IS_ACCEPTED] != 0.0
+            return self._table[AgentRow.ACCEPTED] != 0.0
         made = self._made
         if not made.is_later:
             return made.accepted
         limits = (
-            made.drawn[self._round - 1 - made.base]
-            if made.drawn.size
-            else np.array([self._patience_by_time()])
+            made.limits(self._round) if made.drawn.size else np.array([self._patience_by_time()])
         )
-        return changes.accepted(self._start, self._size, limits)
+        return changes.accepted(self._start, made.size, limits)
 
     def _patience_by_time(self) -> float:
         """Return the patience of a round that time alone decides."""
-        terms, t = self._categories.patience, self._round - 1
+        terms, t = self._made.categories.patience, self._round - 1
         return patience_of(terms.c, terms.inflate, float(t)) if t else math.inf
 
     @property
@@ -236,18 +240,18 @@ class Decision:
     @property
     def paused_mask(self) -> BoolArray:
         """Whether each category is paused, [M]."""
-        return read_only(self._table[PAUSED] != 0.0)
+        return read_only(self._table[AgentRow.PAUSED] != 0.0)
 
     @property
     def policy(self) -> Policy:
         """The policy that decided."""
-        return self._categories.policy
+        return self._made.categories.policy
 
     @property
     def names(self) -> tuple[str, ...]:
         """The categories that were available."""
         positions: list[int] = self.positions.tolist()
-        return tuple(self._categories.names[k] for k in positions)
+        return tuple(self._made.categories.names[k] for k in positions)
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -260,13 +264,13 @@ class Decision:
         return self._named(~self.accepted_mask)
 
     def _named(self, mask: BoolArray) -> tuple[str, ...]:
-        names = self._categories.names if self._positions is None else self.names
+        names = self._made.categories.names if self._positions is None else self.names
         return tuple(compress(names, mask.tolist()))
 
     @property
     def evidence(self) -> FloatArray:
         """Evidence against each category, in nats, [M]."""
-        return read_only(self._refined()[EVIDENCE])
+        return read_only(self._refined()[AgentRow.EVIDENCE])
 
     @property
     def patience(self) -> FloatArray:
@@ -274,7 +278,7 @@ class Decision:
 
         It is infinite where nothing is known, as in round 1.
         """
-        return read_only(self._table[PATIENCE])
+        return read_only(self._table[AgentRow.PATIENCE])
 
     @property
     def propensity(self) -> FloatArray:
@@ -296,10 +300,12 @@ class Decision:
         if self.policy.draws and self.round > 1:
             chance = np.exp(-self.evidence[chosen])
         elif self.policy.floor > 0.0:
-            chance = np.less_equal(self.evidence[chosen], table[PATIENCE]).astype(np.float64)
+            chance = np.less_equal(self.evidence[chosen], table[AgentRow.PATIENCE]).astype(
+                np.float64
+            )
         else:
-            return (table[IS_ACCEPTED] != 0.0).astype(np.float64)
-        return np.where(table[PAUSED] == 0.0, self.policy.with_floor(chance), 0.0)
+            return (table[AgentRow.ACCEPTED] != 0.0).astype(np.float64)
+        return np.where(table[AgentRow.PAUSED] == 0.0, self.policy.with_floor(chance), 0.0)
 
     def patient_again(self, name: str) -> int | None:
         """Return the next round whose patience tolerates the evidence on a category.
@@ -321,7 +327,7 @@ class Decision:
 
     def _patient_again(self, chosen: slice) -> list[int | None]:
         table = self._refined()[:, chosen]
-        waits = np.flatnonzero((table[IS_ACCEPTED] == 0.0) & (table[PAUSED] == 0.0))
+        waits = np.flatnonzero((table[AgentRow.ACCEPTED] == 0.0) & (table[AgentRow.PAUSED] == 0.0))
         rounds: list[int | None] = [None] * table.shape[1]
         for place, each in zip(
             waits.tolist(),
@@ -338,7 +344,7 @@ class Decision:
         nats and patience log 33.3 = 3.5.  If nothing else is seen of it, the evidence
         is 6 * 0.97^j after j more rounds.  That is at most 3.5 from j = 18 on.
         """
-        categories, policy = self._categories, self.policy
+        categories, policy = self._made.categories, self.policy
         if self._extras.window is not None and not policy.draws:
             return [
                 self._extras.window.next_round(
@@ -351,7 +357,7 @@ class Decision:
             returns(*self._with_targets(table, positions), categories.terms, self.round, out)
             return out.tolist()
         return policy.next_rounds(
-            table[EVIDENCE],
+            table[AgentRow.EVIDENCE],
             self.round,
             table[AgentRow.CLIENTS] + categories.imaginary(positions),
             table[AgentRow.PER_ROUND],
@@ -364,7 +370,7 @@ class Decision:
 
         Kernels take a table, the view of each of its columns, and all views.
         """
-        categories, targets = self._categories, np.empty(positions.size)
+        categories, targets = self._made.categories, np.empty(positions.size)
         for view, chosen in categories.by_view(positions):
             targets[chosen] = view.statistic.of_means(table[AgentRow.THRESHOLD, chosen])
         return (
@@ -384,15 +390,20 @@ class Decision:
         table = self._table
         if len(self) == 0:
             return ""
-        limit = CROWD * math.exp(table[PATIENCE, 0])  # which is the same for all
+        limit = CROWD * math.exp(table[AgentRow.PATIENCE, 0])  # which is the same for all
         places = np.flatnonzero(
-            (table[IS_ACCEPTED] == 0.0) & (table[AgentRow.CLIENTS] > limit) & (table[PAUSED] == 0.0)
+            (table[AgentRow.ACCEPTED] == 0.0)
+            & (table[AgentRow.CLIENTS] > limit)
+            & (table[AgentRow.PAUSED] == 0.0)
         )
-        places = places[table[EVIDENCE, places] <= 2.0 * np.log(table[AgentRow.CLIENTS, places])]
+        places = places[
+            table[AgentRow.EVIDENCE, places] <= 2.0 * np.log(table[AgentRow.CLIENTS, places])
+        ]
         if not places.size:
             return ""
         word = crowding(
-            self.policy, *table[[EVIDENCE, PATIENCE, AgentRow.CLIENTS], places[0]].tolist()
+            self.policy,
+            *table[[AgentRow.EVIDENCE, AgentRow.PATIENCE, AgentRow.CLIENTS], places[0]].tolist(),
         )
         return word and f"category {self.names[places[0]]!r} is rejected because {word}"
 
@@ -435,20 +446,23 @@ class Decision:
         True
         """
         # Asked for every client, so the everyday case is made fast.
-        k = self._categories.positions.get(name) if isinstance(name, str) else None
-        if k is None or self._positions is not None or k >= len(self):
-            k = self._require(name)
-        changes, made = self._changes, self._made
-        if self._mask is None and changes is not None and not made.before.size:
-            nats = changes.evidence_of(self._start, k)
-            if nats is not None:
-                if made.drawn.size:
-                    return nats <= made.drawn.item(self._round - 1 - made.base, k)
-                return nats <= 0.0 or nats <= self._patience_by_time()
-        return bool(self.accepted_mask[k])
+        made, changes = self._made, self._changes
+        if changes is not None and made.is_later and isinstance(name, str):
+            k = made.categories.positions.get(name)
+            if k is not None and k < made.size:
+                nats = changes.evidence_of(self._start, k)
+                if nats is not None:
+                    if made.drawn.size:
+                        return nats <= made.drawn.item((self._round - 1) % len(made.drawn), k)
+                    round, tolerated = made.tolerated
+                    if round > self._round or not nats <= tolerated:
+                        tolerated = self._patience_by_time()
+                        made.tolerated = (self._round, tolerated)
+                    return nats <= tolerated
+        return bool(self.accepted_mask[self._require(name)])
 
     def __len__(self) -> int:
-        return self._size
+        return self._made.size
 
     def __iter__(self) -> Iterator[Verdict]:
         return map(Verdict, *self._columns(slice(None)).values())
@@ -473,7 +487,7 @@ class Decision:
         return column
 
     def _column(self, name: str) -> int | None:
-        k = self._categories.positions.get(name) if isinstance(name, str) else None
+        k = self._made.categories.positions.get(name) if isinstance(name, str) else None
         if k is None or self._positions is None:
             return None if k is None or k >= len(self) else k
         found = np.flatnonzero(self._positions == k)
@@ -528,8 +542,10 @@ class Decision:
         )
         column = self._require(name)
         k = int(self.positions[column])
-        view = self._categories.view_of(k)
-        seen = seen_of(self._categories.rule_of(k), view, self._table[:, column].tolist(), EMPTY)
+        view = self._made.categories.view_of(k)
+        seen = seen_of(
+            self._made.categories.rule_of(k), view, self._table[:, column].tolist(), EMPTY
+        )
         posterior = Posterior(view.with_prior(seen.clients, seen.total), seen.spread)
         if seen.clients <= 0.0 or not posterior.is_proper:
             return None
@@ -538,13 +554,13 @@ class Decision:
     def _columns(self, chosen: slice) -> dict[str, list[Any]]:
         """Return the fields of `Verdict` for some of the categories, as columns."""
         table = self._refined()[:, chosen]
-        positions, paused = self.positions[chosen], table[PAUSED] != 0.0
-        threshold, accepted = table[AgentRow.THRESHOLD], table[IS_ACCEPTED] != 0.0
+        positions, paused = self.positions[chosen], table[AgentRow.PAUSED] != 0.0
+        threshold, accepted = table[AgentRow.THRESHOLD], table[AgentRow.ACCEPTED] != 0.0
         shown = self._indices(chosen)
         # Where rounding would make the index disagree with the decision, the decision
         # is right.
         shown = np.where(
-            table[EVIDENCE] <= table[PATIENCE],
+            table[AgentRow.EVIDENCE] <= table[AgentRow.PATIENCE],
             np.maximum(shown, threshold),
             np.minimum(shown, np.nextafter(threshold, -np.inf)),
         )
@@ -554,15 +570,15 @@ class Decision:
                 self.round + 1 if waits else None for waits in (~accepted & ~paused).tolist()
             ]
         columns: dict[str, list[Any]] = {
-            "name": [self._categories.names[k] for k in positions.tolist()],
+            "name": [self._made.categories.names[k] for k in positions.tolist()],
             "accepted": accepted.tolist(),
-            "evidence": table[EVIDENCE].tolist(),
-            "patience": table[PATIENCE].tolist(),
+            "evidence": table[AgentRow.EVIDENCE].tolist(),
+            "patience": table[AgentRow.PATIENCE].tolist(),
             "index": shown.tolist(),
             "threshold": threshold.tolist(),
             "clients": table[AgentRow.KNOWN].astype(np.int64).tolist(),
             "counted": table[AgentRow.CLIENTS].tolist(),
-            "mean": self._categories.means(
+            "mean": self._made.categories.means(
                 positions, table[AgentRow.CLIENTS], table[AgentRow.TOTAL]
             ),
             "propensity": self._propensity(chosen).tolist(),
@@ -615,16 +631,16 @@ class Decision:
             if rough.size:
                 table, exact = table.copy(), np.empty(rough.size)
                 evidences(*self._with_targets(table[:, rough], self.positions[rough]), exact)
-                table[EVIDENCE, rough] = exact
+                table[AgentRow.EVIDENCE, rough] = exact
                 table[AgentRow.ROUGH, rough] = 0.0
             self._exact = table
         return self._exact
 
     def _indices(self, chosen: slice | IntArray) -> FloatArray:
         """Return the paper's index of some categories, as kernels compute it, [M]."""
-        categories, positions = self._categories, self.positions[chosen]
+        categories, positions = self._made.categories, self.positions[chosen]
         table, out = np.ascontiguousarray(self._table[:, chosen]), np.empty(positions.size)
-        limits = table[PATIENCE].copy()
+        limits = table[AgentRow.PATIENCE].copy()
         if self._extras.values is None and positions.size > ONE_BY_ONE:
             indices(table, categories.which()[positions], categories.view_table(), limits, out)
         else:

@@ -13,18 +13,7 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.categories import Categories
-from profitable.agent.changes import (
-    BY_TIME,
-    NO_LIMITS,
-    NO_NUMBERS,
-    NO_POSITIONS,
-    Changes,
-    Rounds,
-    kept_rows,
-)
 from profitable.agent.cohorts import Cohort, Cohorts, LateTerms
-from profitable.agent.draws import ExponentialStream
-from profitable.agent.locking import lock_of
 from profitable.agent.observation import (
     EMPTY,
     FLOAT64,
@@ -43,234 +32,34 @@ from profitable.agent.observation import (
     reward_error,
     seen_of,
 )
+from profitable.agent.shared_table import SharedTable
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
-from profitable.kernels import agent_table
-from profitable.kernels.agent_table import FULL, NONE, SNAPSHOT, WRITTEN, AgentRow
+from profitable.kernels import agent_rounds, agent_table
+from profitable.kernels.agent_table import FULL, NONE, AgentRow
 from profitable.kernels.batch import Sums
 from profitable.kernels.evidence import evidence
 from profitable.model.category import Category
 
 INT64 = np.dtype(np.int64)
-# Rows that a decided round writes.
-ROUND_ROWS = np.array([[AgentRow.PATIENCE], [AgentRow.PER_ROUND], [AgentRow.ACCEPTED]])
-OWN = ("_lock", "changes")  # not part of a copy
-# Draws of patience that are kept until they are written into the table, and for how
-# many rounds.
-DRAWS_KEPT, FEWEST_ROUNDS, MOST_ROUNDS = 65_536, 4, 64
+LEAST_REWARD, MOST_REWARD = -check.MOST, check.MOST  # of those that are surely doubles
 REVENUE, COST = Sums._fields.index("revenue"), Sums._fields.index("cost")
 
 
-class Ledger:
+class Ledger(SharedTable):
     """The categories, the table, and distinct rewards where the rule needs them."""
 
     def __init__(self, categories: Categories) -> None:
-        self.categories = categories
-        self._lock = lock_of(self)  # which its agent takes, too
-        self.raw: FloatArray = np.zeros((WRITTEN + 1, 0))
-        self.size = 0
-        self._everyone: IntArray = NO_POSITIONS
+        super().__init__(categories)
         policy = categories.policy
-        self.round = 0  # decisions made so far
         self.values: list[DistinctRewards] | None = [] if policy.rule.needs_values else None
         self.window = None if policy.window is None else Window(policy.window)
-        self.is_plain = self.values is None and self.window is None
-        self.is_written_later = policy.is_written_later
-        # Rounds after `_start`, up to `_decided`, are not written into all columns yet.
-        self._start = self._decided = 0
-        self._latest = BY_TIME
-        self._fades = policy.forgets or policy.rule.needs_rounds
         self.cohorts = Cohorts()
-        self.changes = Changes(self)
+        self.is_plain = self.values is None and self.window is None
+        self._fades = policy.forgets or policy.rule.needs_rounds
         self._grow()
-
-    def __len__(self) -> int:
-        return self.size
-
-    # -------------------------------------------------------------------------- looking
-
-    @property
-    def numbers(self) -> FloatArray:
-        """The rows of `AgentRow` for every category, [rows, K], to read."""
-        return self.numbers_with_written()[:WRITTEN]
-
-    def numbers_with_written(self) -> FloatArray:
-        """Return the same with the row WRITTEN; all rounds are written first."""
-        if self._start < self._decided:
-            self._write(self._everyone)
-            self._start = self._decided
-        return self.raw[:, : self.size]
-
-    @property
-    def table(self) -> FloatArray:
-        """The rows of `AgentRow` for every category, [rows, K], to change them."""
-        self._before_all_change()
-        return self.raw[:WRITTEN, : self.size]
-
-    def writable_column(self, k: int) -> FloatArray:
-        """Return the numbers of one category, to change them."""
-        self.before_change(np.array([k]))
-        return self.raw[:WRITTEN, k]
-
-    def column(self, k: int) -> list[float]:
-        """Return the numbers of one category."""
-        if self._start < self._decided:
-            self._write(np.array([k]))
-        return self.raw[:WRITTEN, k].tolist()
-
-    # --------------------------------------------------------------- rounds and changes
-
-    def _write(self, positions: IntArray) -> None:
-        """Write the latest rounds into some columns."""
-        agent_table.write_rounds(
-            self.raw,
-            positions,
-            self.categories.terms,
-            self._start,
-            self._decided,
-            self._latest.drawn,
-            self._latest.base,
-            self._latest.before,
-            self._latest.accepted,
-        )
-
-    def _before_all_change(self) -> None:
-        """Write all rounds, and give a copy of the table to decisions that share it."""
-        self.numbers_with_written()
-        if self.changes.is_shared:
-            self.changes.close()
-            self.changes = Changes(self)
-
-    def before_change(self, positions: IntArray) -> None:
-        """Write the rounds of some columns, and log these for earlier decisions."""
-        changes = self.changes
-        if self._start < self._decided:
-            self._write(positions)
-        if changes.is_shared:
-            if changes.used + positions.size > changes.room:
-                self._before_all_change()
-            else:
-                agent_table.keep(self.raw, positions, changes.log, changes.used)
-                changes.used += positions.size
-
-    def decide(self, stream: ExponentialStream) -> Rounds:
-        """Decide the next round about all categories, and let it pass.
-
-        Each is accepted if its evidence is at most its patience and it is not paused;
-        or by the floor, if there is one.  The stream has the draws of patience and of
-        the floor.
-        """
-        decided, changes = self.round, self.changes
-        changes.is_shared = True
-        if not self.is_written_later:
-            self._latest = self._decide(
-                self.raw, NO_POSITIONS, self.size, self.draws(stream, self.size)
-            )
-            self._start = decided
-        elif self.categories.policy.draws:
-            self._draw(stream)
-        if self._start >= self._decided:
-            self._start = decided
-        self._decided = decided + 1
-        return self._latest
-
-    def draws(self, stream: ExponentialStream, size: int) -> FloatArray:
-        """Return the draws of the next round about so many categories."""
-        policy = self.categories.policy
-        times = int(self.round > 0 and policy.draws) + int(policy.floor > 0.0)
-        return stream.take(times * size) if times else NO_NUMBERS
-
-    def _draw(self, stream: ExponentialStream) -> None:
-        """Draw the patience of the next round; round 1 tolerates everything."""
-        latest, place = self._latest, self.round - self._latest.base
-        if not 0 <= place < len(latest.drawn) or latest.drawn.shape[1] != self.size:
-            self.numbers_with_written()
-            if latest.drawn.size:
-                latest.end, latest.counted = self._decided, self.raw[AgentRow.ROUNDS].copy()
-            number = min(max(DRAWS_KEPT // self.size, FEWEST_ROUNDS), MOST_ROUNDS)
-            self._latest = latest = Rounds(self.round, np.empty((number, self.size)))
-            place = 0
-        if self.round:
-            stream.fill(latest.drawn[place])
-        else:
-            latest.drawn[place] = np.inf
-
-    def decide_some(self, stream: ExponentialStream, positions: IntArray | None) -> FloatArray:
-        """Decide the next round, and write it at once; return the kept columns."""
-        self._before_all_change()
-        chosen = self._everyone if positions is None else positions
-        rows = self._decided_rows(self.raw, chosen, self.draws(stream, chosen.size))
-        self.raw[ROUND_ROWS, chosen[np.newaxis]] = rows[ROUND_ROWS[:, 0]]
-        return rows[:SNAPSHOT]
-
-    def preview(self, positions: IntArray | None) -> FloatArray:
-        """Return the next decision's columns as far as known; nothing changes."""
-        table = self.numbers_with_written().copy()
-        chosen = self._everyone if positions is None else positions
-        return self._decided_rows(table, chosen, NO_NUMBERS)[:SNAPSHOT]
-
-    def _decided_rows(self, table: FloatArray, chosen: IntArray, draws: FloatArray) -> FloatArray:
-        """Decide the next round about some categories; return the rows they keep."""
-        made = self._decide(table, chosen, chosen.size, draws)
-        rows = kept_rows(table[:, chosen])
-        self.rewind(rows, chosen, self.round + 1, made)
-        return rows
-
-    def _decide(
-        self, table: FloatArray, positions: IntArray, size: int, draws: FloatArray
-    ) -> Rounds:
-        categories, before, accepted = self.categories, np.empty(size), np.empty(size, np.bool_)
-        agent_table.decide(
-            table,
-            positions,
-            categories.which(),
-            categories.view_table(),
-            categories.terms,
-            float(self.round),
-            draws,
-            before,
-            accepted,
-        )
-        drawn = self.round > 0 and categories.policy.draws and draws.size > 0
-        limits = draws[:size].reshape(1, size) if drawn else NO_LIMITS
-        return Rounds(self.round, limits, before, accepted)
-
-    def rewind(self, rows: FloatArray, positions: IntArray, round: int, made: Rounds) -> None:
-        """Set patience, clients per round and acceptance of a round in kept rows."""
-        categories = self.categories
-        agent_table.rewind(
-            rows,
-            categories.imaginary(positions),
-            categories.terms,
-            round,
-            made.drawn,
-            made.base,
-            made.end,
-            made.counted,
-            made.before,
-            made.accepted,
-        )
-
-    def revoke(self, positions: IntArray) -> None:
-        """Do not count the latest round for categories that were granted nothing."""
-        self.before_change(positions)
-        table = self.raw
-        table[AgentRow.ACCEPTED, positions] = 0.0
-        table[AgentRow.ROUNDS, positions] -= 1.0
-        table[AgentRow.EARLIER, positions[table[AgentRow.ROUNDS, positions] == 0.0]] = 0.0
-
-    def count_round(self, positions: IntArray) -> None:
-        """Count the latest round for some categories that it did not accept."""
-        self.before_change(positions)
-        table = self.raw
-        first = positions[table[AgentRow.ROUNDS, positions] == 0.0]
-        table[AgentRow.EARLIER, first] = (
-            table[AgentRow.KNOWN, first] + table[AgentRow.WAITING, first]
-        )
-        table[AgentRow.ROUNDS, positions] += 1.0
-        table[AgentRow.ACCEPTED, positions] = 1.0
 
     def advance(self) -> None:
         """Let a round pass.
@@ -279,11 +68,11 @@ class Ledger:
         Then open cohorts emerge.
         """
         self.round += 1
-        if not self._fades and not self.cohorts:
+        if not self._fades and not self.cohorts.places:
             return
         policy, categories = self.categories.policy, self.categories
         if policy.forget < 1.0 or policy.rule.needs_rounds:
-            self._before_all_change()
+            self.before_all_change()
         if policy.forget < 1.0:
             agent_table.age(self.raw, categories.which(), categories.view_table(), policy.forget)
             if self.values is not None:
@@ -320,33 +109,10 @@ class Ledger:
             found[rough] = columns[AgentRow.EVIDENCE]
         return found
 
-    def __getstate__(self) -> dict[str, object]:
-        """Return the state of a copy or a pickle: without the lock and the log.
-
-        Decisions that were made share the log of this ledger.
-        """
-        return {key: each for key, each in self.__dict__.items() if key not in OWN}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._lock, self.changes = lock_of(self), Changes(self)
-
-    def share_lock(self, lock: Any) -> None:
-        """Take the lock of the agent that this ledger belongs to."""
-        self._lock = lock_of(self, lock)
-
     # -------------------------------------------------------------------------- booking
 
     def observe(self, given: Mapping[int, Rewards | Batch]) -> None:
-        """Book outcomes as callers report them, by position: all or, on an error, none.
-
-        Rewards of one category at its own price are the everyday case: one kernel.
-        """
-        if len(given) == 1 and self.is_plain:
-            for k, rewards in given.items():
-                if rewards.__class__ is not Batch:
-                    self.absorb(k, rewards)
-                    return
+        """Book outcomes as callers report them, by position; on an error, none."""
         types = {*map(type, given.values())}
         if Batch not in types:
             if given:
@@ -361,46 +127,41 @@ class Ledger:
         for each in checked:
             self._enter(*each)
 
-    def absorb(self, k: int, rewards: Any) -> None:
-        """Book rewards of one category at its own price, if the ledger is plain."""
-        if (
-            rewards.__class__ is list
+    def observe_one(self, k: int, rewards: Any) -> None:
+        """Book outcomes of one category; a single reward is the everyday case."""
+        if not (
+            self.is_plain
+            and rewards.__class__ is list
             and len(rewards) == 1
-            and rewards[0].__class__ in PLAIN
-            and -check.MOST <= rewards[0] <= check.MOST
+            and (reward := rewards[0]).__class__ in PLAIN
+            and LEAST_REWARD <= reward <= MOST_REWARD
         ):
-            kernel: Any = agent_table.absorb_one
-            values: Any = float(rewards[0])
-        else:
-            kernel = agent_table.absorb
-            values = reward_array(rewards, self.categories.names[k])
-        if self._start < self._decided and not self.is_written_later:
+            self.observe({k: rewards})
+            return
+        if not self._is_later and not self._is_written:
             self._write(np.array([k]))
-        categories, changes, latest, place = self.categories, self.changes, self._latest, NONE
+        categories, changes, place = self.categories, self.changes, NONE
         if changes.is_shared:
             if changes.used == changes.room:
-                self._before_all_change()
+                self.before_all_change()
                 changes = self.changes
             else:
                 place = changes.used
                 changes.used = place + 1  # before the table changes: readers look at it
-        bad = kernel(
+        changes.log[-1, 0] = reward
+        bad = agent_rounds.absorb_one(
             self.raw,
             k,
             categories.view_rows[categories.kind_numbers[k]],
-            values,
-            self._start,
             self._decided,
-            latest.drawn,
-            latest.base,
+            self._latest.drawn,
             changes.log,
             place,
         )
         if bad != NONE:
             if place != NONE:
                 changes.used = place
-            given = np.atleast_1d(np.asarray(values, np.float64))
-            raise self._refusal(np.array([k]), np.array([given.size]), given, 0, bad)
+            raise self._refusal(np.array([k]), np.array([1]), np.array([reward], FLOAT64), 0, bad)
 
     def _absorb_all(self, positions: IntArray, ends: IntArray, rewards: FloatArray) -> None:
         categories = self.categories
@@ -693,23 +454,13 @@ class Ledger:
 
     def _grow(self) -> None:
         """Make columns for the categories that were appended to the list."""
-        start, self.size = self.size, len(self.categories)
-        self._everyone = np.arange(self.size)
-        if self.size > self.raw.shape[1]:
-            grown = np.zeros((len(self.raw), max(self.size, 2 * start)))
-            grown[:, :start] = self.raw[:, :start]
-            self.raw = grown
-        self.raw[WRITTEN, start : self.size] = self.round  # earlier rounds were not about them
+        added = self.grow()
         if self.values is not None:
-            self.values.extend([EMPTY] * (self.size - start))
+            self.values.extend([EMPTY] * added)
 
     def drop(self, k: int) -> None:
         """Forget a category."""
-        self._before_all_change()
-        self.categories = self.categories.without(k)
-        self.raw = np.delete(self.raw[:, : self.size], k, axis=1)
-        self.size -= 1
-        self._everyone = np.arange(self.size)
+        self.take_out(k)
         if self.values is not None:
             self.values = self.values[:k] + self.values[k + 1 :]
         if self.window is not None:

@@ -319,7 +319,8 @@ def restore(record: StateRecord) -> Agent:
     table[AgentRow.CLIENTS] = table[AgentRow.KNOWN] if columns.counted is None else columns.counted
     if policy.rule.needs_rounds:
         table[AgentRow.TAKEN] = table[AgentRow.ROUNDS] if columns.taken is None else columns.taken
-    ledger.round, rounds = record.round, int(table[AgentRow.ROUNDS].max())
+    ledger.start_after(record.round)
+    rounds = int(table[AgentRow.ROUNDS].max())
     _require(rounds <= record.round, "rounds", rounds, f"are more than {record.round}")
     if ledger.values is not None:
         _require(columns.sample is not None, "sample", None, "is missing")

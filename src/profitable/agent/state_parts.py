@@ -94,7 +94,7 @@ def assembled(parts: Mapping[str, bytes], columns: Mapping[int, bytes]) -> Agent
         raise BrokenStateError(
             "rows", clock["rows"], "are those of another version", "compute them from the journal"
         )
-    ledger.round = clock["round"]
+    ledger.start_after(clock["round"])
     if ledger.window is not None:
         ledger.window.now = ledger.round
     agent._stream.restore(**clock["random"])

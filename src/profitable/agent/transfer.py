@@ -105,7 +105,7 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
     if policy.rule.needs_rounds:
         new.table[AgentRow.TAKEN] = _taken(old)
     new.renew(np.arange(len(new)))
-    new.round = old.round
+    new.start_after(old.round)
     if new.window is not None:
         new.window.now = new.round
         if policy.rule.needs_rounds:

@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 
 from profitable.agent.agent import Agent
 from profitable.agent.categories import Categories
+from profitable.agent.changes import Rounds
 from profitable.agent.cohorts import CohortCounts
 from profitable.agent.decision import KEPT_ROWS, LIMIT_ROWS, Decision, Kept
 from profitable.agent.limit import Limit
@@ -54,28 +55,24 @@ class RecordedDecision(Decision):
         positions = None if names == categories.names[: len(names)] else categories.select(names)
         tallies: Any = _Tallies(positions, columns)
         self._index, self._next_round = columns.get("index"), columns.get("next_round")
-        super().__init__(
-            line.round,
-            categories,
-            len(names),
-            Kept(cohorts=tallies),
-            None,
-        )
+        made = Rounds(categories, len(names))
+        super().__init__(line.round, made, kept=Kept(cohorts=tallies))
         self.with_table(table.reshape(len(KEPT_ROWS), len(names)), positions)
         if (limit := content["asked"].get("limit")) is not None:
             demand = np.array(limit["demand"], dtype=np.int64)
-            first = limit.get("floor_first", False)
+            floor_first = limit.get("floor_first", False)
             terms = np.zeros((len(LIMIT_ROWS), len(categories)))
             places = slice(len(names)) if positions is None else positions
             terms[:, places] = [columns[row.name.lower()] for row in LIMIT_ROWS]
             self.share_out(
-                Limit(limit["size"], limit["is_money"], limit["explore"], demand, first), terms
+                Limit(limit["size"], limit["is_money"], limit["explore"], demand, floor_first),
+                terms,
             )
         self.key, self.line, self.is_shadow = line.id, line.line, is_shadow
         self._origin, self._stored = origin, line
         self.reinstated = line.time if REINSTATED in content else None
-        made = content.get(REINSTATED, line._asdict())
-        self.time, self.actor, self.version = (made[name] for name in FIRST)
+        first = content.get(REINSTATED, line._asdict())
+        self.time, self.actor, self.version = (first[name] for name in FIRST)
 
     def _indices(self, chosen: slice | IntArray) -> FloatArray:
         if self._index is None:
