@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.categories import Categories
+from profitable.agent.changes import NO_FLAGS
 from profitable.agent.cohorts import Cohort, Cohorts, LateTerms
 from profitable.agent.observation import (
     EMPTY,
@@ -169,9 +170,14 @@ class Ledger(SharedTable):
             self.book(positions, self.digest(positions, ends, rewards))
             return
         self.before_change(positions)
-        place, bad = agent_table.absorb_all(
-            self.raw, positions, ends, categories.which(), categories.view_table(), rewards
-        )
+        if positions.size == 1:
+            k = int(positions[0])
+            bad = agent_table.absorb(self.raw, k, categories.view_row_of(k), rewards)
+            place = NONE if bad == NONE else 0
+        else:
+            place, bad = agent_table.absorb_all(
+                self.raw, positions, ends, categories.which(), categories.view_table(), rewards
+            )
         if place != NONE:
             raise self._refusal(positions, ends, rewards, place, bad)
 
@@ -190,7 +196,7 @@ class Ledger(SharedTable):
         of one client each are booked, to the last bit, as if observed one by one.
         """
         sums, size = batches.sums, positions.size
-        arrives = np.ones(size, dtype=np.bool_) if arrives is None else arrives
+        arrives = NO_FLAGS if arrives is None else arrives
         if self.is_plain and accepted_in is None:
             self.before_change(positions)
             full = agent_table.add_all(
@@ -212,7 +218,7 @@ class Ledger(SharedTable):
                     Booking(Sums(*sums[i].tolist()), values[i]),
                     None if accepted_in is None else accepted_in[i],
                 ),
-                arrives=bool(arrives[i]),
+                arrives=not arrives.size or bool(arrives[i]),
             )
 
     def digest(

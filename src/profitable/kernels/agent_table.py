@@ -5,9 +5,9 @@ recomputed.  The table is one array of floats, [rows, K], with a column for each
 category, so that a decision can copy it in one step.  `AgentRow` names its rows:
 `table[AgentRow.CLIENTS, k]` is the number of clients of category k.
 
-Example: `absorb_all` of the rewards 1 and 0 adds 2 to CLIENTS, 1 to TOTAL, the worth of
-1 to REVENUE and the price of two clients to COST, recomputes EVIDENCE and returns (-1,
--1): no reward was illegal.
+Example: `absorb` of the rewards 1 and 0 adds 2 to CLIENTS, 1 to TOTAL, the worth of 1
+to REVENUE and the price of two clients to COST, recomputes EVIDENCE and returns -1: no
+reward was illegal.
 """
 
 from enum import IntEnum
@@ -283,6 +283,13 @@ def _sums(batch: FloatArray) -> Sums:
 
 
 @part
+def _put_sums(out: FloatArray, batch: Sums) -> None:
+    # Numba's own conversion of a tuple takes a second to compile.
+    for place in range(out.size):
+        out[place] = batch[place]
+
+
+@part
 def arrive(table: FloatArray, k: int, count: float) -> None:
     """Subtract arrived outcomes from those awaited.
 
@@ -291,6 +298,21 @@ def arrive(table: FloatArray, k: int, count: float) -> None:
     table[AgentRow.WAITING, k] = max(
         table[AgentRow.OUTSTANDING, k], table[AgentRow.WAITING, k] - count
     )
+
+
+@kernel
+def absorb(table: FloatArray, k: int, view_row: FloatArray, rewards: FloatArray) -> int:
+    """Check rewards of one category and add them at its own price.
+
+    Returns NONE, FULL, or the position of the first illegal reward.
+    """
+    if table[AgentRow.KNOWN, k] + rewards.size > MOST:
+        return FULL
+    view = view_of(view_row)
+    bad, batch = digest(view, rewards)
+    if bad < 0:
+        book_own_price(table, k, view, batch)
+    return bad
 
 
 @part
@@ -333,12 +355,13 @@ def digest_all(
     NONE, FULL, or the position in `rewards` of its first illegal reward; and `Sums` as
     an array [M, 11].
     """
-    bad, batches = np.full(positions.size, NONE), np.zeros((positions.size, 11))
+    bad, batches = np.empty(positions.size, dtype=np.int64), np.zeros((positions.size, 11))
     start, first = 0, NONE
     for i in range(positions.size):
         k, end = positions[i], ends[i]
         view = view_of(view_rows[which[k]])
         place, batch = digest(view, rewards[start:end])
+        bad[i] = NONE
         if table[AgentRow.KNOWN, k] + end - start > MOST:
             bad[i] = FULL
         elif place >= 0:
@@ -346,7 +369,7 @@ def digest_all(
         else:
             if amounts.size > 0:
                 batch = weighted(view, batch, rewards[start:end], amounts[start:end])
-            batches[i] = np.array(_at_own_price(table, k, batch))
+            _put_sums(batches[i], _at_own_price(table, k, batch))
         if first == NONE and bad[i] != NONE:
             first = i
         start = end
@@ -364,10 +387,10 @@ def add_all(
 ) -> int:
     """Book batches in their order and let them count, [M, 11] as `add` takes them.
 
-    `arrives` [M] says whether the outcomes of each were waited for.  The sums are to
-    the last bit those of as many calls of `add`.  Batches of one category stand
-    together.  Returns NONE, or the batch for which there is no room; then nothing is
-    booked.
+    `arrives` [M] says whether the outcomes of each were waited for; all of them, if it
+    is empty.  The sums are to the last bit those of as many calls of `add`.  Batches of
+    one category stand together.  Returns NONE, or the batch for which there is no room;
+    then nothing is booked.
     """
     known = 0.0
     for i in range(positions.size):
@@ -378,7 +401,7 @@ def add_all(
         k = positions[i]
         view = view_of(view_rows[which[k]])
         _book(table, k, view, 1.0, 1.0, _sums(batches[i]))
-        if arrives[i]:
+        if arrives.size == 0 or arrives[i]:
             arrive(table, k, batches[i, 0])
         if i + 1 == positions.size or positions[i + 1] != k:
             renew_one(table, k, view)
@@ -402,8 +425,7 @@ def absorb_all(
     first, bad, batches = digest_all(table, positions, ends, which, view_rows, rewards, rewards[:0])
     if first != NONE:
         return first, bad[first]
-    arrives = np.ones(positions.size, dtype=np.bool_)
-    return add_all(table, positions, which, view_rows, batches, arrives), NONE
+    return add_all(table, positions, which, view_rows, batches, np.empty(0, np.bool_)), NONE
 
 
 @kernel
