@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 import profitable as pb
-from profitable.simulation.runner import BLOCK
+from profitable.simulation.settings import BLOCK
 from tests.simulation.worlds import BERNOULLI, EXPONENTIAL, GAUSSIAN, POISSON, paper, single
 from tests.waiting import Kernels, comes_to_an_end, ctrl_c_when
 

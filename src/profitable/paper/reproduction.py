@@ -3,8 +3,8 @@
 `conduct` runs the experiments that are not finished yet.
 """
 
-import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from profitable.paper.experiment import AUTHORS, Experiment, load
 from profitable.simulation.curve import Curve
 from profitable.simulation.pool import Job, Pool, open_pool
 from profitable.simulation.result import Result
-from profitable.simulation.result_folder import keeping, save, start
-from profitable.simulation.runner import new_result, play_jobs
-from profitable.simulation.settings import BLOCK, prepare
+from profitable.simulation.result_folder import keeping
+from profitable.simulation.runner import earlier_or_new, play_in_line
+from profitable.simulation.settings import prepare
 
 
 @dataclass(frozen=True)
@@ -72,90 +72,69 @@ def conduct(
     executor: Executor | None = None,
     workers: int | None = None,
     fresh: bool = False,
-    progress: bool | None = None,
+    progress: bool | Callable[[float], object] | None = None,
 ) -> Reproduction:
     """Run experiments, each in a folder of its own.
 
     Finished results in the folders are used, and unfinished ones are continued, unless
     `fresh`.  Before the first experiment runs, a folder that is read-only or holds
-    another simulation is refused.
+    another simulation is refused.  Each folder is locked until its result is complete.
     """
-    with open_pool(executor, workers) as pool, ExitStack() as locks:
-        trials: list[Trial] = []
-        jobs: dict[str, Job] = {}
+    with open_pool(executor, workers) as pool, ExitStack() as all_locks:
+        trials: dict[str, Trial] = {}
+        line: list[tuple[Job, Path]] = []
+        locks: list[ExitStack] = []
         for each in experiments:
+            own = folder / each.name
             settings = prepare(
                 each.scenario, each.policies, horizon=each.horizon, runs=each.runs, seed=seed
             )
-            locks.enter_context(keeping(folder / each.name))
-            result = start(folder / each.name, new_result(settings), resume=False, fresh=fresh)
-            trials.append(Trial(each, result))
-            if result.finished < settings.runs:
-                jobs[each.name] = Job(settings, result)
-        work = sum(each.work for each in experiments)
-        missing = sum(each.work for each in experiments if each.name in jobs)
-        with Progress(total=work, done=work - missing, shown=progress) as bar:
-            _play(trials, jobs, pool, folder, bar)
-    return Reproduction(seed, {trial.experiment.name: trial for trial in trials})
+            locks.append(all_locks.enter_context(ExitStack()))
+            locks[-1].enter_context(keeping(own))
+            trials[each.name] = Trial(each, earlier_or_new(settings, own, fresh=fresh))
+            line.append((Job(settings, trials[each.name].result), own))
+        _play(experiments, line, locks, pool, progress)
+    return Reproduction(seed, trials)
 
 
 def _play(
-    trials: Sequence[Trial], jobs: dict[str, Job], pool: Pool, folder: Path, bar: Progress
+    experiments: Sequence[Experiment],
+    line: Sequence[tuple[Job, Path]],
+    locks: Sequence[ExitStack],
+    pool: Pool,
+    progress: bool | Callable[[float], object] | None,
 ) -> None:
-    """Play the missing runs of all trials in one line.
+    """Play the missing runs, and say and unlock what is complete.
 
-    So no worker waits between two trials.  They are finished one after the other,
-    because blocks are added up in their order.
+    The seconds of an experiment are those of its own blocks, divided by the workers:
+    the next experiment begins before the last blocks of the one before are played.
     """
-    clock = time.perf_counter()
-    titles = {
-        trial.experiment.name: f"{trial.experiment.name} ({place} of {len(trials)})"
-        for place, trial in enumerate(trials, 1)
-    }
-    waiting = [trial for trial in trials if trial.experiment.name in jobs]
-    blocks = list(accumulate(map(_blocks_left, jobs.values()), initial=0))
-    works = list(accumulate((each.experiment.work for each in waiting), initial=bar.done))
-
-    def say(trial: Trial) -> None:
-        nonlocal clock
-        before, clock = clock, time.perf_counter()
-        size = (
-            f"{len(trial.experiment.policies)} policies, {number_text(trial.result.finished)} runs "
-            f"to T = {trial.experiment.horizon:.0e}"
-        )
-        bar.say(f"{titles[trial.experiment.name]}: {size}: {clock - before:.1f} s")
-
-    def save_first() -> None:
-        if waiting and waiting[0].result.finished:
-            save(waiting[0].result, folder / waiting[0].experiment.name)
-
-    def merged(job: Job) -> None:
-        if job.result.finished >= job.settings.runs:
-            save_first()
-            say(waiting.pop(0))
-
-    def show(done: float) -> None:
-        title = titles[waiting[0].experiment.name] if waiting else None
-        bar.update(float(np.interp(done, blocks, works)), title=title)
-
-    for trial in trials:
-        if trial.experiment.name not in jobs:
-            say(trial)
-    show(0.0)
-    lost = play_jobs(
-        list(jobs.values()),
-        pool,
-        save_first,
-        lambda: (
-            sum(trial.result.finished for trial in trials),
-            sum(trial.result.runs for trial in trials),
-        ),
-        show=show,
-        merged=merged,
+    waiting = deque(
+        (each, f"{each.name} ({place} of {len(experiments)})", lock)
+        for place, (each, lock) in enumerate(zip(experiments, locks, strict=True), 1)
     )
-    if lost:
-        raise lost
+    blocks = [job.blocks_left for job, _ in line]
+    work = [
+        each.work * left / job.settings.blocks
+        for each, left, (job, _) in zip(experiments, blocks, line, strict=True)
+    ]
+    everything = sum(each.work for each in experiments)
+    before = everything - sum(work)
+    blocks_then, work_then = (list(accumulate(each, initial=0.0)) for each in (blocks, work))
+    with Progress(total=everything, done=before, shown=progress) as bar:
 
+        def ended(job: Job) -> None:
+            experiment, title, lock = waiting.popleft()
+            lock.close()
+            size = (
+                f"{len(experiment.policies)} policies, {number_text(job.result.finished)} runs to "
+                f"T = {experiment.horizon:.0e}"
+            )
+            bar.say(f"{title}: {size}: {job.seconds / pool.workers:.1f} s")
 
-def _blocks_left(job: Job) -> int:
-    return job.settings.blocks - job.result.finished // BLOCK
+        def show(done: float) -> None:
+            title = waiting[0][1] if waiting else None
+            bar.update(before + float(np.interp(done, blocks_then, work_then)), title=title)
+
+        show(0.0)
+        play_in_line(line, pool, show=show, ended=ended)

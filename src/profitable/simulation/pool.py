@@ -72,6 +72,11 @@ class Job:
         """The settings as workers in other processes get them."""
         return pack(self.settings)
 
+    @property
+    def blocks_left(self) -> int:
+        """The number of blocks that the result lacks."""
+        return self.settings.blocks - -(-self.result.finished // BLOCK)
+
     def tasks(self, pool: "Pool") -> Iterator["Task"]:
         """Yield tasks for the missing blocks in order, one per policy and blocks.
 
@@ -79,7 +84,7 @@ class Job:
         """
         policies, settings = range(len(self.settings.policies)), self.settings
         groups = [policies] if settings.common else [range(each, each + 1) for each in policies]
-        block = -(-self.result.finished // BLOCK)
+        block = settings.blocks - self.blocks_left
         while block < settings.blocks:
             travels = 0 if pool.shares_memory else pool.workers
             end = block + self._blocks_in_a_task(settings.blocks - block, len(groups), travels)

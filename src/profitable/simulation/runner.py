@@ -12,8 +12,10 @@ import logging
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,7 +28,7 @@ from profitable.simulation.pool import Engine, Job, Pool, open_pool
 from profitable.simulation.result import Result
 from profitable.simulation.running_stats import Moments
 from profitable.simulation.scenario import Scenario, unlucky_starts
-from profitable.simulation.settings import BLOCK, Settings, crowded_parts, prepare, slow_parts
+from profitable.simulation.settings import Settings, crowded_parts, prepare, slow_parts
 from profitable.simulation.tilted_runs import lost_for_good
 from profitable.simulation.worker import compile_kernels
 
@@ -164,46 +166,78 @@ def run(
     """
     if resume and fresh:
         raise ParameterError("fresh", fresh, "contradicts resume", "give one of the two")
-    with open_pool(executor, workers) as pool:
-        if out is None:
-            return _play(settings, new_result(settings), pool, progress, None)
-        folder = as_path("out", out)
-        with result_folder.keeping(folder):
-            result = result_folder.start(folder, new_result(settings), resume=resume, fresh=fresh)
-            if result.finished:
-                say(f"{result.finished} of {settings.runs} runs are taken over from {out}")
-            return _play(settings, result, pool, progress, folder)
+    with open_pool(executor, workers) as pool, ExitStack() as lock:
+        folder = None if out is None else as_path("out", out)
+        if folder is None:
+            result = new_result(settings)
+        else:
+            lock.enter_context(result_folder.keeping(folder))
+            result = earlier_or_new(settings, folder, resume=resume, fresh=fresh, say=say)
+        job = Job(settings, result)
+        before = settings.blocks - job.blocks_left
+        with Progress(total=settings.blocks, done=before, shown=progress) as bar:
+            play_in_line([(job, folder)], pool, show=lambda done: bar.update(before + done))
+        return result
 
 
-def _play(
+def earlier_or_new(
     settings: Settings,
-    result: Result,
-    pool: Pool,
-    progress: bool | Callable[[float], object] | None,
-    folder: Path | None,
+    folder: Path,
+    *,
+    resume: bool = False,
+    fresh: bool = False,
+    say: Callable[[str], object] = logger.info,
 ) -> Result:
-    """Play the runs that a result lacks, and save those that are finished."""
+    """Return the result in a locked folder, to be continued, or else a new one.
+
+    `say` gets a note about runs taken over.
+    """
+    result = result_folder.start(folder, new_result(settings), resume=resume, fresh=fresh)
+    if result.finished:
+        say(f"{result.finished} of {settings.runs} runs are taken over from {folder}")
+    return result
+
+
+def play_in_line(
+    simulations: Sequence[tuple[Job, Path | None]],
+    pool: Pool,
+    *,
+    show: Callable[[float], object] = lambda done: None,
+    ended: Callable[[Job], object] = lambda job: None,
+) -> None:
+    """Play the runs that simulations lack, and save them in their folders, if any.
+
+    The tasks form one line, so no worker waits between two simulations.  These end in
+    their order, because blocks are added up in order.  `ended` gets each when its
+    result is complete and saved, and `show` the blocks that are done.  After Ctrl-C,
+    or if workers are lost, `result` of the error is that of the simulation under way:
+    those before it are saved, and the next ones have no new runs.
+    """
+    line = deque(simulations)
+    jobs = [job for job, _ in line if job.blocks_left]
+    for job in jobs:
+        for note in (*slow_parts(job.settings), *crowded_parts(job.settings)):
+            logger.warning(note)
 
     def save() -> None:
-        if folder is not None and result.finished:
-            result_folder.save(result, folder)
+        if line and line[0][1] is not None and line[0][0].result.finished:
+            result_folder.save(line[0][0].result, line[0][1])
 
-    jobs = [Job(settings, result)] if result.finished < settings.runs else []
-    for note in [*slow_parts(settings), *crowded_parts(settings)] if jobs else []:
-        logger.warning(note)
-    before = result.finished // BLOCK
-    with Progress(total=settings.blocks, done=before, shown=progress) as bar:
-        lost = play_jobs(
-            jobs,
-            pool,
-            save,
-            lambda: (result.finished, settings.runs),
-            show=lambda done: bar.update(before + done),
-        )
+    def end_complete() -> None:
+        while line and not line[0][0].blocks_left:
+            save()  # also if it was complete: it may have been for other `runs`
+            ended(line.popleft()[0])
+
+    def runs() -> tuple[int, int]:
+        results = [job.result for job, _ in simulations]
+        return sum(each.finished for each in results), sum(each.runs for each in results)
+
+    end_complete()
+    lost = play_jobs(jobs, pool, save, runs, show=show, merged=end_complete)
     if lost:
-        lost.result = result if result.finished else None
+        last = (line[0] if line else simulations[-1])[0].result
+        lost.result = last if last.finished else None
         raise lost
-    return result
 
 
 def play_jobs(
@@ -213,15 +247,14 @@ def play_jobs(
     runs: Callable[[], tuple[int, int]],
     *,
     show: Callable[[float], object] = lambda done: None,
-    merged: Callable[[Job], object] = lambda job: None,
+    merged: Callable[[], object] = lambda: None,
     ended: Callable[[], object] = lambda: None,
 ) -> ExecutorError | Interrupted | None:
     """Play jobs, and save every few seconds and at the end.
 
     Return the error if workers are lost, or after Ctrl-C.  `runs` returns how many are
-    finished, and of how many.  `show` gets the blocks that are done, `merged` the job
-    to which some were added, and `ended` is called before the last save, if the jobs
-    are complete.
+    finished, and of how many.  `show` gets the blocks that are done, `merged` is called
+    when some were added, and `ended` before the last save, if the jobs are complete.
     """
     if pool.shares_memory:
         with Interruption(at_once=True):
@@ -231,7 +264,7 @@ def play_jobs(
 
     def save_now_and_then(job: Job) -> None:
         nonlocal saved
-        merged(job)
+        merged()
         if time.monotonic() - saved > SAVE_EVERY:
             save()
             saved = time.monotonic()
@@ -240,7 +273,7 @@ def play_jobs(
         lost = None
         try:
             Engine(pool, lambda: interruption.noticed, show, save_now_and_then).play(jobs)
-            if all(job.result.finished >= job.settings.runs for job in jobs):
+            if not any(job.blocks_left for job in jobs):
                 ended()
         except ExecutorError as error:
             lost = error

@@ -201,7 +201,7 @@ def _conduct(
                 pool,
                 save,
                 lambda: (_runs(state), planned),
-                merged=lambda job: bar.update(_runs(state) / BLOCK),
+                merged=lambda: bar.update(_runs(state) / BLOCK),
                 ended=lambda: _drop(state),
             )
     if lost and not state.finished:
