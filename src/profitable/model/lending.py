@@ -1,0 +1,96 @@
+"""Lending: how the loans of a book are valued, and how evidence about them is judged.
+
+>>> Lending(required=0.05).discount  # what 1 in a month is worth today
+0.9959424...
+"""
+
+import math
+from dataclasses import dataclass
+
+from profitable.common import check
+from profitable.errors import ParameterError
+
+MONTHS = 12.0
+CYCLE_YEARS = 4.0  # the time over which the common level of vintages is one observation
+MEMORY = 0.8  # the weight of what clients asked for, one month later
+LONGEST_TERM = 1_200  # rounds
+LARGEST_RATE = 10.0  # a year; beyond it, the rate was probably given in percent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lending:
+    """Terms that all loans of a lender share.
+
+    An agent with such terms learns when loans default and close, from the loans
+    themselves (docs/late-outcomes.md).
+
+    Parameters
+    ----------
+    required : float
+        Return required a year, at which payments are discounted: 0.05 is 5 %.
+    recovery : float
+        Share of the balance that comes back in a default.
+    lag : int
+        Rounds between the last instalment and the round in which a default is known.
+    level : float
+        How uncertain the common level of defaults is: the standard deviation of its
+        logarithm between vintages.
+    frailty : bool
+        Whether the multipliers of categories are compared with each other.
+    per_year : float
+        Rounds in a year: 12 for months.  An instalment is due in each round.
+
+    Examples
+    --------
+    >>> Lending(required=0.05, recovery=0.1, lag=3).cycle
+    48.0
+    """
+
+    required: float = 0.0
+    recovery: float = 0.0
+    lag: int = 0
+    level: float = 0.3
+    frailty: bool = True
+    per_year: float = MONTHS
+
+    def __post_init__(self) -> None:
+        required = check.finite("required", self.required, "give a fraction: 0.05 for 5 %")
+        if not -1.0 < required <= LARGEST_RATE:
+            raise ParameterError(
+                "required", self.required, "is not a rate", "give a fraction: 0.05 for 5 %"
+            )
+        object.__setattr__(self, "required", required)
+        recovery = check.within(
+            "recovery",
+            self.recovery,
+            0.0,
+            1.0,
+            "is not the share of a balance that a default returns",
+            "give a number from 0 to 1: 0.1 for 10 %",
+        )
+        object.__setattr__(self, "recovery", recovery)
+        object.__setattr__(self, "lag", check.whole("lag", self.lag, least=0, most=LONGEST_TERM))
+        level = check.not_negative("level", self.level, "give 0 or more, such as 0.3")
+        object.__setattr__(self, "level", level)
+        if not isinstance(self.frailty, bool):
+            raise ParameterError("frailty", self.frailty, "is not a flag", "give True or False")
+        object.__setattr__(self, "per_year", check.positive("per_year", self.per_year))
+
+    @property
+    def discount(self) -> float:
+        """What a payment is worth one round earlier."""
+        return math.exp(-math.log1p(self.required) / self.per_year)
+
+    @property
+    def cycle(self) -> float:
+        """Rounds over which the common level is one observation."""
+        return CYCLE_YEARS * self.per_year
+
+    @property
+    def memory(self) -> float:
+        """The weight of what clients asked for, one round later."""
+        return MEMORY ** (MONTHS / self.per_year)
+
+    def ages(self, term: int) -> int:
+        """Return the number of ages, from 0, at which loans of a term are looked at."""
+        return term + self.lag + 2
