@@ -52,6 +52,70 @@ NEGLIGIBLE = 40.0  # nats below the largest term of an integral, from which on t
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
+class Counts(NamedTuple):
+    """A book in numbers: categories K, products P, ages J, rounds so far S."""
+
+    at_risk: FloatArray  # loans that were open at an age, [K, P, J]
+    defaults: FloatArray  # those of them that defaulted at it, [K, P, J]
+    closings: FloatArray  # and those that closed, [K, P, J]
+    issued: FloatArray  # loans by the round that accepted them, [K, P, S]
+
+
+class Today(NamedTuple):
+    """What today's clients ask for, and the products that there are."""
+
+    asked: FloatArray  # clients, [K, P]
+    offered: FloatArray  # the sum of their rates a year, [K, P]
+    terms: IntArray  # rounds, [P]
+    ages: IntArray  # number of ages that are looked at, [P]
+
+
+class Rates(NamedTuple):
+    """What was learnt from a book."""
+
+    hazards: FloatArray  # of default at an age, [P, J]
+    closings: FloatArray  # of closing, if there is no default, [P, J]
+    exposures: FloatArray  # sums of hazards over the loans at risk, [K, P]
+
+
+class LendingTerms(NamedTuple):
+    """The terms of all loans, as numbers per round."""
+
+    discount: float  # what a payment is worth one round earlier
+    recovery: float  # share of the balance that a default returns
+    lag: int  # rounds from the last instalment to a known default
+    per_year: float  # rounds
+    level: float  # standard deviation of the logarithm of the common level
+    cycle: float  # rounds over which the level is one observation
+    has_frailty: bool
+
+
+class Mix(NamedTuple):
+    """Products in the shares of today's clients, and what becomes of their loans."""
+
+    shares: FloatArray  # [P]
+    hazards: FloatArray  # [P, J]
+    closings: FloatArray  # [P, J]
+    defaulted: FloatArray  # value at issue of a loan that defaults at an age, [P, J]
+    closed: FloatArray  # and of one that closes, [P, J]
+    ages: IntArray  # [P]
+
+
+class BookRow(IntEnum):
+    """Rows of what `judge` finds of each category."""
+
+    DEFAULTS = 0
+    EXPOSURE = 1
+    BREAK_EVEN = 2  # multiplier; 0: it never pays, infinity: always, NaN: nobody asked
+    LIFE = 3  # exposure of a whole loan of today's mix
+    UNSEEN = 4  # the part of it at ages that nobody has reached
+    LEVEL = 5  # what is uncertain of the common level
+    COUNTED = 6  # as how many whole loans its exposure counts
+    EVIDENCE = 7  # of kl-UCB
+    POSTERIOR = 8  # -log P(pays)
+    VALUE = 9  # of a loan at the multiplier seen, per unit lent; NaN without exposure
+
+
 # ------------------------------------------------------------------ learning the hazards
 
 
@@ -83,9 +147,7 @@ def _tail(events: FloatArray, exposed: FloatArray, mean: float) -> float:
 
 
 @part
-def _by_product(
-    events: Matrix, exposed: Matrix, terms: IntArray, ages: IntArray, after: float, out: Matrix
-) -> None:
+def _by_product(events: Matrix, exposed: Matrix, today: Today, after: float, out: Matrix) -> None:
     """Fill `out` [P, J] with rates by product and age.
 
     Ages within the term are compared between products by age, later ones by the rounds
@@ -93,6 +155,7 @@ def _by_product(
     term if `after` is negative.  A product has a level and a shape of its own, as far
     as its own events say so.
     """
+    terms, ages = today.terms, today.ages
     products, size = events.shape
     within = np.zeros((2, size))
     beyond = np.zeros((2, size))
@@ -149,64 +212,52 @@ def _frailty(defaults: FloatArray, exposures: FloatArray) -> float:
 
 
 @kernel
-def learn(
-    at_risk: FloatArray,
-    defaults: FloatArray,
-    closings: FloatArray,
-    terms: IntArray,
-    ages: IntArray,
-    hazards: FloatArray,
-    closing_rates: FloatArray,
-    exposures: FloatArray,
-) -> float:
-    """Learn hazards and closing rates from counts by category, product and age, [K, P, J].
+def learn(counts: Counts, today: Today, rates: Rates) -> float:
+    """Learn hazards, closing rates and exposures; fill `rates` with them.
 
-    Fills `hazards` and `closing_rates` [P, J], and `exposures` [K, P] of categories by
-    product.  Returns the frailty: the variance of the multipliers of categories.
+    Returns the frailty: the variance of the multipliers of categories.
 
     A hazard is the number of defaults at an age, divided by the loans at risk, each
     multiplied by its category's own multiplier.  Otherwise a policy that drops bad
     categories would make late ages look safe.  Multipliers follow from hazards and
     hazards from multipliers, until neither changes.
     """
+    at_risk, ages = counts.at_risk, today.ages
     categories, products, size = at_risk.shape
-    own, multipliers = np.zeros(categories), np.ones(categories)
+    own, multipliers, total = np.zeros(categories), np.ones(categories), np.zeros(categories)
     events, exposed = np.zeros((products, size)), np.empty((products, size))
     survived, closed = np.zeros((products, size)), np.zeros((products, size))
     for k in range(categories):
         for p in range(products):
             for j in range(ages[p]):
-                own[k] += defaults[k, p, j]
-                events[p, j] += defaults[k, p, j]
-                survived[p, j] += at_risk[k, p, j] - defaults[k, p, j]
-                closed[p, j] += closings[k, p, j]
-    _by_product(closed, survived, terms, ages, 1.0, closing_rates)
+                own[k] += counts.defaults[k, p, j]
+                events[p, j] += counts.defaults[k, p, j]
+                survived[p, j] += at_risk[k, p, j] - counts.defaults[k, p, j]
+                closed[p, j] += counts.closings[k, p, j]
+    _by_product(closed, survived, today, 1.0, rates.closings)
     frailty = MOST_FRAILTY
-    total = np.zeros(categories)
     for _ in range(PASSES):
         exposed[:] = 0.0
         for k in range(categories):
             for p in range(products):
                 for j in range(ages[p]):
                     exposed[p, j] += multipliers[k] * at_risk[k, p, j]
-        _by_product(events, exposed, terms, ages, -1.0, hazards)
+        _by_product(events, exposed, today, -1.0, rates.hazards)
         for k in range(categories):
             total[k] = 0.0
             for p in range(products):
-                exposures[k, p] = 0.0
+                exposure = 0.0
                 for j in range(ages[p]):
-                    exposures[k, p] += at_risk[k, p, j] * hazards[p, j]
-                total[k] += exposures[k, p]
+                    exposure += at_risk[k, p, j] * rates.hazards[p, j]
+                rates.exposures[k, p] = exposure
+                total[k] += exposure
         frailty = _frailty(own, total)
-        change = 0.0
         found = (1.0 / frailty + own) / (1.0 / frailty + total)
-        # The book as a whole has the multiplier 1.
         weight = (found * total).sum()
         if weight > 0.0:
-            found *= total.sum() / weight
-        for k in range(categories):
-            change = max(change, abs(found[k] - multipliers[k]))
-            multipliers[k] = found[k]
+            found *= total.sum() / weight  # the book as a whole has the multiplier 1
+        change = np.abs(found - multipliers).max()
+        multipliers = found
         if change < CONVERGED:
             break
     return frailty
@@ -222,114 +273,87 @@ def instalment_of(rate: float, term: int) -> float:
 
 
 @part
-def present_values(
-    rate: float,
-    term: int,
-    ages: int,
-    discount: float,
-    recovery: float,
-    lag: int,
-    defaulted: FloatArray,
-    closed: FloatArray,
-) -> None:
-    """Fill [J] with what a loan that ends at each age is worth when it is issued.
+def _present_values(mix: Mix, p: int, rate: float, term: int, lending: LendingTerms) -> None:
+    """Write what a loan that ends at each age is worth when it is issued, per unit lent.
 
-    Per unit lent.  One that defaults at age j has paid its instalments up to j - lag,
-    and `recovery` of its balance comes back at j.  One that closes at j has paid them
-    up to j, and pays its balance.
+    `rate` is its interest in a round.  One that defaults at age j has paid its
+    instalments up to j - lag, and a part of its balance comes back at j.  One that
+    closes at j has paid them up to j, and pays its balance.
     """
-    instalment, factor = instalment_of(rate, term), discount
+    instalment, ages = instalment_of(rate, term), mix.ages[p]
     paid, balance = np.empty(ages), np.empty(ages)
-    paid[0], balance[0] = 0.0, 1.0
+    paid[0], balance[0], factor = 0.0, 1.0, 1.0
     for j in range(1, ages):
-        open = 1.0 if j <= term else 0.0
-        paid[j] = paid[j - 1] + open * instalment * factor
+        factor *= lending.discount
+        paid[j] = paid[j - 1] + (instalment * factor if j <= term else 0.0)
         balance[j] = max(balance[j - 1] * (1.0 + rate) - instalment, 0.0) if j < term else 0.0
-        factor *= discount
     factor = 1.0
     for j in range(ages):
-        before = max(j - lag, 0)
-        defaulted[j] = paid[before] + recovery * balance[before] * factor
-        closed[j] = paid[j] + balance[j] * factor
-        factor *= discount
+        before = max(j - lending.lag, 0)
+        mix.defaulted[p, j] = paid[before] + lending.recovery * balance[before] * factor
+        mix.closed[p, j] = paid[j] + balance[j] * factor
+        factor *= lending.discount
 
 
 @part
-def value_at_issue(
-    multiplier: float,
-    hazards: FloatArray,
-    closing_rates: FloatArray,
-    defaulted: FloatArray,
-    closed: FloatArray,
-    ages: int,
-) -> float:
-    """Return the expected present value of a loan per unit lent."""
-    value = closed[ages - 1]
-    for j in range(ages - 1, -1, -1):
-        p, q = min(multiplier * hazards[j], 1.0), closing_rates[j]
-        value = p * defaulted[j] + (1.0 - p) * (q * closed[j] + (1.0 - q) * value)
-    return value
+def _new_mix(today: Today, rates: Rates) -> Mix:
+    products, size = rates.hazards.shape
+    values = np.zeros((2, products, size))
+    return Mix(np.zeros(products), rates.hazards, rates.closings, values[0], values[1], today.ages)
 
 
 @part
-def life_of(
-    at_risk: FloatArray, hazards: FloatArray, closing_rates: FloatArray, ages: int
-) -> tuple[float, float]:
-    """Return the exposure of a whole loan, and the part at ages that nobody has seen."""
-    alive, exposure, unseen = 1.0, 0.0, 0.0
-    for j in range(ages):
-        exposure += alive * hazards[j]
-        if at_risk[j] <= 0.0:
-            unseen += alive * hazards[j]
-        alive *= (1.0 - hazards[j]) * (1.0 - closing_rates[j])
-    return exposure, unseen
+def _set_mix(mix: Mix, today: Today, k: int, lending: LendingTerms) -> bool:
+    """Write the mix of a category; return whether anybody asks for its loans."""
+    clients = today.asked[k].sum()
+    if clients <= 0.0:
+        return False
+    for p in range(mix.shares.size):
+        asked = today.asked[k, p]
+        mix.shares[p] = asked / clients
+        if asked > 0.0:
+            rate = today.offered[k, p] / asked / lending.per_year
+            _present_values(mix, p, rate, today.terms[p], lending)
+    return True
 
 
 @part
-def _value_of_mix(
-    multiplier: float,
-    shares: FloatArray,
-    hazards: Matrix,
-    closing_rates: Matrix,
-    defaulted: Matrix,
-    closed: Matrix,
-    ages: IntArray,
-) -> float:
-    value = 0.0
-    for p in range(shares.size):
-        if shares[p] > 0.0:
-            value += shares[p] * value_at_issue(
-                multiplier, hazards[p], closing_rates[p], defaulted[p], closed[p], ages[p]
-            )
-    return value
+def value_of_mix(multiplier: float, mix: Mix) -> float:
+    """Return the expected present value of a loan of the mix, per unit lent.
+
+    From the last age back: a loan defaults, or else it closes, or else it has the value
+    of the next age.
+    """
+    found = 0.0
+    for p in range(mix.shares.size):
+        if mix.shares[p] <= 0.0:
+            continue
+        value = mix.closed[p, mix.ages[p] - 1]
+        for j in range(mix.ages[p] - 1, -1, -1):
+            default, closing = min(multiplier * mix.hazards[p, j], 1.0), mix.closings[p, j]
+            value = closing * mix.closed[p, j] + (1.0 - closing) * value
+            value = default * mix.defaulted[p, j] + (1.0 - default) * value
+        found += mix.shares[p] * value
+    return found
 
 
 @part
-def break_even(
-    threshold: float,
-    shares: FloatArray,
-    hazards: Matrix,
-    closing_rates: Matrix,
-    defaulted: Matrix,
-    closed: Matrix,
-    ages: IntArray,
-) -> float:
-    """Return the multiplier at which a mix of products is worth the threshold.
+def break_even(threshold: float, mix: Mix) -> float:
+    """Return the multiplier at which a loan of the mix is worth the threshold.
 
     0 if even without defaults it is not, infinity if it always is.
     """
     low, high = 0.0, 1.0
-    mix = (shares, hazards, closing_rates, defaulted, closed, ages)
-    above = _value_of_mix(low, *mix) - threshold
+    above = value_of_mix(low, mix) - threshold
     if above <= 0.0:
         return 0.0
-    below = _value_of_mix(high, *mix) - threshold
+    below = value_of_mix(high, mix) - threshold
     while below > 0.0:
         low, above = high, below
         high *= 4.0
         if high > LARGEST_MULTIPLIER:
             return math.inf
-        below = _value_of_mix(high, *mix) - threshold
+        below = value_of_mix(high, mix) - threshold
     # The Illinois method: a secant that halves the weight of an end that stays.
     stays = 0
     for _ in range(200):
@@ -338,7 +362,7 @@ def break_even(
         middle = low + (high - low) * above / (above - below)
         if not low < middle < high:
             middle = 0.5 * (low + high)
-        found = _value_of_mix(middle, *mix) - threshold
+        found = value_of_mix(middle, mix) - threshold
         if found == 0.0:
             return middle
         if found > 0.0:
@@ -443,109 +467,122 @@ def level_left(issued: FloatArray, level: float, cycle: float) -> float:
     return level * math.sqrt(squares) / total if total > 0.0 else level
 
 
-class BookRow(IntEnum):
-    """Rows of what `judge` finds of each category."""
-
-    DEFAULTS = 0
-    EXPOSURE = 1
-    BREAK_EVEN = 2  # multiplier
-    LIFE = 3  # exposure of a whole loan of today's mix
-    UNSEEN = 4  # the part of it at ages that nobody has reached
-    LEVEL = 5  # what is uncertain of the common level
-    EVIDENCE = 6  # of kl-UCB
-    POSTERIOR = 7  # -log P(pays)
-    VALUE = 8  # of a loan at the multiplier seen
+# ------------------------------------------------------------------------------- judging
 
 
-class Terms(NamedTuple):
-    """The terms of lending, as numbers per round."""
-
-    discount: float
-    recovery: float
-    lag: float
-    per_year: float
-    level: float
-    cycle: float
-    frailty: float  # the shape of the prior of multipliers; 0 means none
+@part
+def _lives(counts: Counts, today: Today, rates: Rates) -> tuple[FloatArray, FloatArray]:
+    """Return the exposure of a loan up to each age, [P, J], and what is unseen of it, [P]."""
+    products, size = rates.hazards.shape
+    grown, unseen = np.zeros((products, size)), np.zeros(products)
+    for p in range(products):
+        seen = counts.at_risk[:, p].sum(axis=0)
+        alive, exposure = 1.0, 0.0
+        for j in range(size):
+            hazard = rates.hazards[p, j] if j < today.ages[p] else 0.0
+            exposure += alive * hazard
+            grown[p, j] = exposure
+            if seen[j] <= 0.0:
+                unseen[p] += alive * hazard
+            alive *= (1.0 - hazard) * (1.0 - rates.closings[p, j])
+    return grown, unseen
 
 
 @kernel
 def judge(
-    seen: FloatArray,
-    defaults: FloatArray,
-    exposures: FloatArray,
-    issued: FloatArray,
-    asked: FloatArray,
-    offered: FloatArray,
-    terms: IntArray,
-    ages: IntArray,
-    hazards: FloatArray,
-    closing_rates: FloatArray,
+    counts: Counts,
+    today: Today,
+    rates: Rates,
+    lending: LendingTerms,
+    frailty: float,
     thresholds: FloatArray,
-    lending: FloatArray,
     columns: FloatArray,
 ) -> None:
-    """Fill `columns` [BookRow, K] with the evidence against each category.
-
-    `seen` [P, J] are the loans at risk of all categories, `issued` [K, P, S] the loans
-    by the round that accepted them; `asked` and `offered` [K, P] are today's clients,
-    and the sum of their rates a year.
-    """
-    with_ = Terms(
-        lending[0], lending[1], lending[2], lending[3], lending[4], lending[5], lending[6]
-    )
-    categories, products = asked.shape
-    size, now = hazards.shape[1], issued.shape[2]
-    lives, unseens = np.zeros(products), np.zeros(products)
-    grown = np.zeros((products, size))  # exposure of a loan up to each age
-    for p in range(products):
-        lives[p], unseens[p] = life_of(seen[p], hazards[p], closing_rates[p], ages[p])
-        alive, exposure = 1.0, 0.0
-        for j in range(size):
-            exposure += alive * hazards[p, j]
-            grown[p, j] = exposure
-            alive *= (1.0 - hazards[p, j]) * (1.0 - closing_rates[p, j])
-    defaulted, closed = np.zeros((products, size)), np.zeros((products, size))
-    shares, vintages = np.zeros(products), np.zeros(now)
-    total = defaults.sum()
+    """Fill `columns` [BookRow, K]; a loan must be worth the threshold of its category."""
+    categories, products, now = counts.issued.shape
+    grown, unseen = _lives(counts, today, rates)
+    size = rates.hazards.shape[1]
+    mix, vintages = _new_mix(today, rates), np.zeros(now)
+    total = counts.defaults.sum()
     for k in range(categories):
-        exposure, clients = exposures[k].sum(), asked[k].sum()
-        columns[BookRow.DEFAULTS, k], columns[BookRow.EXPOSURE, k] = defaults[k], exposure
-        columns[BookRow.BREAK_EVEN, k] = columns[BookRow.VALUE, k] = np.nan
-        columns[BookRow.LEVEL, k] = with_.level
-        if clients <= 0.0:
-            continue
-        for p in range(products):
-            shares[p] = asked[k, p] / clients
-            if asked[k, p] > 0.0:
-                rate = offered[k, p] / asked[k, p] / with_.per_year
-                present_values(
-                    rate,
-                    terms[p],
-                    ages[p],
-                    with_.discount,
-                    with_.recovery,
-                    int(with_.lag),
-                    defaulted[p],
-                    closed[p],
-                )
-                columns[BookRow.LIFE, k] += shares[p] * lives[p]
-                columns[BookRow.UNSEEN, k] += shares[p] * unseens[p]
-        mix = (shares, hazards, closing_rates, defaulted, closed, ages)
-        limit = break_even(thresholds[k], *mix)
-        columns[BookRow.BREAK_EVEN, k] = limit
-        if exposure > 0.0:
-            columns[BookRow.VALUE, k] = _value_of_mix(defaults[k] / exposure, *mix)
+        defaults, exposure = counts.defaults[k].sum(), rates.exposures[k].sum()
         vintages[:] = 0.0
         for p in range(products):
             for s in range(now):
-                vintages[s] += issued[k, p, s] * grown[p, min(now - 1 - s, size - 1)]
-        level = level_left(vintages, with_.level, with_.cycle)
+                vintages[s] += counts.issued[k, p, s] * grown[p, min(now - 1 - s, size - 1)]
+        level = level_left(vintages, lending.level, lending.cycle)
+        columns[BookRow.DEFAULTS, k], columns[BookRow.EXPOSURE, k] = defaults, exposure
         columns[BookRow.LEVEL, k] = level
-        if total < FEWEST_DEFAULTS:
+        columns[BookRow.BREAK_EVEN, k] = columns[BookRow.VALUE, k] = np.nan
+        if not _set_mix(mix, today, k, lending):
             continue
-        columns[BookRow.EVIDENCE, k] = poisson_evidence(defaults[k], exposure, limit)
-        prior = with_.frailty
-        shape = defaults[k] + (prior if prior > 0.0 else JEFFREYS)
-        if prior + exposure > 0.0:
-            columns[BookRow.POSTERIOR, k] = level_evidence(shape, prior + exposure, limit, level)
+        life = (mix.shares * grown[:, size - 1]).sum()
+        columns[BookRow.LIFE, k], columns[BookRow.UNSEEN, k] = life, (mix.shares * unseen).sum()
+        limit = break_even(thresholds[k], mix)
+        columns[BookRow.BREAK_EVEN, k] = limit
+        if exposure > 0.0:
+            columns[BookRow.VALUE, k] = value_of_mix(defaults / exposure, mix)
+            # More defaults say less, the more of them the common level explains.
+            columns[BookRow.COUNTED, k] = exposure / life / (1.0 + level * level * defaults)
+        if total >= FEWEST_DEFAULTS:
+            columns[BookRow.EVIDENCE, k] = poisson_evidence(defaults, exposure, limit)
+            columns[BookRow.POSTERIOR, k] = _posterior_evidence(
+                columns[:, k], lending, frailty, limit
+            )
+
+
+@part
+def _posterior_evidence(
+    column: FloatArray, lending: LendingTerms, frailty: float, limit: float
+) -> float:
+    """Return -log P(the multiplier is at most `limit`)."""
+    prior = 1.0 / frailty if lending.has_frailty else 0.0
+    rate = prior + column[BookRow.EXPOSURE]
+    if rate <= 0.0:
+        return 0.0
+    shape = column[BookRow.DEFAULTS] + (prior if lending.has_frailty else JEFFREYS)
+    return level_evidence(shape, rate, limit, column[BookRow.LEVEL])
+
+
+@kernel
+def value_at(
+    today: Today,
+    rates: Rates,
+    lending: LendingTerms,
+    frailty: float,
+    columns: FloatArray,
+    patience: FloatArray,
+    is_posterior: bool,
+) -> FloatArray:
+    """Return the value of a loan at the multiplier against which evidence is patience, [K].
+
+    It is the index: at least the threshold if and only if evidence is at most patience.
+    """
+    out = np.empty(patience.size)
+    mix = _new_mix(today, rates)
+    for k in range(patience.size):
+        if not _set_mix(mix, today, k, lending):
+            out[k] = np.inf
+            continue
+        low, high = 0.0, 1.0
+        while high < LARGEST_MULTIPLIER and patience[k] < _nats(
+            columns[:, k], lending, frailty, high, is_posterior
+        ):
+            high *= 2.0
+        for _ in range(60 if patience[k] < np.inf else 0):
+            middle = 0.5 * (low + high)
+            if patience[k] < _nats(columns[:, k], lending, frailty, middle, is_posterior):
+                low = middle
+            else:
+                high = middle
+        out[k] = value_of_mix(high if patience[k] < np.inf else 0.0, mix)
+    return out
+
+
+@part
+def _nats(
+    column: FloatArray, lending: LendingTerms, frailty: float, limit: float, is_posterior: bool
+) -> float:
+    if is_posterior:
+        return _posterior_evidence(column, lending, frailty, limit)
+    return poisson_evidence(column[BookRow.DEFAULTS], column[BookRow.EXPOSURE], limit)
