@@ -91,10 +91,6 @@ class Rounds:
         # A round, and its patience if that depends on the time alone: it never falls.
         self.tolerated: tuple[int, float] = (0, 0.0)
 
-    def has_drawn(self, round: int, size: int) -> bool:
-        """Return whether there is a row for the patience of a round."""
-        return 0 <= round - 1 - self.base < len(self.drawn) and self.size == size
-
     def limits(self, round: int) -> FloatArray:
         """Return the patience that was drawn in a round, [M]."""
         return self.drawn[(round - 1) % len(self.drawn)]
@@ -139,6 +135,6 @@ class Changes:
         It is NaN if the category is paused, and None if the table has changed since. No
         lock is needed: `used` or `_rows` changes before the table does.
         """
-        table = self.shared.raw
-        nats = math.nan if table[PAUSED_ROW, k] else table.item(EVIDENCE_ROW, k)
+        item = self.shared.raw.item
+        nats = math.nan if item(PAUSED_ROW, k) else item(EVIDENCE_ROW, k)
         return nats if self.used == start and self._rows is None else None

@@ -8,8 +8,8 @@ from profitable.common.types import FloatArray
 from profitable.errors import ParameterError
 
 # Draws made at a time, so that not every decision over five categories pays for a NumPy
-# call.
-BUFFER = 1024
+# call.  Many categories fill their own array: nothing is gained by a buffer.
+BUFFER, MANY = 1024, 256
 
 
 class ExponentialStream:
@@ -32,40 +32,42 @@ class ExponentialStream:
         self._refill(0)
 
     def _refill(self, size: int) -> None:
-        self._start = self._generator.bit_generator.state  # from which the buffer can be made again
+        # From which the buffer can be made again; without one, from the generator itself.
+        self._start = self._generator.bit_generator.state if size else None
         self._buffer = self._generator.standard_exponential(size)
-        self._used = 0
+        self._used, self._size = 0, size
 
     def take(self, size: int) -> FloatArray:
-        """Return the next `size` draws, [size]; do not write to them."""
-        draws = self._buffer[self._used : self._used + size]
-        if draws.size == size:
-            self._used += size
-            return draws
-        missing = size - draws.size
-        if size > BUFFER:
-            fresh = self._generator.standard_exponential(missing)
-            self._refill(0)
-        else:
-            self._refill(BUFFER)
-            self._used = missing
-            fresh = self._buffer[:missing]
-        return np.concatenate([draws, fresh])
+        """Return the next `size` draws, [size]."""
+        draws = np.empty(size)
+        self.fill(draws)
+        return draws
 
     def fill(self, out: FloatArray) -> None:
         """Write the next draws into an array, [size]."""
-        if self._used < self._buffer.size or out.size <= BUFFER:
-            out[:] = self.take(out.size)
+        start, end = self._used, self._used + len(out)
+        if end <= self._size:
+            out[:] = self._buffer[start:end]
+            self._used = end
+            return
+        left = self._size - start
+        if left:
+            out[:left] = self._buffer[start:]
+        if len(out) > MANY:
+            self._generator.standard_exponential(out=out[left:])
+            if self._size:
+                self._refill(0)
         else:
-            self._generator.standard_exponential(out=out)
-            self._refill(0)
+            self._refill(BUFFER)
+            self._used = end = len(out) - left
+            out[left:] = self._buffer[:end]
 
     def dump(self) -> dict[str, str | int]:
         """Return the position in the sequence as JSON-ready values.
 
         Integers of 128 bits are text.
         """
-        state: dict[str, Any] = self._start["state"]
+        state: dict[str, Any] = (self._start or self._generator.bit_generator.state)["state"]
         return {
             "state": str(state["state"]),
             "increment": str(state["inc"]),

@@ -197,12 +197,13 @@ class SharedTable:
 
     def _draw(self, stream: ExponentialStream) -> None:
         """Draw the patience of the next round; round 1 tolerates everything."""
-        round, size = self.round + 1, self.size
-        if not self._latest.has_drawn(round, size):
-            number = min(max(DRAWS_KEPT // max(size, 1), FEWEST_ROUNDS), MOST_ROUNDS)
-            self._begin(Rounds(self.categories, size, self.round, np.empty((number, size))))
-        limits = self._latest.limits(round)
-        if round > 1:
+        before, latest = self.round, self._latest
+        if not 0 <= before - latest.base < len(latest.drawn):
+            number = min(max(DRAWS_KEPT // max(self.size, 1), FEWEST_ROUNDS), MOST_ROUNDS)
+            latest = Rounds(self.categories, self.size, before, np.empty((number, self.size)))
+            self._begin(latest)
+        limits = latest.drawn[before % len(latest.drawn)]
+        if before > 0:
             stream.fill(limits)
         else:
             limits[:] = np.inf

@@ -202,9 +202,10 @@ def _accepted_rounds(
     if last < first:
         return 0.0
     if drawn.size > 0:
-        number = 0.0
-        for round in range(first, last + 1):
-            number += nats <= drawn[(round - 1) % len(drawn), k]
+        number, place = 0.0, (first - 1) % len(drawn)
+        for _ in range(first, last + 1):
+            number += nats <= drawn[place, k]
+            place = place + 1 if place + 1 < len(drawn) else 0  # a division takes longer
         return number
     if first == 1:  # it accepts everybody
         return 1.0 + _accepted_later(patience, nats, 2, last)
@@ -407,6 +408,7 @@ def rewind(
 def absorb_one(
     table: FloatArray,
     k: int,
+    reward: float,
     view_row: FloatArray,
     now: int,
     drawn: Matrix,
@@ -415,7 +417,7 @@ def absorb_one(
 ) -> int:
     """Check one reward and add it at the category's own price.
 
-    The reward stands at the start of the log's last row.  Before it is added, the
+    Before it is added, the
     column is kept in row `place` of the log, unless that is NONE, and the rounds up to
     `now` are written.  `view_row` has the terms of patience behind it.  Returns NONE,
     FULL, or 0 if the reward is illegal.
@@ -423,6 +425,7 @@ def absorb_one(
     if table[AgentRow.KNOWN, k] + 1.0 > MOST:
         return FULL
     view = view_of(view_row)
+    log[-1, 0] = reward
     bad, batch = digest(view, log[-1, :1])
     if bad < 0:
         if place != NONE:
