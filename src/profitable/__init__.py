@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from profitable.model.category import Category as Category
     from profitable.model.families import *  # noqa: F403
     from profitable.model.families import Family as Family
+    from profitable.model.lending import Lending as Lending
     from profitable.model.prior import Prior as Prior
     from profitable.policy.policies import *  # noqa: F403
     from profitable.policy.policies import Policy as Policy
@@ -54,6 +55,7 @@ _HOMES = {
     "errors": ["ProfitableError"],
     "model.category": ["Category"],
     "model.families": ["Family"],
+    "model.lending": ["Lending"],
     "model.prior": ["Prior"],
     "policy.policies": ["Policy"],
     "portfolio.outcome": ["Client", "Outcome", "Receipt"],

@@ -24,9 +24,11 @@ from profitable.agent.explanation import (
 )
 from profitable.agent.ledger import Ledger
 from profitable.agent.limit import read_limit
+from profitable.agent.loan_book import LEARNED, LoanTerms
 from profitable.agent.locking import alone, lock_of
 from profitable.agent.observation import Batch, Rewards
 from profitable.agent.transfer import transfer
+from profitable.common import check
 from profitable.common.extras import extra, frame_of
 from profitable.common.text_tables import (
     ROWS_SHOWN,
@@ -40,6 +42,7 @@ from profitable.errors import InputError, ParameterError, ProfitableWarning
 from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.patience import LAST_ROUND
 from profitable.model.category import Category
+from profitable.model.lending import Lending
 from profitable.policy.policies import Plus, Policy
 
 if TYPE_CHECKING:
@@ -59,6 +62,9 @@ class Agent:
         The policy that decides, or its name as on the command line: "kl-ucb".
     seed : int, optional
         Seed of the draws, for policies that draw; random unless given.
+    lending : Lending, optional
+        For loans whose outcomes are known late: the agent learns when they default and
+        close (docs/late-outcomes.md), and takes no rewards.
 
     Examples
     --------
@@ -81,7 +87,12 @@ class Agent:
     """
 
     def __init__(
-        self, categories: Iterable[Category], *, policy: Policy | str, seed: int | None = None
+        self,
+        categories: Iterable[Category],
+        *,
+        policy: Policy | str,
+        seed: int | None = None,
+        lending: Lending | None = None,
     ) -> None:
         if isinstance(categories, Category) or not isinstance(categories, Iterable):
             raise ParameterError(
@@ -92,7 +103,11 @@ class Agent:
             raise InputError(
                 "categories", given, "is empty", "give at least one profitable.Category"
             )
-        ledger = Ledger(Categories(Policy.of(policy)))
+        if lending is not None and not isinstance(lending, Lending):
+            raise ParameterError(
+                "lending", lending, "must be a Lending", "give profitable.Lending(required=0.05)"
+            )
+        ledger = Ledger(Categories(Policy.of(policy), lending))
         ledger.add(given)
         self._begin(ledger, ExponentialStream(seed))
 
@@ -110,6 +125,11 @@ class Agent:
     def policy(self) -> Policy:
         """The policy that decides."""
         return self.ledger.categories.policy
+
+    @property
+    def lending(self) -> Lending | None:
+        """The terms of its loans, for an agent that lends."""
+        return self.ledger.categories.lending
 
     @property
     def round(self) -> int:
@@ -249,7 +269,7 @@ class Agent:
                     "round", ledger.round, "is the last that can be counted", "start a new agent"
                 )
             unlimited = budget is None and places is None and demand is None and explore is None
-            if unlimited and available is None:
+            if unlimited and available is None and ledger.book is None:
                 made = ledger.decide(self._stream)
                 everyday = ledger.is_plain and not ledger.cohorts.places
                 kept = NOTHING_ELSE if everyday else self._kept(None)
@@ -281,14 +301,14 @@ class Agent:
     def _kept(self, positions: IntArray | None) -> Kept:
         """Return what a decision about some categories has to keep."""
         ledger = self.ledger
-        if ledger.is_plain and not ledger.cohorts.places:
+        if ledger.is_plain and not ledger.cohorts.places and ledger.book is None:
             return NOTHING_ELSE
         values = None
         if ledger.values is not None:
             chosen = range(len(ledger)) if positions is None else positions.tolist()
             values = {k: ledger.values[k] for k in chosen}
         window = None if ledger.window is None else ledger.window.snapshot()
-        return Kept(values, window, ledger.cohorts.snapshot())
+        return Kept(values, window, ledger.cohorts.snapshot(), ledger.reading)
 
     @alone
     def preview(self, available: Iterable[str] | None = None) -> Decision:
@@ -368,6 +388,9 @@ class Agent:
         costs: Rewards | None = None,
         amounts: Rewards | None = None,
         accepted_in: int | None = None,
+        defaulted: int | None = None,
+        closed: int | None = None,
+        term: int | None = None,
     ) -> None:
         """Add outcomes of one category, or of many at once.
 
@@ -390,7 +413,13 @@ class Agent:
             What was lent to each client, [n], for categories of `Category.returns`; 1
             unless given.
         accepted_in : int, optional
-            The round in which they were accepted, if `expect` opened a cohort.
+            The round in which they were accepted, if `expect` opened a cohort; needed
+            for loans.
+        defaulted, closed : int, optional
+            How many loans defaulted, and how many closed (repaid or prepaid) since the
+            last decision, for an agent with `lending`.
+        term : int, optional
+            Term of these loans; needed if several terms were accepted in that round.
 
         Raises
         ------
@@ -408,6 +437,9 @@ class Agent:
                 and costs is None
                 and amounts is None
                 and accepted_in is None
+                and defaulted is None
+                and closed is None
+                and term is None
             )
             if isinstance(category, str):
                 k = ledger.categories.positions.get(category)
@@ -424,6 +456,9 @@ class Agent:
                     costs=costs,
                     amounts=amounts,
                     accepted_in=accepted_in,
+                    defaulted=defaulted,
+                    closed=closed,
+                    term=term,
                 )
                 ledger.observe({k: batch})
                 return
@@ -453,6 +488,8 @@ class Agent:
         matures: int | None = None,
         emerges: str | Sequence[float] | None = None,
         promised: float | None = None,
+        term: int | None = None,
+        rate: float | None = None,
     ) -> None:
         """Report accepted clients whose outcomes are still to come.
 
@@ -477,7 +514,13 @@ class Agent:
             1.0]: the same with a curve of your own.
         promised : float, optional
             Reward that a client brings if nothing goes wrong; the family's largest
-            unless given.
+            unless given.  "learned", the default and the only way for an agent with
+            `lending`: from when loans of all categories defaulted and closed.
+        term : int, optional
+            For loans: the number of rounds over which they are repaid.
+        rate : float, optional
+            For loans: their interest a year, 0.12 for 12 %.  It may be left out if
+            `quote` said who asks.
 
         Raises
         ------
@@ -508,10 +551,61 @@ class Agent:
                 "is given together with a mapping",
                 "put the numbers into the mapping",
             )
-        self.ledger.expect(
-            {category: clients} if isinstance(category, str) else category,
-            LateTerms(accepted_in, matures, emerges, promised),
-        )
+        given: Any = {category: clients} if isinstance(category, str) else category
+        if self.ledger.book is None and emerges != LEARNED and term is None and rate is None:
+            self.ledger.expect(given, LateTerms(accepted_in, matures, emerges, promised))
+            return
+        self.ledger.lending_book("emerges", emerges)
+        for field, value in (("matures", matures), ("promised", promised)):
+            if value is not None:
+                raise ParameterError(
+                    field, value, "is learnt from the loans", "leave it out, and give term="
+                )
+        if emerges not in (None, LEARNED):
+            raise ParameterError(
+                "emerges", emerges, "is not for an agent that lends", 'leave it out: "learned"'
+            )
+        self.ledger.lend(given, LoanTerms(term, rate, accepted_in))
+
+    @alone
+    def quote(
+        self,
+        category: str | Mapping[str, int],
+        clients: int | None = None,
+        *,
+        term: int,
+        rate: float,
+    ) -> None:
+        """Say who asks for a loan in the coming round, whether accepted or not.
+
+        What a loan must bring depends on today's terms and rates.  Without it, they are
+        those of the loans that were accepted last.
+
+        Parameters
+        ----------
+        category : str or mapping
+            The category, or a mapping from names to numbers of clients.
+        clients : int, optional
+            Number of clients who ask, unless a mapping is given.
+        term : int
+            Number of rounds over which the loan is repaid.
+        rate : float
+            Mean interest a year, 0.12 for 12 %.
+
+        Examples
+        --------
+        >>> import profitable as pb
+        >>> cars = pb.Category.returns("cars")
+        >>> agent = pb.Agent([cars], policy="bayes-ucb", lending=pb.Lending(required=0.05))
+        >>> agent.quote("cars", 40, term=36, rate=0.12)
+        >>> agent.decide().accepted
+        ('cars',)
+        >>> agent.expect("cars", 30, term=36)
+        >>> agent.waiting
+        {'cars': 30}
+        """
+        given: Any = {category: clients} if isinstance(category, str) else category
+        self.ledger.quote(given, LoanTerms(term, rate))
 
     @alone
     def correct(
@@ -526,6 +620,7 @@ class Agent:
         now_amounts: Rewards | None = None,
         counted_in: int | None = None,
         accepted_in: int | None = None,
+        term: int | None = None,
     ) -> None:
         """Replace outcomes that were reported wrongly, or take them back.
 
@@ -551,7 +646,10 @@ class Agent:
             `agent.round` at the time they were reported; needed if the policy forgets.
         accepted_in : int, optional
             Round of their cohort, if they were reported with it and the cohort has
-            outcomes to come.
+            outcomes to come; for loans, the round that accepted them.
+        term : int, optional
+            Term of a loan.  Of loans, `was` and `now` are "defaulted" or "closed"; each
+            correction is about one loan, and without `now` it is open again.
 
         Raises
         ------
@@ -569,6 +667,10 @@ class Agent:
         0.3333333333333333
         """
         k = self.ledger.categories.position(name)
+        if self.ledger.book is not None:
+            round = self.round if counted_in is None else check.whole("counted_in", counted_in, 0)
+            self.ledger.correct_loan(k, was, now, LoanTerms(term, None, accepted_in), round)
+            return
         for field, value in (("now_costs", now_costs), ("now_amounts", now_amounts)):
             if now is None and value is not None:
                 raise ParameterError(field, value, "is given without now", "give now=, too", name)

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from profitable.agent.loan_book import check_category, check_policy
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import DuplicateNameError, ParameterError, UnknownCategoryError
 from profitable.kernels.coded_view import row
 from profitable.kernels.evidence import Rule
 from profitable.model.category import Category, Weight, said_before
 from profitable.model.families import Family
+from profitable.model.lending import Lending
 from profitable.model.prior import Prior
 from profitable.model.view import View
 from profitable.policy.policies import Policy
@@ -66,9 +68,14 @@ class LazyCategory(NamedTuple):
 class Categories:
     """Categories by name and position, and one view for each kind."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, lending: Lending | None = None) -> None:
         self.policy = policy
+        self.lending = lending
         self.patience = policy.coded_patience
+        if lending is not None:
+            check_policy(policy)
+            if policy.rule.is_posterior:
+                self.patience = self.patience._replace(most=lending.most_patience)
         self.terms: FloatArray = np.array(self.patience, dtype=np.float64)
         self.names: list[str] = []
         self.positions: dict[str, int] = {}
@@ -106,6 +113,8 @@ class Categories:
                     "belongs to another category",
                     "give every category its own name",
                 )
+            if self.lending is not None:
+                check_category(category)
             names.add(category.name)
         self.append(
             [category.name for category in added],
@@ -157,7 +166,7 @@ class Categories:
         )
 
     def _rebuilt(self, policy: Policy, kept: Sequence[int]) -> "Categories":
-        new = Categories(policy)
+        new = Categories(policy, self.lending)
         examples = {self.kind_numbers[k]: k for k in reversed(kept)}  # of each kind, the first
         numbers = {old: new.add_kind(self[k]) for old, k in examples.items()}
         new.append(

@@ -21,8 +21,10 @@ from profitable.agent.explanation import (
     in_short,
     losses_first,
     reason,
+    with_loans,
 )
 from profitable.agent.limit import Grant, Limit, read_claims
+from profitable.agent.loan_book import BookReading
 from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
 from profitable.agent.window import Window
 from profitable.common import check
@@ -55,9 +57,18 @@ class Kept(NamedTuple):
     values: dict[int, DistinctRewards] | None = None  # by position, for rules that need them
     window: Window | None = None  # outcomes of the rounds that are remembered
     cohorts: Cohorts = EMPTY_COHORTS  # those that are open
+    reading: BookReading | None = None  # what a lending book says
 
 
 NOTHING_ELSE = Kept()
+
+
+def _verdicts(columns: dict[str, list[Any]]) -> list[Verdict]:
+    """Return verdicts from their fields as columns, which are not always all."""
+    return [
+        Verdict(**dict(zip(columns, row, strict=True)))
+        for row in zip(*columns.values(), strict=True)
+    ]
 
 
 class Decision:
@@ -345,6 +356,8 @@ class Decision:
         is 6 * 0.97^j after j more rounds.  That is at most 3.5 from j = 18 on.
         """
         categories, policy = self._made.categories, self.policy
+        if self._extras.reading is not None:
+            return self._within_most(table)
         if self._extras.window is not None and not policy.draws:
             return [
                 self._extras.window.next_round(
@@ -362,6 +375,20 @@ class Decision:
             table[AgentRow.CLIENTS] + categories.imaginary(positions),
             table[AgentRow.PER_ROUND],
         )
+
+    def _within_most(self, table: FloatArray) -> list[int]:
+        """Return the next rounds; 0 where evidence exceeds the most that is tolerated."""
+        found = self.policy.next_rounds(
+            table[AgentRow.EVIDENCE],
+            self.round,
+            table[AgentRow.CLIENTS],
+            table[AgentRow.PER_ROUND],
+        )
+        most = self._made.categories.patience.most
+        return [
+            0 if nats > most else round or 0
+            for nats, round in zip(table[AgentRow.EVIDENCE].tolist(), found, strict=True)
+        ]
 
     def _with_targets(
         self, table: FloatArray, positions: IntArray
@@ -465,15 +492,14 @@ class Decision:
         return self._made.size
 
     def __iter__(self) -> Iterator[Verdict]:
-        return map(Verdict, *self._columns(slice(None)).values())
+        return iter(_verdicts(self._columns(slice(None))))
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._column(name) is not None
 
     def __getitem__(self, name: str) -> Verdict:
         column = self._require(name)
-        columns = self._columns(slice(column, column + 1))
-        return Verdict(*(values[0] for values in columns.values()))
+        return _verdicts(self._columns(slice(column, column + 1)))[0]
 
     def _require(self, name: str) -> int:
         column = self._column(name)
@@ -506,8 +532,7 @@ class Decision:
         list of Verdict
             In the order of `names`.
         """
-        columns = self._columns(slice(check.whole("number", number, least=0)))
-        return list(map(Verdict, *columns.values()))
+        return _verdicts(self._columns(slice(check.whole("number", number, least=0))))
 
     def interval(self, name: str, share: float) -> tuple[float, float] | None:
         """Return a credible interval of a category's mean reward.
@@ -586,6 +611,9 @@ class Decision:
             "waiting": table[AgentRow.WAITING].astype(np.int64).tolist(),
             **self._extras.cohorts.columns(positions, self.round - 1),
         }
+        reading = self._extras.reading
+        if reading is not None:
+            columns |= reading.open_and_missing(positions, columns["waiting"])
         needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "waiting")
         columns["reason"] = list(
             map(
@@ -598,6 +626,14 @@ class Decision:
                 self._warnings(table, columns),
             )
         )
+        if reading is not None:
+            loans = [reading.standing(k) for k in positions.tolist()]
+            columns["reason"] = [
+                each if flag else with_loans(each, standing)
+                for each, standing, flag in zip(
+                    columns["reason"], loans, paused.tolist(), strict=True
+                )
+            ]
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()
@@ -605,6 +641,8 @@ class Decision:
             columns["reason"] = self._grant.reasons(chosen, columns["reason"])
             columns["demand"] = self._grant.limit.demand[chosen].tolist()
             columns["granted"] = self._grant.clients[chosen].tolist()
+        if reading is not None:
+            columns["loans"] = loans
         return columns
 
     def _kept(self, positions: IntArray) -> list[int]:
@@ -616,6 +654,8 @@ class Decision:
     def _warnings(self, table: FloatArray, columns: dict[str, list[Any]]) -> list[str]:
         """Return a warning where few outcomes are known, and bad ones, [M]."""
         warnings = [""] * table.shape[1]
+        if self._extras.reading is not None:
+            return warnings
         for i in np.flatnonzero(table[AgentRow.WAITING] > table[AgentRow.KNOWN]).tolist():
             clients, waiting, in_cohorts, missing, mean, threshold = (
                 columns[key][i]
@@ -641,6 +681,12 @@ class Decision:
         categories, positions = self._made.categories, self.positions[chosen]
         table, out = np.ascontiguousarray(self._table[:, chosen]), np.empty(positions.size)
         limits = table[AgentRow.PATIENCE].copy()
+        if self._extras.reading is not None:
+            every = np.full(self._extras.reading.open.size, np.inf)
+            every[positions] = limits
+            return self._extras.reading.indices(every, is_posterior=self.policy.rule.is_posterior)[
+                positions
+            ]
         if self._extras.values is None and positions.size > ONE_BY_ONE:
             indices(table, categories.which()[positions], categories.view_table(), limits, out)
         else:
@@ -662,7 +708,7 @@ class Decision:
             Round, policy, and one entry per category; infinite numbers are None.
         """
         columns = self.to_columns()["columns"]
-        if self._grant is None:
+        if self._grant is None and self._extras.reading is None:
             entries = list(map(entry, *columns.values()))
         else:
             entries = [
@@ -696,6 +742,8 @@ class Decision:
             columns[key] = [
                 None if value is None or value - value != 0.0 else value for value in columns[key]
             ]
+        if "loans" in columns:
+            columns["loans"] = [each.to_dict() for each in columns["loans"]]
         return {**self._head(), "columns": columns}
 
     def to_json(self, *, columns: bool = False) -> str:

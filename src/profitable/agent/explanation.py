@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.ledger import Ledger
+from profitable.agent.loan_book import LoanStanding
 from profitable.agent.observation import EMPTY, seen_of
 from profitable.common.text_tables import money_text, number_text
 from profitable.common.types import IntArray
@@ -73,6 +74,8 @@ class Verdict:
     demand, granted : int or None
         Clients who ask, and how many of them the round can pay for; None unless the
         round has a limit.  A category that is granted nothing is not accepted.
+    loans : LoanStanding or None
+        What the lending book says, for an agent that lends.
     """
 
     name: str
@@ -93,15 +96,17 @@ class Verdict:
     reason: str
     demand: int | None = None
     granted: int | None = None
+    loans: LoanStanding | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as JSON-ready values; infinite numbers become None."""
         left_out = ("demand", "granted") if self.granted is None else ()
-        return {
+        found = {
             key: None if value in (math.inf, -math.inf) else value
             for key, value in asdict(self).items()
-            if key not in left_out
+            if key not in (*left_out, "loans")
         }
+        return found if self.loans is None else {**found, "loans": self.loans.to_dict()}
 
 
 def entry(
@@ -208,6 +213,11 @@ def reason(
     if policy.rule.is_posterior and patience <= 0.0:
         return "skipped: in round 2 the posterior quantile is of order 0, below any threshold"
     return f"skipped: {facts}; {accepted_again(policy, evidence, patience, counted, patient)}"
+
+
+def with_loans(said: str, loans: LoanStanding) -> str:
+    """Return a reason with what the lending book says of the category."""
+    return f"{said}; {loans.sentence()}" if loans.issued else said
 
 
 def percent(share: float) -> str:
@@ -355,6 +365,8 @@ class Standing:
         Money from its clients, and money spent to accept them.
     paused : bool
         Whether it is paused.
+    loans : LoanStanding or None
+        What the lending book says, for an agent that lends.
     """
 
     name: str
@@ -371,6 +383,7 @@ class Standing:
     revenue: float
     cost: float
     paused: bool
+    loans: LoanStanding | None = None
 
     @property
     def profit(self) -> float:
@@ -382,6 +395,10 @@ def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
     """Return the standings of some categories, as columns."""
     table = ledger.numbers[:, chosen]
     revenue, cost = table[AgentRow.REVENUE], table[AgentRow.COST]
+    reading, late = ledger.reading, ledger.cohorts.columns(chosen, ledger.round)
+    if reading is not None:
+        late |= reading.open_and_missing(chosen, table[AgentRow.WAITING].tolist())
+    loans = None if reading is None else [reading.standing(k) for k in chosen.tolist()]
     return {
         "name": [ledger.categories.names[k] for k in chosen.tolist()],
         "threshold": table[AgentRow.THRESHOLD].tolist(),
@@ -390,13 +407,13 @@ def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
         "mean": ledger.categories.means(chosen, table[AgentRow.CLIENTS], table[AgentRow.TOTAL]),
         "evidence": ledger.evidence(chosen).tolist(),
         "waiting": table[AgentRow.WAITING].astype(np.int64).tolist(),
-        **ledger.cohorts.columns(chosen, ledger.round),
+        **late,
         "rounds": table[AgentRow.ROUNDS].astype(np.int64).tolist(),
         "revenue": revenue.tolist(),
         "cost": cost.tolist(),
         "profit": (revenue - cost).tolist(),
         "paused": (table[AgentRow.PAUSED] != 0.0).tolist(),
-    }
+    } | ({} if loans is None else {"loans": loans})
 
 
 def standing_of(ledger: Ledger, k: int) -> Standing:

@@ -18,21 +18,133 @@ defaults.  So 40 were at risk at the ages 0, 1 and 2, and 39 stay open.
 ([40.0, 40.0, 40.0, 0.0], [0.0, 0.0, 0.0, 39.0])
 """
 
-from dataclasses import dataclass, fields
-from functools import cached_property
+import math
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from profitable.common.types import FloatArray, IntArray
+from profitable.agent.cohorts import accepted_round
+from profitable.common import check
+from profitable.common.text_tables import number_text
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.errors import ParameterError
 from profitable.kernels import hazards
 from profitable.kernels.hazards import BookRow, Counts, LendingTerms, Rates, Today
-from profitable.model.lending import Lending
+from profitable.model.category import Category
+from profitable.model.lending import LARGEST_RATE, LONGEST_TERM, Lending
+from profitable.policy.policies import Policy
 
+LEAST_MEMORY = 1e-100  # what is remembered of clients who asked fades to that, not to 0
+LEARNED = "learned"  # how the outcomes of loans emerge
+POLICIES = ("kl-ucb", "bayes-ucb", "optimal")  # that can judge a book
 BY_AGE = ("open", "at_risk", "defaults", "closings")  # [K, P, J]
+BY_ROUND = ("issued", "ended")  # [K, P, S]
 BY_VINTAGE = ("vintage_risk", "vintage_defaults")  # [S, P, J]
 TODAY = ("asked", "offered")  # [K, P]
+
+
+def check_policy(policy: Policy) -> None:
+    """ParameterError for a policy that cannot judge a lending book."""
+    remedy = "choose bayes-ucb, optimal or kl-ucb"
+    if policy.draws:
+        problem = "loses money on loans: it gives up on bad vintages by chance"
+    elif policy.name not in POLICIES:
+        problem = "needs rewards, and a lending book has only defaults and closings"
+    elif policy.forgets:
+        problem, remedy = "cannot forget loans", "leave forget and window out, and give level="
+    elif getattr(policy, "prior", None) is not None:
+        problem, remedy = "has a prior of rewards", "leave it out: categories are compared"
+    else:
+        return
+    raise ParameterError("policy", str(policy), problem, remedy)
+
+
+def check_category(category: Category) -> None:
+    """ParameterError for a category whose loans cannot be valued by a schedule."""
+    if category.weight is None or category.prior is not None:
+        raise ParameterError(
+            "category",
+            category.name,
+            "is not one of loans whose value follows from a schedule",
+            "make it with Category.returns(name), without a prior",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LoanStanding:
+    """What a lending book says of one category.
+
+    Attributes
+    ----------
+    issued : int
+        Loans that were accepted.
+    defaults : int
+        Those of them that are known to have defaulted.
+    exposure : float
+        The defaults that as many loans of the book as a whole would have by now.
+    affordable : float or None
+        The defaults by now at which the category breaks even; infinite if it always
+        pays, None if it is not known what its clients ask for.
+    multiplier : float or None
+        defaults / exposure; None without exposure.
+    break_even : float or None
+        The multiplier at which a loan on today's terms is worth its threshold: 0 if it
+        never is, infinite if it always is, None if nobody has asked.
+    pays : float
+        Probability that the category pays.
+    unseen : float
+        Share of a loan's defaults that are expected at ages no loan has reached.
+    level : float
+        What is uncertain of the common level of defaults, as a standard deviation of its
+        logarithm.
+    """
+
+    issued: int
+    defaults: int
+    exposure: float
+    affordable: float | None
+    multiplier: float | None
+    break_even: float | None
+    pays: float
+    unseen: float
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-ready values; infinite numbers become None."""
+        return {key: None if value == math.inf else value for key, value in asdict(self).items()}
+
+    def sentence(self) -> str:
+        """Return the numbers in words.
+
+        Examples
+        --------
+        >>> print(LoanStanding(1900, 189, 100.0, 90.0, 1.89, 0.9, 0.0081, 0.38, 0.3).sentence())
+        189 of 1 900 loans defaulted; it could afford 90 by now; multiplier 1.89 against a
+        break-even of 0.9; P(pays) 0.81 %; 38 % of the curve is extrapolated
+        """
+        parts = [f"{number_text(self.defaults)} of {number_text(self.issued)} loans defaulted"]
+        if self.break_even is None:
+            parts.append("nobody has said what its clients ask for")
+        elif self.break_even == 0.0:
+            parts.append("at today's rates it would not pay without any default")
+        elif self.break_even == math.inf:
+            parts.append("at today's rates it pays whatever defaults")
+        elif self.multiplier is not None and self.affordable is not None:
+            parts.append(f"it could afford {number_text(self.affordable, 3)} by now")
+            parts.append(
+                f"multiplier {number_text(self.multiplier, 3)} against a break-even of "
+                f"{number_text(self.break_even, 3)}"
+            )
+            parts.append(f"P(pays) {_percent(self.pays)}")
+        if self.unseen > 0.0:
+            parts.append(f"{_percent(self.unseen)} of the curve is extrapolated")
+        return "; ".join(parts)
+
+
+def _percent(share: float) -> str:
+    return "more than 99 %" if share > 0.99 else f"{number_text(100.0 * share, 2)} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +160,58 @@ class Loans:
             object.__setattr__(self, each.name, np.asarray(getattr(self, each.name), np.int64))
 
 
+@dataclass(frozen=True, slots=True)
+class LoanTerms:
+    """What a caller says of accepted loans, or of loans that ended."""
+
+    term: object = None
+    rate: object = None
+    accepted_in: object = None
+
+    def read_term(self) -> int:
+        """Return the term, checked."""
+        if self.term is None:
+            raise ParameterError(
+                "term", None, "is missing", "give the number of rounds over which it is repaid"
+            )
+        return check.whole("term", self.term, most=LONGEST_TERM)
+
+    def read_rate(self) -> float | None:
+        """Return the rate a year, checked; None if it is not given."""
+        if self.rate is None:
+            return None
+        rate = check.not_negative("rate", self.rate, "give a fraction: 0.12 for 12 %")
+        if rate > LARGEST_RATE:
+            raise ParameterError(
+                "rate", self.rate, "looks like percent", "give a fraction: 0.12 for 12 %"
+            )
+        return rate
+
+    def read_round(self, round: int) -> int:
+        """Return the round that accepted them, checked; the latest unless given."""
+        return round if self.accepted_in is None else accepted_round(self.accepted_in, round)
+
+
+@dataclass(frozen=True, eq=False)
+class VintageEvents:
+    """Loans that were at risk, or defaulted, at an age, [M]; less than 0 takes back."""
+
+    loans: Loans
+    ages: IntArray
+    at_risk: FloatArray
+    defaulted: FloatArray
+
+    def of(self, chosen: BoolArray) -> "VintageEvents":
+        """Return some of them."""
+        loans = self.loans
+        return VintageEvents(
+            Loans(loans.positions[chosen], loans.terms[chosen], loans.accepted_in[chosen]),
+            self.ages[chosen],
+            self.at_risk[chosen],
+            self.defaulted[chosen],
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class BookReading:
     """What a book says of its categories; it never changes."""
@@ -57,14 +221,34 @@ class BookReading:
     rates: Rates
     frailty: float  # variance of the multipliers between categories
     columns: FloatArray  # [BookRow, K]
+    issued: FloatArray  # loans that were accepted, [K]
+    open: FloatArray  # those that are open, [K]
 
     def __getitem__(self, row: BookRow) -> FloatArray:
         return self.columns[row]
 
-    @cached_property
-    def pays(self) -> FloatArray:
-        """The probability that each category pays, [K]."""
-        return np.exp(-self[BookRow.POSTERIOR])
+    def standing(self, k: int) -> "LoanStanding":
+        """Return what the book says of a category."""
+        column = dict(zip(BookRow, self.columns[:, k].tolist(), strict=True))
+        exposure, limit, life = (
+            column[row] for row in (BookRow.EXPOSURE, BookRow.BREAK_EVEN, BookRow.LIFE)
+        )
+        return LoanStanding(
+            issued=int(self.issued[k]),
+            defaults=int(column[BookRow.DEFAULTS]),
+            exposure=exposure,
+            affordable=None if math.isnan(limit) else limit * exposure if exposure else 0.0,
+            multiplier=column[BookRow.DEFAULTS] / exposure if exposure > 0.0 else None,
+            break_even=None if math.isnan(limit) else limit,
+            pays=math.exp(-column[BookRow.POSTERIOR]),
+            unseen=column[BookRow.UNSEEN] / life if life > 0.0 else 0.0,
+            level=column[BookRow.LEVEL],
+        )
+
+    def open_and_missing(self, positions: IntArray, waiting: list[int]) -> dict[str, list[int]]:
+        """Return open loans of some categories, and those too old to be open, [M]."""
+        still = self.open[positions].astype(np.int64).tolist()
+        return {"open": still, "missing": [int(a) - b for a, b in zip(waiting, still, strict=True)]}
 
     def indices(self, patience: FloatArray, *, is_posterior: bool) -> FloatArray:
         """Return the value of a loan against which the evidence is `patience`, [K]."""
@@ -97,17 +281,21 @@ def coded(lending: Lending) -> LendingTerms:
 class LoanBook:
     """Loans by category, product and age, and what today's clients ask for."""
 
-    def __init__(self, lending: Lending, categories: int = 0) -> None:
-        self.lending = lending
+    def __init__(
+        self, lending: Lending, categories: int = 0, *, keeps_vintages: bool = True
+    ) -> None:
+        self.lending, self.keeps_vintages = lending, keeps_vintages
         self.round = 0  # rounds that have passed
         self.terms: IntArray = np.empty(0, np.int64)  # of the products, ascending
         empty = (categories, 0, 0)
         self.open, self.at_risk = np.zeros(empty), np.zeros(empty)
         self.defaults, self.closings = np.zeros(empty), np.zeros(empty)
-        # Loans by the round that accepted them, [K, P, S]; round 0 is before the first.
-        self.issued = np.zeros((categories, 0, 1))
+        # Loans by the round that accepted them, [K, P, S], and those of them that ended.
+        self.issued, self.ended = np.zeros((2, categories, 0, 1))
         # Of all categories, by the round that accepted them, [S, P, J].
         self.vintage_risk, self.vintage_defaults = np.zeros((1, 0, 0)), np.zeros((1, 0, 0))
+        # What is not yet in them: ends of loans since the last round passed.
+        self.pending: list[VintageEvents] = []
         # Clients who asked, and the sum of their rates a year; both fade.
         self.asked, self.offered = np.zeros((categories, 0)), np.zeros((categories, 0))
 
@@ -125,7 +313,7 @@ class LoanBook:
 
     def _add_products(self, terms: IntArray) -> None:
         places, size = np.searchsorted(terms, self.terms), int(terms[-1]) + self.lending.lag + 2
-        for name in (*BY_AGE, *BY_VINTAGE, "issued", *TODAY):
+        for name in (*BY_AGE, *BY_VINTAGE, *BY_ROUND, *TODAY):
             old = getattr(self, name)
             by_age = name in BY_AGE + BY_VINTAGE
             grown = np.zeros((old.shape[0], terms.size, *((size,) if by_age else old.shape[2:])))
@@ -170,15 +358,15 @@ class LoanBook:
         ages = round - loans.accepted_in
         seen = ages < self.ages[products]
         where = loans.positions[seen], products[seen], ages[seen]
-        vintage = loans.accepted_in[seen], products[seen], ages[seen]
         ended = np.asarray(defaulted + closed, np.float64)
-        for by_category, by_vintage, number in (
-            (self.defaults, self.vintage_defaults, defaulted),
-            (self.at_risk, self.vintage_risk, ended),
+        for counts, number in (
+            (self.defaults, defaulted),
+            (self.closings, closed),
+            (self.at_risk, ended),
         ):
-            np.add.at(by_category, where, number[seen])
-            np.add.at(by_vintage, vintage, number[seen])
-        np.add.at(self.closings, where, closed[seen])
+            np.add.at(counts, where, number[seen])
+        np.add.at(self.ended, (loans.positions, products, loans.accepted_in), ended)
+        self._note(loans, seen, ages, ended, defaulted)
         if round == self.round:
             np.add.at(self.open, where, -ended[seen])
         else:
@@ -193,25 +381,56 @@ class LoanBook:
         np.add.at(self.open, (loans.positions[seen], products[seen], now[seen]), number[seen])
         for i in np.flatnonzero(since < now).tolist():
             k, p, vintage = loans.positions[i], products[i], loans.accepted_in[i]
-            at_risk = slice(since[i], min(now[i], ages[i]))
-            self.at_risk[k, p, at_risk] += number[i]
-            self.vintage_risk[vintage, p, at_risk] += number[i]
+            spent = np.arange(since[i], min(now[i], ages[i]))
+            self.at_risk[k, p, spent] += number[i]
+            again = Loans(*(np.full(spent.size, each) for each in (k, self.terms[p], vintage)))
+            risk = np.full(spent.size, number[i])
+            self._note(again, np.ones(spent.size, bool), spent, risk, np.zeros(spent.size))
+
+    def _note(
+        self,
+        loans: Loans,
+        seen: BoolArray,
+        ages: IntArray,
+        at_risk: FloatArray,
+        defaulted: FloatArray,
+    ) -> None:
+        """Note for the vintages how many loans were at risk, and defaulted, at ages."""
+        if self.keeps_vintages and seen.any():
+            defaulted = np.asarray(defaulted, np.float64)
+            self.pending.append(VintageEvents(loans, ages, at_risk, defaulted).of(seen))
+
+    def vintages(self) -> tuple[FloatArray, FloatArray]:
+        """Return loans at risk and defaults by round of acceptance, [S, P, J]."""
+        found = self.vintage_risk.copy(), self.vintage_defaults.copy()
+        for each in self.pending:
+            products = np.searchsorted(self.terms, each.loans.terms)
+            where = each.loans.accepted_in, products, each.ages
+            np.add.at(found[0], where, each.at_risk)
+            np.add.at(found[1], where, each.defaulted)
+        return found
 
     def advance(self) -> None:
         """Let a round pass: loans that stayed open were at risk, and grow older."""
         self.at_risk += self.open
         size = min(self.round + 1, self.open.shape[2])
         ages = np.arange(size)
-        self.vintage_risk[self.round - ages, :, ages] += self.open.sum(axis=0)[:, :size].T
+        if self.keeps_vintages:
+            self.vintage_risk, self.vintage_defaults = self.vintages()
+            self.pending = []
+            self.vintage_risk[self.round - ages, :, ages] += self.open.sum(axis=0)[:, :size].T
         self.open[:, :, 1:] = self.open[:, :, :-1]
         self.open[:, :, :1] = 0.0
         for p, last in enumerate(self.ages.tolist()):
             self.open[:, p, last:] = 0.0
         self.round += 1
-        self.asked *= self.lending.memory
-        self.offered *= self.lending.memory
+        fades = self.asked.sum(axis=1) > LEAST_MEMORY
+        self.asked[fades] *= self.lending.memory
+        self.offered[fades] *= self.lending.memory
         if self.round == self.issued.shape[2]:  # twice the room, for further rounds
-            self.issued = np.concatenate([self.issued, np.zeros_like(self.issued)], axis=2)
+            for name in BY_ROUND:
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros_like(old)], axis=2))
             for name in BY_VINTAGE:
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
@@ -220,15 +439,82 @@ class LoanBook:
 
     def grow(self, number: int) -> None:
         """Append categories without loans."""
-        for name in (*BY_AGE, "issued", *TODAY):
+        for name in (*BY_AGE, *BY_ROUND, *TODAY):
             old = getattr(self, name)
             added = np.zeros((number, *old.shape[1:]))
             setattr(self, name, np.concatenate([old, added]))
 
     def drop(self, k: int) -> None:
         """Forget a category; what was learnt of its loans by vintage stays."""
-        for name in (*BY_AGE, "issued", *TODAY):
+        for name in (*BY_AGE, *BY_ROUND, *TODAY):
             setattr(self, name, np.delete(getattr(self, name), k, axis=0))
+
+    def forget(self, k: int) -> None:
+        """Forget the loans of a category, which are about to be put back."""
+        for name in (*BY_AGE, *BY_ROUND, *TODAY):
+            getattr(self, name)[k] = 0.0
+        self.pending = [
+            each.of(each.loans.positions != k)
+            for each in self.pending
+            if (each.loans.positions != k).any()
+        ]
+
+    def start_after(self, round: int) -> None:
+        """Set the number of rounds that have passed, in a book without loans."""
+        self.round = round
+        for name in BY_ROUND:
+            old = getattr(self, name)
+            setattr(self, name, np.zeros((*old.shape[:2], round + 1)))
+        for name in BY_VINTAGE:
+            old = getattr(self, name)
+            setattr(self, name, np.zeros((round + 1, *old.shape[1:])))
+
+    # -------------------------------------------------------------------------- looking
+
+    def is_quoted(self, k: int, term: int) -> bool:
+        """Whether it is known at which rate a category gets loans of a term."""
+        product = np.flatnonzero(self.terms == term)
+        return product.size > 0 and self.asked[k, product[0]] > 0.0
+
+    def find(self, k: int, accepted_in: object, term: object) -> Loans:
+        """Return the loans that a caller means; ParameterError if there are none.
+
+        The term may be left out where the category has one product only.
+        """
+        if accepted_in is None:
+            raise ParameterError(
+                "accepted_in", None, "is missing", "give the round that accepted the loans"
+            )
+        round = accepted_round(accepted_in, self.round)
+        issued = np.flatnonzero(self.issued[k, :, round])
+        given = LoanTerms(term).read_term() if term is not None or issued.size != 1 else None
+        chosen = self.terms[issued[0]] if given is None else given
+        if chosen not in self.terms[issued]:
+            known = ", ".join(map(str, self.terms[issued].tolist())) or "none"
+            raise ParameterError(
+                "accepted_in" if not issued.size else "term",
+                accepted_in if not issued.size else term,
+                f"has no such loans (terms accepted in round {round}: {known})",
+                "say first who was accepted, with expect(..., term=)",
+            )
+        return Loans(*(np.array([each]) for each in (k, chosen, round)))
+
+    def still_open(self, loans: Loans) -> int:
+        """Return how many of the loans of one category, term and round are open."""
+        where = loans.positions, self.products(loans.terms), loans.accepted_in
+        return int((self.issued[where] - self.ended[where])[0])
+
+    def ended_in(self, loans: Loans, round: int) -> tuple[float, float]:
+        """Return how many loans of one category, term and age defaulted, and closed.
+
+        Beyond the last age nobody counts how, only how many.
+        """
+        k, product = loans.positions[0], self.products(loans.terms)[0]
+        vintage, age = loans.accepted_in[0], round - int(loans.accepted_in[0])
+        if not 0 <= age < self.ages[product]:
+            ended = float(self.ended[k, product, vintage]) if age >= 0 else 0.0
+            return ended, ended
+        return float(self.defaults[k, product, age]), float(self.closings[k, product, age])
 
     # -------------------------------------------------------------------------- reading
 
@@ -249,4 +535,12 @@ class LoanBook:
         if products:
             frailty = hazards.learn(counts, today, rates)
             hazards.judge(counts, today, rates, coded(self.lending), frailty, thresholds, columns)
-        return BookReading(self.lending, today, rates, frailty, columns)
+        return BookReading(
+            self.lending,
+            today,
+            rates,
+            frailty,
+            columns,
+            self.issued.sum(axis=(1, 2)),
+            self.open.sum(axis=(1, 2)),
+        )

@@ -63,7 +63,12 @@ class Batch:
         Money lent to each client, [n], for categories of `Category.returns`; 1 unless
         given.
     accepted_in : int, optional
-        Round of the cohort they belong to, if `Agent.expect` opened one with `matures`.
+        Round of the cohort they belong to, if `Agent.expect` opened one with `matures`;
+        for loans, the round that accepted them.
+    defaulted, closed : int, optional
+        Number of loans that defaulted or closed, for an agent that lends.
+    term : int, optional
+        Term of these loans; needed if several terms were accepted in that round.
 
     Examples
     --------
@@ -82,6 +87,16 @@ class Batch:
     costs: Rewards | None = None
     amounts: Rewards | None = None
     accepted_in: int | None = None
+    defaulted: int | None = None
+    closed: int | None = None
+    term: int | None = None
+
+    @property
+    def ends_loans(self) -> bool:
+        """Whether it has ends of loans, and nothing else."""
+        values = self.rewards, self.count, self.total, self.squares, self.costs, self.amounts
+        ended = self.defaulted is not None or self.closed is not None
+        return ended and all(value is None for value in values)
 
 
 class DistinctRewards(NamedTuple):

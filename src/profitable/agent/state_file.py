@@ -22,6 +22,7 @@ from profitable.agent.cohorts import AT_MATURITY, Cohort, LateTerms
 from profitable.agent.correction import ROUNDING
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.ledger import Ledger
+from profitable.agent.loan_state import put_values, values_of
 from profitable.agent.observation import EMPTY, Booking, DistinctRewards
 from profitable.agent.state_record import (
     AGENT_FORMAT,
@@ -29,6 +30,8 @@ from profitable.agent.state_record import (
     COUNT_ROWS,
     SUM_FIELDS,
     SUM_ROWS,
+    FORMAT_WITHOUT_LENDING,
+    BookRecord,
     CohortsRecord,
     Columns,
     Header,
@@ -56,6 +59,7 @@ from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.batch import Sums
 from profitable.model.category import is_text
 from profitable.model.families import FAMILIES, Family
+from profitable.model.lending import LONGEST_TERM, Lending
 from profitable.model.prior import Prior
 from profitable.policy.policies import POLICIES, Bayesian, Policy
 
@@ -93,6 +97,9 @@ def record_of(agent: Agent) -> StateRecord:
     """Return the agent as a checked record; StateFileError if it could not be read."""
     ledger = agent.ledger
     categories, table, policy = ledger.categories, ledger.numbers, agent.policy
+    if ledger.book is not None:  # whose numbers follow from the book
+        table = table.copy()
+        table[[AgentRow.CLIENTS, AgentRow.TOTAL]] = 0.0
     _check_registered("policy", policy.name, type(policy), POLICIES)
     used: list[int] = np.unique(categories.which()).tolist()
     kinds = [list(categories.kinds)[number] for number in used]
@@ -130,7 +137,9 @@ def record_of(agent: Agent) -> StateRecord:
         record = StateRecord.model_validate(
             {
                 "format": AGENT_FORMAT,
-                "format_version": AGENT_FORMAT_VERSION,
+                "format_version": (
+                    FORMAT_WITHOUT_LENDING if ledger.book is None else AGENT_FORMAT_VERSION
+                ),
                 "package_version": version.VERSION,
                 "policy": str(policy),
                 "policy_prior": _prior_record(getattr(policy, "prior", None)),
@@ -140,6 +149,8 @@ def record_of(agent: Agent) -> StateRecord:
                 "columns": columns,
                 "window": None if ledger.window is None else _window_record(ledger.window, kinds),
                 "cohorts": cohorts_record(ledger) if ledger.cohorts else None,
+                "lending": None if agent.lending is None else asdict(agent.lending),
+                "book": None if ledger.book is None else values_of(ledger.book),
             }
         )
         _check(ledger)
@@ -208,7 +219,10 @@ def kind_record(kind: CategoryKind) -> dict[str, Any]:
 
 def text_of(record: StateRecord) -> str:
     """Return the file's text: a line for each field and column, and their checksum."""
-    head = record.model_dump(exclude={"kinds", "columns", "window", "cohorts"})
+    head = record.model_dump(exclude={"kinds", "columns", "window", "cohorts", "lending", "book"})
+    if record.lending is not None and record.book is not None:
+        head["lending"] = record.lending.model_dump()
+        head["book"] = record.book.model_dump(exclude_none=True)
     if record.window is not None:
         head["window"] = record.window.model_dump(exclude_none=True)
     if record.cohorts is not None:
@@ -332,11 +346,43 @@ def restore(record: StateRecord) -> Agent:
         _fill(ledger.window, record)
     if record.cohorts is not None:
         restore_cohorts(ledger, record.cohorts)
+    if ledger.book is not None:
+        _restore_book(ledger, record.book)
     _check(ledger)
     ledger.renew(np.arange(len(ledger)))
     agent = Agent.__new__(Agent)
     agent._begin(ledger, _stream(record.random))
     return agent
+
+
+def _restore_book(ledger: Ledger, record: BookRecord | None) -> None:
+    """Put a lending book into a ledger; BrokenStateError if it does not fit."""
+    book, table = ledger.book, ledger.raw
+    _require(book is not None and record is not None, "book", None, "is missing")
+    assert book is not None and record is not None
+    for name, part in record:
+        if part is None:
+            continue
+        torn = _torn(part, len(part.term))
+        ages = np.array(getattr(part, "age", []), np.int64)
+        last = np.array(part.term, np.int64) + book.lending.lag + 2
+        fits = (
+            max(part.term, default=0) <= LONGEST_TERM
+            and min(part.term, default=1) >= 1
+            and max(getattr(part, "place", []), default=0) < len(ledger)
+            and max(getattr(part, "round", []), default=0) <= ledger.round
+            and (not ages.size or torn or bool((ages < last).all()))
+        )
+        _require(not torn and fits, f"book.{name}", torn or "place", "is torn")
+    put_values(book, record.model_dump(exclude_none=True))
+    still = (book.issued - book.ended).sum(axis=(1, 2))
+    _require((book.ended <= book.issued).all(), "ended", None, "are more loans than were issued")
+    _require(
+        (still == table[AgentRow.WAITING, : ledger.size]).all(),
+        "waiting",
+        None,
+        "does not fit the loans that are open",
+    )
 
 
 def _torn(record: Record, size: int) -> list[str]:
@@ -407,7 +453,8 @@ def _categories(record: StateRecord, policy: Policy) -> Categories:
             columns.column("recovery", 0.0),
         )
     )
-    categories = Categories(policy)
+    lending = None if record.lending is None else Lending(**record.lending.model_dump())
+    categories = Categories(policy, lending)
     numbers = np.zeros(len(kinds), dtype=np.int64)
     for number in range(len(kinds)):
         for k in _extremes(columns, np.flatnonzero(which == number)):

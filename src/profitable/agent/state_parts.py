@@ -34,6 +34,7 @@ from profitable.agent.agent import Agent
 from profitable.agent.cohorts import Cohort
 from profitable.agent.decision import Decision
 from profitable.agent.ledger import Ledger
+from profitable.agent.loan_state import put_values, values_of, vintages_of
 from profitable.agent.observation import EMPTY, Booking, DistinctRewards
 from profitable.agent.state_file import loaded, record_of, text_of
 from profitable.errors import BrokenStateError, InputError
@@ -51,6 +52,7 @@ SETTINGS_PART, CLOCK_PART, TABLE_PART, EXTRAS_PART, COLUMN_PART = (
 WHOLE_PARTS = (SETTINGS_PART, CLOCK_PART, TABLE_PART, EXTRAS_PART)
 ROW_NAMES = [row.name.lower() for row in AgentRow]
 DOUBLE = np.dtype("<f8")
+VINTAGES = "vintages"
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -65,6 +67,7 @@ def part_of(agent: Agent, part: str, k: int = 0) -> bytes:
                         [ledger.categories[place] for place in range(len(ledger))],
                         policy=agent.policy,
                         seed=0,
+                        lending=agent.lending,
                     )
                 )
             ).encode()
@@ -73,9 +76,12 @@ def part_of(agent: Agent, part: str, k: int = 0) -> bytes:
     if part == TABLE_PART:
         return np.ascontiguousarray(ledger.numbers, dtype=DOUBLE).tobytes()
     if part == EXTRAS_PART:
-        if ledger.values is None and ledger.window is None and not ledger.cohorts:
+        plain = ledger.values is None and ledger.window is None and not ledger.cohorts
+        if plain and ledger.book is None:
             return b"{}"
         found = {str(place): _extras(ledger, place) for place in range(len(ledger))}
+        if ledger.book is not None:
+            found[VINTAGES] = vintages_of(ledger.book)
         return _json({place: extras for place, extras in found.items() if extras})
     column = np.array(ledger.column(k), DOUBLE).tobytes()
     extras = _extras(ledger, k)
@@ -102,7 +108,10 @@ def assembled(parts: Mapping[str, bytes], columns: Mapping[int, bytes]) -> Agent
     if numbers.size != ledger.numbers.size:
         raise BrokenStateError("table", numbers.size, "is torn", "compute it from the journal")
     ledger.table[:] = numbers.reshape(ledger.numbers.shape)
-    for place, each in from_json(parts[EXTRAS_PART]).items():
+    extras = from_json(parts[EXTRAS_PART])
+    if ledger.book is not None and (vintages := extras.pop(VINTAGES, None)):
+        put_values(ledger.book, {"vintages": vintages})
+    for place, each in extras.items():
         _put_extras(ledger, int(place), each)
     for k, body in columns.items():
         put_column(agent, k, body)
@@ -123,7 +132,8 @@ def pass_round(agent: Agent, available: Iterable[str] | None, acted_on: Decision
     they would have been.
     """
     ledger = agent.ledger
-    now = agent._drawn(None if available is None else ledger.categories.select(available))
+    positions = None if available is None else ledger.categories.select(available)
+    now = agent._decision(ledger.decide_some(agent._stream, positions), positions)
     if now.names != acted_on.names:
         raise InputError(
             "categories", acted_on.names, "are not those to decide about", f"give {now.names}"
@@ -145,6 +155,8 @@ def _extras(ledger: Ledger, k: int) -> dict[str, Any]:
         ]
     # In their own order, in which they count when a round passes.
     extras["cohorts"] = ledger.cohorts.of(k)
+    if ledger.book is not None:
+        extras["book"] = values_of(ledger.book, k)
     return {key: value for key, value in extras.items() if value}
 
 
@@ -157,6 +169,9 @@ def _put_extras(ledger: Ledger, k: int, extras: Mapping[str, Any]) -> None:
             {round: _entry_of(each) for round, each in extras.get("window", ())},
             dict(extras.get("taken", ())),
         )
+    if ledger.book is not None:
+        put_values(ledger.book, extras.get("book", NOTHING), k)
+        ledger.reading = None
     ledger.cohorts.replace(
         k,
         [

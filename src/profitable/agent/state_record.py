@@ -2,7 +2,8 @@
 
 The file has columns: one list for each quantity, in the order of the categories.
 Categories that are alike share a kind.  A column that is left out has its default for
-everybody.  Files of format 4 are read; earlier formats were never published.
+everybody.  Files of format 4, which has no lending, are read; earlier formats were never
+published.
 """
 
 from typing import Annotated, Any, Literal
@@ -14,7 +15,8 @@ from profitable.kernels.patience import LAST_ROUND
 from profitable.model.prior import Kind
 
 AGENT_FORMAT = "profitable-agent"
-AGENT_FORMAT_VERSION = 4
+AGENT_FORMAT_VERSION = 5
+FORMAT_WITHOUT_LENDING = 4  # which earlier versions read, too
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -159,11 +161,72 @@ class CohortsRecord(Record):
     sample: list[SampleRecord] | None = None
 
 
+class LendingRecord(Record):
+    """The terms of an agent that lends (`model/lending.py`)."""
+
+    required: Finite
+    recovery: Share
+    lag: Count
+    level: NotNegative
+    frailty: bool
+    per_year: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
+class TodayRecord(Record):
+    """What today's clients ask for: an entry for each category and term."""
+
+    place: list[Count]
+    term: list[Count]
+    asked: list[NotNegative]
+    offered: list[NotNegative]
+
+
+class LoanRoundsRecord(Record):
+    """Loans by the round that accepted them."""
+
+    place: list[Count]
+    term: list[Count]
+    round: list[Round]
+    issued: list[NotNegative]
+    ended: list[NotNegative]
+
+
+class LoanAgesRecord(Record):
+    """Loans by age."""
+
+    place: list[Count]
+    term: list[Count]
+    age: list[Count]
+    open: list[NotNegative]
+    at_risk: list[NotNegative]
+    defaults: list[NotNegative]
+    closings: list[NotNegative]
+
+
+class VintagesRecord(Record):
+    """Loans of all categories by the round that accepted them, and by age."""
+
+    round: list[Round]
+    term: list[Count]
+    age: list[Count]
+    at_risk: list[NotNegative]
+    defaults: list[NotNegative]
+
+
+class BookRecord(Record):
+    """A lending book (`loan_state.py`)."""
+
+    today: TodayRecord | None = None
+    rounds: LoanRoundsRecord | None = None
+    ages: LoanAgesRecord | None = None
+    vintages: VintagesRecord | None = None
+
+
 class StateRecord(Record):
     """The whole file but for its checksum."""
 
     format: Literal["profitable-agent"]
-    format_version: Literal[4]
+    format_version: Literal[4, 5]
     package_version: str
     policy: str
     policy_prior: PriorRecord | None = None
@@ -173,6 +236,8 @@ class StateRecord(Record):
     columns: Columns
     window: WindowRecord | None = None
     cohorts: CohortsRecord | None = None
+    lending: LendingRecord | None = None
+    book: BookRecord | None = None
 
 
 # Columns that are rows of the agent's table, without those where it has only zeros.

@@ -71,6 +71,12 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
     round.  Cohorts go on.
     """
     new = Ledger(old.categories.under(policy))
+    if old.book is not None:
+        new.table[KEPT] = old.numbers[KEPT]
+        new.start_after(old.round)
+        new.book, new.reading = old.book, None
+        new.renew(np.arange(len(new)))
+        return new
     late = old.numbers[AgentRow.LATE] != 0.0
     seen = np.flatnonzero((old.numbers[AgentRow.CLIENTS] != 0.0) | late).tolist()
     for k in seen:

@@ -144,6 +144,8 @@ def _tolerates(
     known = table[AgentRow.CLIENTS, k] + table[AgentRow.IMAGINARY, k]
     if known <= 0.0:
         return nats <= math.inf
+    if nats > patience.most:
+        return False
     ratio = _per_round(table, k, patience, rounds) * rounds_ahead(patience, t) / known
     return is_surely_worth(ratio, patience.risk, nats) or nats <= worth_finding_out(
         ratio, patience.risk

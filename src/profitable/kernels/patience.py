@@ -65,13 +65,14 @@ class Patience(NamedTuple):
     # The probability with which a category is accepted although patience does not
     # suffice.
     floor: float = 0.0
+    most: float = math.inf  # nats; what a policy knows of a lending book says no more
 
 
 @part
 def patience_in(row: FloatArray) -> Patience:
     """Return the patience that was written as an array of numbers."""
     return Patience(
-        int(row[0]), row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9]
+        int(row[0]), row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10]
     )
 
 
@@ -147,13 +148,12 @@ def is_surely_worth(ratio: float, risk: float, nats: float) -> bool:
 def patience_at(patience: Patience, t: float, known: float, per_round: float) -> float:
     """Return the nats tolerated in round t + 1 with `known` clients, prior included."""
     if patience.kind == TIME and t > 0.0:
-        return patience_of(patience.c, patience.inflate, clock(patience, t))
+        return min(patience_of(patience.c, patience.inflate, clock(patience, t)), patience.most)
     if patience.kind == AHEAD:
-        return (
-            worth_finding_out(per_round * rounds_ahead(patience, t) / known, patience.risk)
-            if known > 0.0
-            else math.inf
-        )
+        if known <= 0.0:
+            return math.inf
+        ratio = per_round * rounds_ahead(patience, t) / known
+        return min(worth_finding_out(ratio, patience.risk), patience.most)
     if t <= 0.0 or patience.kind == DRAWN:
         return math.inf
     return math.nan

@@ -87,6 +87,15 @@ class Lending:
         return CYCLE_YEARS * self.per_year
 
     @property
+    def most_patience(self) -> float:
+        """The nats that are tolerated at most, whatever the round.
+
+        Within a cycle, a round brings no new level, so patience counts no more rounds
+        than one cycle has.  Else log t would exceed what the evidence can reach.
+        """
+        return max(math.log(self.cycle), 0.0) if self.level > 0.0 else math.inf
+
+    @property
     def memory(self) -> float:
         """The weight of what clients asked for, one round later."""
         return MEMORY ** (MONTHS / self.per_year)
