@@ -269,7 +269,7 @@ class Agent:
                     "round", ledger.round, "is the last that can be counted", "start a new agent"
                 )
             unlimited = budget is None and places is None and demand is None and explore is None
-            if unlimited and available is None and ledger.book is None:
+            if unlimited and available is None and ledger.loans is None:
                 made = ledger.decide(self._stream)
                 everyday = ledger.is_plain and not ledger.cohorts.places
                 kept = NOTHING_ELSE if everyday else self._kept(None)
@@ -301,7 +301,7 @@ class Agent:
     def _kept(self, positions: IntArray | None) -> Kept:
         """Return what a decision about some categories has to keep."""
         ledger = self.ledger
-        if ledger.is_plain and not ledger.cohorts.places and ledger.book is None:
+        if ledger.is_plain and not ledger.cohorts.places and ledger.loans is None:
             return NOTHING_ELSE
         values = None
         if ledger.values is not None:
@@ -552,7 +552,7 @@ class Agent:
                 "put the numbers into the mapping",
             )
         given: Any = {category: clients} if isinstance(category, str) else category
-        if self.ledger.book is None and emerges != LEARNED and term is None and rate is None:
+        if self.ledger.loans is None and emerges != LEARNED and term is None and rate is None:
             self.ledger.expect(given, LateTerms(accepted_in, matures, emerges, promised))
             return
         self.ledger.lending_book("emerges", emerges)
@@ -667,7 +667,7 @@ class Agent:
         0.3333333333333333
         """
         k = self.ledger.categories.position(name)
-        if self.ledger.book is not None:
+        if self.ledger.loans is not None:
             round = self.round if counted_in is None else check.whole("counted_in", counted_in, 0)
             self.ledger.correct_loan(k, was, now, LoanTerms(term, None, accepted_in), round)
             return

@@ -57,7 +57,7 @@ class Ledger(SharedTable):
     """The categories, the table, and distinct rewards where the rule needs them."""
 
     def __init__(self, categories: Categories) -> None:
-        self.book = None if categories.lending is None else LoanBook(categories.lending)
+        self.loans = None if categories.lending is None else LoanBook(categories.lending)
         self.reading: BookReading | None = None  # what the book says, if nothing changed since
         super().__init__(categories)
         policy = categories.policy
@@ -75,8 +75,8 @@ class Ledger(SharedTable):
         Then open cohorts emerge.
         """
         self.round += 1
-        if self.book is not None:
-            self.book.advance()
+        if self.loans is not None:
+            self.loans.advance()
             self.reading = None
         if not self._fades and not self.cohorts.places:
             return
@@ -124,10 +124,10 @@ class Ledger(SharedTable):
 
     def judge(self) -> None:
         """Write into the table what the lending book says, if there is one."""
-        if self.book is None or self.reading is not None:
+        if self.loans is None or self.reading is not None:
             return
         table = self.raw[:, : self.size]
-        self.reading = reading = self.book.read(table[AgentRow.THRESHOLD])
+        self.reading = reading = self.loans.read(table[AgentRow.THRESHOLD])
         by_posterior = self.categories.policy.rule.is_posterior
         counted = reading[BookRow.COUNTED]
         table[AgentRow.CLIENTS] = counted
@@ -137,8 +137,8 @@ class Ledger(SharedTable):
 
     def start_after(self, round: int) -> None:
         super().start_after(round)
-        if self.book is not None:
-            self.book.start_after(round)
+        if self.loans is not None:
+            self.loans.start_after(round)
             self.reading = None
 
     def numbers_with_written(self) -> FloatArray:
@@ -155,7 +155,7 @@ class Ledger(SharedTable):
 
     def lending_book(self, field: str, value: object) -> LoanBook:
         """Return the lending book; ParameterError if the agent has none."""
-        if self.book is None:
+        if self.loans is None:
             raise ParameterError(
                 field,
                 value,
@@ -163,7 +163,7 @@ class Ledger(SharedTable):
                 "make it with Agent(..., lending=profitable.Lending(...))",
             )
         self.reading = None
-        return self.book
+        return self.loans
 
     def quote(self, asked: Mapping[str, object], terms: LoanTerms) -> None:
         """Say who asks for loans on these terms, before the decision."""
@@ -228,8 +228,8 @@ class Ledger(SharedTable):
 
     def correct_loan(self, k: int, was: object, now: object, terms: LoanTerms, round: int) -> None:
         """Change how a loan ended that was reported in a round, or that it ended at all."""
-        assert self.book is not None
-        loans = self.book.find(k, terms.accepted_in, terms.term)
+        assert self.loans is not None
+        loans = self.loans.find(k, terms.accepted_in, terms.term)
         ends = {"defaulted": (1.0, 0.0), "closed": (0.0, 1.0)}
         for field, value in (("was", was), ("now", now)):
             if value not in ends and not (field == "now" and value is None):
@@ -241,7 +241,7 @@ class Ledger(SharedTable):
                     self.categories.names[k],
                 )
         defaulted, closed = ends[str(was)]
-        if self.book.ended_in(loans, round)[1 - int(defaulted)] < 1.0:
+        if self.loans.ended_in(loans, round)[1 - int(defaulted)] < 1.0:
             raise CorrectionError(
                 "was",
                 was,
@@ -263,7 +263,7 @@ class Ledger(SharedTable):
     def observe(self, given: Mapping[int, Rewards | Batch]) -> None:
         """Book outcomes as callers report them, by position; on an error, none."""
         types = {*map(type, given.values())}
-        if self.book is not None:
+        if self.loans is not None:
             self._end_all(given)
             return
         if Batch not in types:
@@ -287,7 +287,7 @@ class Ledger(SharedTable):
 
     def read_ends(self, k: int, batch: object) -> tuple[Loans, int, int]:
         """Return loans that ended, and how, checked."""
-        assert self.book is not None
+        assert self.loans is not None
         name = self.categories.names[k]
         try:
             if not isinstance(batch, Batch) or not batch.ends_loans:
@@ -301,8 +301,8 @@ class Ledger(SharedTable):
                 check.whole(field, getattr(batch, field) or 0, least=0)
                 for field in ("defaulted", "closed")
             )
-            loans = self.book.find(k, batch.accepted_in, batch.term)
-            still = self.book.still_open(loans)
+            loans = self.loans.find(k, batch.accepted_in, batch.term)
+            still = self.loans.still_open(loans)
             if defaulted + closed > still:
                 raise ParameterError(
                     "defaulted" if defaulted else "closed",
@@ -318,7 +318,7 @@ class Ledger(SharedTable):
         """Book outcomes of one category; a single reward is the everyday case."""
         if not (
             self.is_plain
-            and self.book is None
+            and self.loans is None
             and rewards.__class__ is list
             and len(rewards) == 1
             and (reward := rewards[0]).__class__ in PLAIN
@@ -651,8 +651,8 @@ class Ledger(SharedTable):
     def _grow(self) -> None:
         """Make columns for the categories that were appended to the list."""
         added = self.grow()
-        if self.book is not None:
-            self.book.grow(added)
+        if self.loans is not None:
+            self.loans.grow(added)
         if self.values is not None:
             self.values.extend([EMPTY] * added)
 
@@ -664,8 +664,8 @@ class Ledger(SharedTable):
         if self.window is not None:
             self.window.drop(k)
         self.cohorts.drop(k)
-        if self.book is not None:
-            self.book.drop(k)
+        if self.loans is not None:
+            self.loans.drop(k)
             self.reading = None
 
     def set_terms(self, positions: IntArray, categories: Sequence[Category]) -> None:
@@ -686,7 +686,7 @@ class Ledger(SharedTable):
                 table[AgentRow.THRESHOLD, places]
             )
             table[AgentRow.IMAGINARY, places] = view.prior_clients
-        if self.book is not None:
+        if self.loans is not None:
             self.reading = None
             return
         self._compute_evidence(table, positions, positions)

@@ -97,7 +97,7 @@ def record_of(agent: Agent) -> StateRecord:
     """Return the agent as a checked record; StateFileError if it could not be read."""
     ledger = agent.ledger
     categories, table, policy = ledger.categories, ledger.numbers, agent.policy
-    if ledger.book is not None:  # whose numbers follow from the book
+    if ledger.loans is not None:  # whose numbers follow from the book
         table = table.copy()
         table[[AgentRow.CLIENTS, AgentRow.TOTAL]] = 0.0
     _check_registered("policy", policy.name, type(policy), POLICIES)
@@ -138,7 +138,7 @@ def record_of(agent: Agent) -> StateRecord:
             {
                 "format": AGENT_FORMAT,
                 "format_version": (
-                    FORMAT_WITHOUT_LENDING if ledger.book is None else AGENT_FORMAT_VERSION
+                    FORMAT_WITHOUT_LENDING if ledger.loans is None else AGENT_FORMAT_VERSION
                 ),
                 "package_version": version.VERSION,
                 "policy": str(policy),
@@ -150,7 +150,7 @@ def record_of(agent: Agent) -> StateRecord:
                 "window": None if ledger.window is None else _window_record(ledger.window, kinds),
                 "cohorts": cohorts_record(ledger) if ledger.cohorts else None,
                 "lending": None if agent.lending is None else asdict(agent.lending),
-                "book": None if ledger.book is None else values_of(ledger.book),
+                "book": None if ledger.loans is None else values_of(ledger.loans),
             }
         )
         _check(ledger)
@@ -346,7 +346,7 @@ def restore(record: StateRecord) -> Agent:
         _fill(ledger.window, record)
     if record.cohorts is not None:
         restore_cohorts(ledger, record.cohorts)
-    if ledger.book is not None:
+    if ledger.loans is not None:
         _restore_book(ledger, record.book)
     _check(ledger)
     ledger.renew(np.arange(len(ledger)))
@@ -357,7 +357,7 @@ def restore(record: StateRecord) -> Agent:
 
 def _restore_book(ledger: Ledger, record: BookRecord | None) -> None:
     """Put a lending book into a ledger; BrokenStateError if it does not fit."""
-    book, table = ledger.book, ledger.raw
+    book, table = ledger.loans, ledger.raw
     _require(book is not None and record is not None, "book", None, "is missing")
     assert book is not None and record is not None
     for name, part in record:

@@ -77,11 +77,11 @@ def part_of(agent: Agent, part: str, k: int = 0) -> bytes:
         return np.ascontiguousarray(ledger.numbers, dtype=DOUBLE).tobytes()
     if part == EXTRAS_PART:
         plain = ledger.values is None and ledger.window is None and not ledger.cohorts
-        if plain and ledger.book is None:
+        if plain and ledger.loans is None:
             return b"{}"
         found = {str(place): _extras(ledger, place) for place in range(len(ledger))}
-        if ledger.book is not None:
-            found[VINTAGES] = vintages_of(ledger.book)
+        if ledger.loans is not None:
+            found[VINTAGES] = vintages_of(ledger.loans)
         return _json({place: extras for place, extras in found.items() if extras})
     column = np.array(ledger.column(k), DOUBLE).tobytes()
     extras = _extras(ledger, k)
@@ -109,8 +109,8 @@ def assembled(parts: Mapping[str, bytes], columns: Mapping[int, bytes]) -> Agent
         raise BrokenStateError("table", numbers.size, "is torn", "compute it from the journal")
     ledger.table[:] = numbers.reshape(ledger.numbers.shape)
     extras = from_json(parts[EXTRAS_PART])
-    if ledger.book is not None and (vintages := extras.pop(VINTAGES, None)):
-        put_values(ledger.book, {"vintages": vintages})
+    if ledger.loans is not None and (vintages := extras.pop(VINTAGES, None)):
+        put_values(ledger.loans, {"vintages": vintages})
     for place, each in extras.items():
         _put_extras(ledger, int(place), each)
     for k, body in columns.items():
@@ -155,8 +155,8 @@ def _extras(ledger: Ledger, k: int) -> dict[str, Any]:
         ]
     # In their own order, in which they count when a round passes.
     extras["cohorts"] = ledger.cohorts.of(k)
-    if ledger.book is not None:
-        extras["book"] = values_of(ledger.book, k)
+    if ledger.loans is not None:
+        extras["book"] = values_of(ledger.loans, k)
     return {key: value for key, value in extras.items() if value}
 
 
@@ -169,8 +169,8 @@ def _put_extras(ledger: Ledger, k: int, extras: Mapping[str, Any]) -> None:
             {round: _entry_of(each) for round, each in extras.get("window", ())},
             dict(extras.get("taken", ())),
         )
-    if ledger.book is not None:
-        put_values(ledger.book, extras.get("book", NOTHING), k)
+    if ledger.loans is not None:
+        put_values(ledger.loans, extras.get("book", NOTHING), k)
         ledger.reading = None
     ledger.cohorts.replace(
         k,

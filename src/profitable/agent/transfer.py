@@ -71,10 +71,10 @@ def transfer(old: Ledger, policy: Policy) -> Ledger:
     round.  Cohorts go on.
     """
     new = Ledger(old.categories.under(policy))
-    if old.book is not None:
+    if old.loans is not None:
         new.table[KEPT] = old.numbers[KEPT]
         new.start_after(old.round)
-        new.book, new.reading = old.book, None
+        new.loans, new.reading = old.loans, None
         new.renew(np.arange(len(new)))
         return new
     late = old.numbers[AgentRow.LATE] != 0.0
