@@ -51,7 +51,7 @@ from profitable.kernels.run_record import (
     of_run,
     pass_rounds,
 )
-from profitable.kernels.tangent import Tangent
+from profitable.kernels.tangent import NO_TANGENT, Tangent
 from profitable.kernels.worst_case import (
     MARGIN,
     UNLIMITED,
@@ -173,10 +173,11 @@ def play_patiently(
     keeps, defers = keeps_values(problem), defers_singles(problem)
     average = average_clients(problem.arrivals, tables.listed)
     most = LOOK_UP_AFTER / draws_per_client(problem.truth, keeps)
-    tangent = Tangent(0.0, 0.0, 0.0, 0.0)
+    tangent = NO_TANGENT
     while True:
         if defers:
             sample = resolve(world, signal, problem, run, sample)
+        # Where the tangent says enough, evidence counts as all that is tolerated.
         nats = limit = patience_now(problem, run)
         if not surely_within(problem, run, tangent, limit):
             nats = evidence_now(problem, run, sample)
@@ -211,7 +212,7 @@ def certainty(
 ) -> tuple[float, int]:
     """Return clients that may come, in so many rounds, without a rejection.
 
-    That holds whatever their rewards are.  `nats` is the evidence.
+    That holds whatever their rewards are.  `nats` is the evidence, or a bound on it.
 
     Where patience never falls, the rounds are all that are left.  Where it may fall,
     the end of the block decides, and the block is no longer than half of the accepted

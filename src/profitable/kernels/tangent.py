@@ -10,18 +10,22 @@ tangent at r.  The third lies between 0 and N (s - r)^2 / (2 V), where V is the 
 variance of means between s and r, because 1/V is the second derivative of d.  As a
 function of the mean, each variance is monotone or concave, so V is that of s or of r.
 
-So most comparisons near the boundary, where rounds are accepted one by one, cost a few
-products.  Whatever the bounds leave open is computed, and becomes the next point.
+So near the boundary, where rounds are accepted one by one, most comparisons with
+patience cost a few products.  Whatever the bounds leave open is computed, and becomes
+the next point.
 
-Example: of 1 000 Poisson clients with the sum 1 850, against tau = 2.  The evidence is
-5.77 nats.  Six more clients with the sum 9 make it at least 6.0224 and at most 6.0225.
+Example: 1 000 Poisson clients have the sum 1 850, and tau = 2.  The evidence is 5.771
+nats, and r = 1.85.  After six more clients with the sum 9 the bounds are equal to five
+digits.
 
 >>> from profitable.kernels.law import POISSON, against
 >>> poisson = Law(POISSON)
->>> tangent = tangent_at(poisson, 1000.0, 1850.0, 2.0, against(poisson, 1000.0, 1850.0, 2.0))
->>> low, high = tangent_bounds(poisson, tangent, 1006.0, 1859.0)
->>> round(low, 4), round(high, 4), round(against(poisson, 1006.0, 1859.0, 2.0), 4)
-(0, 0, 0)
+>>> nats = against(poisson, 1000.0, 1850.0, 2.0)
+>>> tangent = tangent_at(poisson, 1000.0, 1850.0, 2.0, nats)
+>>> round(most_evidence(poisson, tangent, 1006.0, 1859.0), 5)
+5.97068
+>>> round(against(poisson, 1006.0, 1859.0, 2.0), 5)
+5.97068
 """
 
 import math
@@ -32,12 +36,15 @@ from profitable.kernels.law import Law, natural_gap, variance
 
 
 class Tangent(NamedTuple):
-    """The tangent of N d(S/N, tau) at a mean; no mean is known while variance is 0."""
+    """The tangent of N d(S/N, tau) at a mean; one of variance 0 says nothing."""
 
     mean: float
     height: float  # d(mean, tau)
     slope: float  # theta_mean - theta_tau
     variance: float
+
+
+NO_TANGENT = Tangent(0.0, 0.0, 0.0, 0.0)
 
 
 @part
@@ -60,9 +67,10 @@ def most_evidence(law: Law, tangent: Tangent, clients: float, total: float) -> f
 def most_worst_clients(
     tangent: Tangent, clients: float, total: float, smallest: float, limit: float
 ) -> float:
-    """Return n such that more clients with the smallest statistic exceed the limit.
+    """Return n so that N d(S/N, tau) exceeds the limit after more than n clients.
 
-    That holds up to rounding.
+    They have the smallest statistic, and evidence grows at least as the tangent does.
+    Up to rounding.
     """
     low = clients * tangent.height + (total - clients * tangent.mean) * tangent.slope
     growth = tangent.height + (smallest - tangent.mean) * tangent.slope

@@ -72,7 +72,7 @@ def worst_evidence(problem: Problem, run: Run, n: float, rounds: float) -> float
 
 @inlined
 def new_tangent(problem: Problem, run: Run, nats: float, known: Tangent) -> Tangent:
-    """Return the tangent of the evidence now, or the known one where there is none."""
+    """Return the tangent of the evidence now; the known one if that has none."""
     view = problem.sight
     if nats > 0.0 and view.rule.code == DIVERGENCE.code:
         clients, total = run.clients + view.prior_clients, run.total + view.prior_total
@@ -132,7 +132,7 @@ def certain_clients(
     elif view.rule.is_posterior:
         nats -= 1.5  # -log P(Z > z) is z^2/2 and a little more
     n = 0.9 * parabola(clients, gap, step, variance(view.law, threshold), max(nats, 0.0), True)
-    if tangent.variance > 0.0:
+    if tangent.variance > 0.0:  # what would surely be refused below is not computed
         beyond = limit + MARGIN * (1.0 + limit)
         total = run.total + view.prior_total
         most = most_worst_clients(tangent, clients, total, low, beyond)
