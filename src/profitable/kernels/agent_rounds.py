@@ -285,7 +285,8 @@ def write_rounds(
     modulo its length, if patience was drawn.
     """
     patience = patience_in(terms)
-    for k in positions:
+    for i in range(positions.size):
+        k = positions[i]
         if accepted.size > 0:
             _write_round(table, k, patience, now, drawn, counts[k], accepted[k])
         else:
