@@ -20,7 +20,7 @@ def work(rng, values):
     return values.sum()
 work(np.random.default_rng(1), np.zeros(10))
 """
-# There, the first decision of commit e978343 took 7.8 s.  Measured side by side, that is
+# There, the first decision of commit e978343 took 7.8 s.  Measured beside it, this is
 # between 2.4 and 2.8.
 REFERENCE = 2.5
 TURNS = 2

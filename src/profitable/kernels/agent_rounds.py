@@ -286,7 +286,7 @@ def write_rounds(
     """
     patience = patience_in(terms)
     for i in range(positions.size):
-        k = positions[i]
+        k = int(positions[i])
         if accepted.size > 0:
             _write_round(table, k, patience, now, drawn, counts[k], accepted[k])
         else:
