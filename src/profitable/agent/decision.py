@@ -24,7 +24,7 @@ from profitable.agent.explanation import (
     with_loans,
 )
 from profitable.agent.limit import Grant, Limit, read_claims
-from profitable.agent.loan_book import BookReading
+from profitable.agent.loan_book import BookReading, LoanStanding
 from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
 from profitable.agent.window import Window
 from profitable.common import check
@@ -361,8 +361,6 @@ class Decision:
         is 6 * 0.97^j after j more rounds.  That is at most 3.5 from j = 18 on.
         """
         categories, policy = self._made.categories, self.policy
-        if self._extras.reading is not None:
-            return self._within_most(table)
         if self._extras.window is not None and not policy.draws:
             return [
                 self._extras.window.next_round(
@@ -374,26 +372,13 @@ class Decision:
             out = np.zeros(positions.size, dtype=np.int64)
             returns(*self._with_targets(table, positions), categories.terms, self.round, out)
             return out.tolist()
+        nats = table[AgentRow.EVIDENCE]
         return policy.next_rounds(
-            table[AgentRow.EVIDENCE],
+            np.where(nats <= categories.patience.most, nats, np.inf),
             self.round,
             table[AgentRow.CLIENTS] + categories.imaginary(positions),
             table[AgentRow.PER_ROUND],
         )
-
-    def _within_most(self, table: FloatArray) -> list[int]:
-        """Return the next rounds; 0 where evidence exceeds the most that is tolerated."""
-        found = self.policy.next_rounds(
-            table[AgentRow.EVIDENCE],
-            self.round,
-            table[AgentRow.CLIENTS],
-            table[AgentRow.PER_ROUND],
-        )
-        most = self._made.categories.patience.most
-        return [
-            0 if nats > most else round or 0
-            for nats, round in zip(table[AgentRow.EVIDENCE].tolist(), found, strict=True)
-        ]
 
     def _with_targets(
         self, table: FloatArray, positions: IntArray
@@ -616,8 +601,9 @@ class Decision:
             "waiting": table[AgentRow.WAITING].astype(np.int64).tolist(),
             **self._extras.cohorts.columns(positions, self.round - 1),
         }
-        reading = self._extras.reading
+        reading, loans = self._extras.reading, list[LoanStanding]()
         if reading is not None:
+            loans = [reading.standing(k) for k in positions.tolist()]
             columns |= reading.open_and_missing(positions, columns["waiting"])
         needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "waiting")
         columns["reason"] = list(
@@ -632,7 +618,6 @@ class Decision:
             )
         )
         if reading is not None:
-            loans = [reading.standing(k) for k in positions.tolist()]
             columns["reason"] = [
                 each if flag else with_loans(each, standing)
                 for each, standing, flag in zip(

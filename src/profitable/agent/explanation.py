@@ -398,8 +398,7 @@ def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
     reading, late = ledger.reading, ledger.cohorts.columns(chosen, ledger.round)
     if reading is not None:
         late |= reading.open_and_missing(chosen, table[AgentRow.WAITING].tolist())
-    loans = None if reading is None else [reading.standing(k) for k in chosen.tolist()]
-    return {
+    columns: dict[str, list[Any]] = {
         "name": [ledger.categories.names[k] for k in chosen.tolist()],
         "threshold": table[AgentRow.THRESHOLD].tolist(),
         "clients": table[AgentRow.KNOWN].astype(np.int64).tolist(),
@@ -413,7 +412,10 @@ def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
         "cost": cost.tolist(),
         "profit": (revenue - cost).tolist(),
         "paused": (table[AgentRow.PAUSED] != 0.0).tolist(),
-    } | ({} if loans is None else {"loans": loans})
+    }
+    if reading is not None:
+        columns["loans"] = [reading.standing(k) for k in chosen.tolist()]
+    return columns
 
 
 def standing_of(ledger: Ledger, k: int) -> Standing:
