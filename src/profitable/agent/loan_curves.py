@@ -2,10 +2,10 @@
 
 >>> from profitable.agent.loan_book import Loans
 >>> from profitable.model.lending import Lending
->>> book, cars = LoanBook(Lending(), 1), Loans([0], [2], [0])
+>>> book, cars = LoanBook(Lending(), 1), Loans([0], [2], [1])
+>>> book.advance()
 >>> book.quote([0], [2], [100.0], [0.12])
 >>> book.add(cars, [100.0])
->>> book.advance()
 >>> book.end(cars, [10.0], [0.0])
 >>> found = loan_curves(book, book.read(np.ones(1)), rounds=3)
 >>> [each["term"] for each in found["products"]], found["levels"][0]["defaults"]
@@ -20,6 +20,7 @@ import numpy as np
 from profitable.agent.loan_book import BookReading, LoanBook
 from profitable.common.types import FloatArray
 
+HALF = 0.5  # a default that keeps logarithms finite
 FEWEST_EXPECTED = 1.0  # defaults of a period, below which its level says nothing
 
 
@@ -59,6 +60,8 @@ def _product(book: LoanBook, reading: BookReading, p: int) -> dict[str, Any]:
 def _levels(book: LoanBook, reading: BookReading, rounds: int) -> list[dict[str, Any]]:
     """Return defaults of the loans of each period, and those that the hazards expect."""
     risk, defaults = book.vintages()
+    ages = np.arange(min(book.round + 1, risk.shape[2]))
+    risk[book.round - ages, :, ages] += book.open.sum(axis=0)[:, : ages.size].T
     expected = (risk * reading.rates.hazards).sum(axis=(1, 2))
     known = defaults.sum(axis=(1, 2))
     found: list[dict[str, Any]] = []
@@ -80,15 +83,14 @@ def _levels(book: LoanBook, reading: BookReading, rounds: int) -> list[dict[str,
 def level_seen(defaults: FloatArray, expected: FloatArray) -> float | None:
     """Return the standard deviation of the logarithm of levels, beyond chance.
 
-    By moments: the variance of defaults is their mean plus the mean squared times that
-    of the level.
+    Every period counts the same, and what its number of defaults varies by chance is
+    subtracted.
 
     >>> level_seen(np.array([50.0, 150.0]), np.array([100.0, 100.0]))
-    0.4638...
+    0.7635...
     """
     if defaults.size < 2:
         return None
-    ratio = float(defaults.sum() / expected.sum())
-    fair = expected * ratio
-    beyond = float((np.square(defaults - fair) - fair).sum() / np.square(fair).sum())
-    return math.sqrt(math.log1p(max(beyond, 0.0)))
+    logs = np.log((defaults + HALF) / (expected + HALF))
+    chance = float(np.mean(1.0 / (defaults + HALF)))
+    return math.sqrt(max(float(np.var(logs, ddof=1)) - chance, 0.0))
