@@ -52,7 +52,9 @@ LEAST_FRAILTY, MOST_FRAILTY = 0.02, 1.0  # variance of the multipliers of catego
 JEFFREYS = 0.5  # imaginary defaults, where multipliers of categories say nothing of each other
 PASSES, CONVERGED = 100, 1e-10
 LARGEST_MULTIPLIER = 1e4  # at which every loan defaults at once
-FAR_BELOW_PEAK = 40.0  # nats below the largest term of an integral, from which on terms are left out
+FAR_BELOW_PEAK = (
+    40.0  # nats below the largest term of an integral, from which on terms are left out
+)
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
