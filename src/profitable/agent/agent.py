@@ -46,7 +46,7 @@ from profitable.model.lending import Lending
 from profitable.policy.policies import Plus, Policy
 
 if TYPE_CHECKING:
-    from altair import HConcatChart
+    from altair import HConcatChart, VConcatChart
 
 
 class Agent:
@@ -374,6 +374,32 @@ class Agent:
             from profitable.agent.decision_chart import decision_chart
             from profitable.common.charts import saved
         return saved(decision_chart(self.preview()), path)
+
+    @alone
+    def plot_loans(self, path: str | os.PathLike[str] | None = None) -> "VConcatChart":
+        """Draw when loans default, what categories can afford, and levels by vintage.
+
+        Parameters
+        ----------
+        path : str or os.PathLike, optional
+            File to write the chart to: SVG, PNG, PDF or HTML, by its ending.
+
+        Returns
+        -------
+        altair.VConcatChart
+            A chart that shows itself in notebooks.
+
+        Raises
+        ------
+        InputError
+            If the agent does not lend, the ending is not known, or an extra is missing.
+        NotSavedError
+            If the file cannot be written.
+        """
+        with extra("plot", "charts are drawn with it"):
+            from profitable.agent.loan_charts import loan_chart
+            from profitable.common.charts import saved
+        return saved(loan_chart(*self.ledger.read_book()), path)
 
     # ------------------------------------------------------------------------- learning
 
@@ -870,10 +896,10 @@ class Agent:
 
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
+        money = "" if self.lending else f", profit {money_text(self.profit)}"
         return (
             f"{self.policy}, {number_text(len(self))} categories{hidden}, "
-            f"{number_text(self.round)} rounds, "
-            f"profit {money_text(self.profit)}"
+            f"{number_text(self.round)} rounds{money}"
         )
 
     def __str__(self) -> str:

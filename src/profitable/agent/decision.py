@@ -528,7 +528,7 @@ class Decision:
         """Return a credible interval of a category's mean reward.
 
         It is the middle of the posterior under Jeffreys' prior, or under the prior of
-        the category.
+        the category; for loans, that of the value of a loan at issue.
 
         Parameters
         ----------
@@ -556,7 +556,9 @@ class Decision:
             "share", share, 0.0, 1.0, "is not a probability", "give a number from 0 to 1"
         )
         column = self._require(name)
-        k = int(self.positions[column])
+        k, reading = int(self.positions[column]), self._extras.reading
+        if reading is not None:
+            return reading.interval(k, 0.5 - half)
         view = self._made.categories.view_of(k)
         seen = seen_of(
             self._made.categories.rule_of(k), view, self._table[:, column].tolist(), EMPTY
@@ -618,10 +620,13 @@ class Decision:
             )
         )
         if reading is not None:
+            words = zip(
+                columns["reason"], columns["evidence"], columns["patience"], loans, strict=True
+            )
             columns["reason"] = [
-                each if flag else with_loans(each, standing)
-                for each, standing, flag in zip(
-                    columns["reason"], loans, paused.tolist(), strict=True
+                said if flag else with_loans(said, evidence, patience, standing)
+                for (said, evidence, patience, standing), flag in zip(
+                    words, paused.tolist(), strict=True
                 )
             ]
         if self._grant is not None:

@@ -263,6 +263,18 @@ class BookReading:
         still = self.open[positions].astype(np.int64).tolist()
         return {"open": still, "missing": [int(a) - b for a, b in zip(waiting, still, strict=True)]}
 
+    def interval(self, k: int, tail: float) -> tuple[float, float] | None:
+        """Return values of a loan that the posterior exceeds with 1 - tail, and tail.
+
+        None if nobody has asked for loans of the category, or no loan of it could default.
+        """
+        if math.isnan(self[BookRow.BREAK_EVEN][k]) or not self[BookRow.EXPOSURE][k]:
+            return None
+        nats = np.full((2, self.issued.size), np.inf)
+        nats[:, k] = -math.log1p(-tail), -math.log(tail) if tail > 0.0 else math.inf
+        low, high = (self.indices(each, is_posterior=True)[k].item() for each in nats)
+        return low, high
+
     def indices(self, patience: FloatArray, *, is_posterior: bool) -> FloatArray:
         """Return the value of a loan against which the evidence is `patience`, [K]."""
         if not self.today.terms.size:

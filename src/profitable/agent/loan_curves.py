@@ -2,10 +2,10 @@
 
 >>> from profitable.agent.loan_book import Loans
 >>> from profitable.model.lending import Lending
->>> book, cars = LoanBook(Lending(), 1), Loans([0], [2], [1])
->>> book.advance()
+>>> book, cars = LoanBook(Lending(), 1), Loans([0], [2], [0])
 >>> book.quote([0], [2], [100.0], [0.12])
 >>> book.add(cars, [100.0])
+>>> book.advance()
 >>> book.end(cars, [10.0], [0.0])
 >>> found = loan_curves(book, book.read(np.ones(1)), rounds=3)
 >>> [each["term"] for each in found["products"]], found["levels"][0]["defaults"]
@@ -58,14 +58,18 @@ def _product(book: LoanBook, reading: BookReading, p: int) -> dict[str, Any]:
 
 
 def _levels(book: LoanBook, reading: BookReading, rounds: int) -> list[dict[str, Any]]:
-    """Return defaults of the loans of each period, and those that the hazards expect."""
+    """Return defaults of the loans of each period, and those that the hazards expect.
+
+    As in a reading, loans that are open were at risk in this round.
+    """
     risk, defaults = book.vintages()
     ages = np.arange(min(book.round + 1, risk.shape[2]))
-    risk[book.round - ages, :, ages] += book.open.sum(axis=0)[:, : ages.size].T
+    risk[book.round - ages, :, ages] += book.open.sum(axis=0)[:, ages].T
     expected = (risk * reading.rates.hazards).sum(axis=(1, 2))
     known = defaults.sum(axis=(1, 2))
     found: list[dict[str, Any]] = []
-    for first in range(1, book.round + 1, rounds):
+    earliest = 0 if book.issued[:, :, 0].any() else 1
+    for first in range(earliest, book.round + 1, rounds):
         part = slice(first, first + rounds)
         if expected[part].sum() >= FEWEST_EXPECTED:
             found.append(

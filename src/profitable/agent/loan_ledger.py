@@ -71,17 +71,28 @@ class LoanLedger(SharedTable):
         self.judge()
         return super().decide_some(stream, positions)
 
+    def read_book(self) -> tuple[LoanBook, BookReading, list[str]]:
+        """Return the lending book, what it says, and the names of its categories."""
+        self.judge()
+        book, reading = self.loans, self.reading
+        if book is None or reading is None:
+            raise self._no_book("lending", None)
+        return book, reading, self.categories.names
+
     def lending_book(self, field: str, value: object) -> LoanBook:
         """Return the lending book; ParameterError if the agent has none."""
         if self.loans is None:
-            raise ParameterError(
-                field,
-                value,
-                "is for an agent that lends",
-                "make it with Agent(..., lending=profitable.Lending(...))",
-            )
+            raise self._no_book(field, value)
         self.reading = None
         return self.loans
+
+    def _no_book(self, field: str, value: object) -> ParameterError:
+        return ParameterError(
+            field,
+            value,
+            "is for an agent that lends",
+            "make it with Agent(..., lending=profitable.Lending(...))",
+        )
 
     def quote(self, asked: Mapping[str, object], terms: LoanTerms) -> None:
         """Say who asks for loans on these terms, before the decision."""
