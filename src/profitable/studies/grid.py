@@ -30,7 +30,8 @@ from profitable.common.expression import Expression
 from profitable.errors import InputError, ParameterError
 from profitable.model.category_table import in_file, is_list, is_table, known_fields, needed_field
 from profitable.policy.policies import Policy
-from profitable.simulation.scenario import MOST_CHANGES, Scenario, read_table
+from profitable.common.check import MOST_CHANGES
+from profitable.simulation.scenario import Scenario, read_table
 from profitable.simulation.settings import Settings, prepare
 
 # Fields that hold a text, which may have {names} of axes.
