@@ -521,8 +521,13 @@ class LoanBook:
     def read(self, thresholds: FloatArray) -> BookReading:
         """Return what the book says, if a loan must have these values, [K]."""
         categories, products, size = self.at_risk.shape
+        # The round is over: loans that are open now were at risk in it, too.  Without
+        # them, the defaults of the last round would have no exposure.
         counts = Counts(
-            self.at_risk, self.defaults, self.closings, self.issued[:, :, : self.round + 1]
+            self.at_risk + self.open,
+            self.defaults,
+            self.closings,
+            self.issued[:, :, : self.round + 1],
         )
         today = Today(self.asked.copy(), self.offered.copy(), self.terms, self.ages)
         rates = Rates(

@@ -106,7 +106,8 @@ def by_round(field: str, given: object, what: str) -> list[tuple[int, Any]]:
     >>> by_round("levels", [[1, 2.3], [30, 1.0]], "level")
     [(1, 2.3), (30, 1.0)]
     """
-    pairs: list[Any] = list(cast(Sequence[Any], given)) if isinstance(given, list | tuple) else []
+    is_list = isinstance(given, list | tuple)
+    pairs: list[Any] = list(cast(Sequence[Any], given)) if is_list else []
     remedy = f"give [[1, {what}], [round, {what}], ...] with rising rounds"
     if not pairs or not all(
         isinstance(pair, list | tuple) and len(cast(Sequence[Any], pair)) == 2 for pair in pairs

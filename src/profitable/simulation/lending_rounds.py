@@ -4,9 +4,8 @@ The world draws who asks and what becomes of each loan, whether it is accepted o
 So with common random numbers, policies meet the same borrowers.  The agent's ledger
 gets the loans that were accepted, and their ends when they are known.
 
->>> world = LendingWorld(
-...     [Borrowers("cars", rate=0.12, multiplier=1.0, clients=40)], term=3, peak=1, total=0.1
-... )
+>>> cars = Borrowers("cars", rate=0.12, multiplier=1.0, clients=40)
+>>> world = LendingWorld([cars], term=3, peak=1, total=0.1)
 >>> run = LoanRun(world, 4, np.random.default_rng(1))
 >>> book = LoanBook(world.lending, 1)
 >>> for t in range(1, 5):
@@ -44,13 +43,13 @@ class LoanRun:
         self.terms = np.array(world.terms, np.int64)
         self.clients: IntArray = np.zeros((categories, products), np.int64)  # of this round
         self.fates: IntArray = np.zeros((categories, products, 2, size), np.int64)
-        # Fates of accepted loans; a vintage takes the place of one whose loans all ended.
+        # Of accepted loans; a vintage takes the place of one whose loans all ended.
         self._lent: IntArray = np.zeros((size, *self.fates.shape), np.int64)
         # Categories and products of the cells of a round, [K P] each.
         self._cells = np.indices(self.clients.shape).reshape(2, -1)
 
     def ask(self, book: LoanBook) -> FloatArray:
-        """Let clients of the next round ask; return the value of a loan of each, [K]."""
+        """Let clients of the next round ask; return the values of their loans, [K]."""
         self.round += 1
         world, terms = self.world, self.terms
         chances = world.fates(self.levels[self.round - 1])

@@ -14,13 +14,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from profitable.agent.loan_book import coded
 from profitable.common import check
-from profitable.common.types import BoolArray, FloatArray
+from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import DuplicateNameError, InputError, ParameterError, ProfitableError
 from profitable.kernels.hazards import present_values
 from profitable.model.category import Category
@@ -119,7 +119,8 @@ class LendingWorld:
     Examples
     --------
     >>> shops = Borrowers("shops", rate=0.12, multiplier=2.0, clients=40)
-    >>> world = LendingWorld([shops], term=36, peak=12, total=0.15, levels=[[1, 2], [3, 1]])
+    >>> levels = [[1, 2], [3, 1]]
+    >>> world = LendingWorld([shops], term=36, peak=12, total=0.15, levels=levels)
     >>> world.level_by_round(4).tolist(), world.sides(4)
     ([2.0, 1.5, 1.0, 1.0], [False])
     """
@@ -207,7 +208,7 @@ class LendingWorld:
 
     @cached_property
     def _present_values(self) -> FloatArray:
-        """Value at issue of a loan that defaults, or closes, at each age, [K, P, 2, J]."""
+        """Value at issue of loans that default, or close, at each age, [K, P, 2, J]."""
         lending, terms = self.lending, self.terms
         values = np.zeros((len(self.borrowers), len(terms), 2, self.size))
         for k, each in enumerate(self.borrowers):
@@ -217,7 +218,7 @@ class LendingWorld:
         return values
 
     def fates(self, level: float) -> FloatArray:
-        """Return the probabilities to default, and to close, at each age, [K, P, 2, J]."""
+        """Return the probabilities of default and closing by age, [K, P, 2, J]."""
         multipliers = np.array([each.multiplier for each in self.borrowers])
         hazards = np.minimum(multipliers[:, None] * (level * self.hazards), 1.0)[:, None]
         ages, terms = np.arange(self.size), np.array(self.terms)
@@ -228,7 +229,7 @@ class LendingWorld:
         alive[..., 1:] = np.cumprod(stays[..., :-1], axis=-1)
         return np.stack([alive * hazards, alive * (1.0 - hazards) * closings], axis=2)
 
-    def value_of(self, fates: FloatArray) -> FloatArray:
+    def value_of(self, fates: FloatArray | IntArray) -> FloatArray:
         """Return what loans with these fates are worth at issue, [K].
 
         Fates are probabilities or numbers of loans, [K, P, 2, J].
@@ -258,7 +259,7 @@ class LendingWorld:
         return first * (1.0 + self.growth) ** (round - 1)
 
     def sides(self, horizon: int) -> list[bool | None]:
-        """Return whether each category pays; None if in some rounds only, or by chance."""
+        """Return whether each category pays; None if it depends on the round."""
         levels = np.unique(self.level_by_round(horizon))
         pays: BoolArray = np.array([self.mean_values(level) > 1.0 for level in levels])
         if self.level_drift > 0.0:
@@ -287,14 +288,15 @@ NEEDED = ("term", "peak", "total")
 
 def _terms(given: object) -> tuple[int, ...]:
     """Return the terms, ascending."""
-    each: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    several = isinstance(given, list | tuple)
+    each: list[Any] = list(cast(Sequence[Any], given)) if several else [given]
     if not each:
         raise ParameterError("term", given, "is empty", "give a number of rounds, such as 36")
     return tuple(sorted({check.whole("term", term, most=LONGEST_TERM) for term in each}))
 
 
-def _levels(given: object) -> tuple[tuple[int, float], ...]:
-    if given in ((), []):
+def _levels(given: Sequence[Sequence[float]]) -> tuple[tuple[int, float], ...]:
+    if isinstance(given, list | tuple) and not given:
         return ()
     return tuple(
         (
@@ -302,13 +304,13 @@ def _levels(given: object) -> tuple[tuple[int, float], ...]:
             check.within(
                 f"levels from round {start}",
                 level,
-                1e-3,
+                1.0 / MOST_LEVEL,
                 MOST_LEVEL,
                 "is not a level",
-                f"give a number from 0.001 to {MOST_LEVEL:g}",
+                f"give a number from {1.0 / MOST_LEVEL:g} to {MOST_LEVEL:g}",
             ),
         )
-        for start, level in check.by_round("levels", given, "level")
+        for start, level in check.by_round("levels", cast(object, given), "level")
     )
 
 
@@ -317,7 +319,7 @@ def _borrowers(given: object) -> tuple[Borrowers, ...]:
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise ParameterError("borrowers", given, "must be a list", remedy)
     found: dict[str, Borrowers] = {}
-    for each in given:
+    for each in cast(Iterable[object], given):
         if not isinstance(each, Borrowers):
             raise ParameterError("borrowers", each, "must be Borrowers", remedy)
         if each.name in found:

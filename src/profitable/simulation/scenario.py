@@ -264,7 +264,7 @@ def check_means(name: str, given: object, family: Family) -> float | Means:
     """
     if not isinstance(given, list | tuple):
         return _check_mean(name, given, family)
-    pairs = check.by_round(name, given, "mean")
+    pairs = check.by_round(name, cast(Sequence[Any], given), "mean")
     means = [_check_mean(f"{name} from round {start}", mean, family) for start, mean in pairs]
     starts = (start for start, _ in pairs)
     return means[0] if len(means) == 1 else tuple(zip(starts, means, strict=True))
@@ -367,7 +367,7 @@ class Scenario:
 
     @property
     def fits_theorems(self) -> bool:
-        """Whether categories are independent, their means fixed, and outcomes known at once."""
+        """Whether means are fixed, and outcomes are known at once."""
         return self.lending is None and not self.moves
 
     def sides(self, horizon: int) -> list[bool | None]:
@@ -552,7 +552,7 @@ def read_toml(field: str, path: Path, remedy: str = "give a TOML file") -> str:
 
 
 def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth], LendingWorld | None]:
-    """Read the parts of a scenario from the table of a file; `source` names it in errors."""
+    """Read the parts of a scenario from a file's table; `source` names it in errors."""
     known_fields(table, {"name", "lending", "category"}, source)
     name = table.get("name", "")
     if not isinstance(name, str) or not name.strip():

@@ -284,11 +284,12 @@ def _play_lending(
     columns: dict[str, FloatArray],
     flags: IntArray,
 ) -> bool:
-    """Play a block in a lending world, and fill the columns; False if it was stopped."""
+    """Play a block in a lending world, and fill the columns; False if stopped."""
     world, horizon, key = settings.scenario.lending, settings.horizon, prepared.key
     assert world is not None
-    policy = prepared.policy.within(horizon)
-    rng, own = (stream(settings.seed, name, key, block) for name in ("world", "own"))
+    policy: Policy = prepared.policy.within(horizon)
+    rng = stream(settings.seed, "world", key, block)
+    own = stream(settings.seed, "own", key, block)
     for i in range(settings.runs_in(block)):
         if flags[Signal.STOP]:
             return False

@@ -30,7 +30,6 @@ from profitable.common.expression import Expression
 from profitable.errors import InputError, ParameterError
 from profitable.model.category_table import in_file, is_list, is_table, known_fields, needed_field
 from profitable.policy.policies import Policy
-from profitable.common.check import MOST_CHANGES
 from profitable.simulation.scenario import Scenario, read_table
 from profitable.simulation.settings import Settings, prepare
 
@@ -117,11 +116,12 @@ def _alternating(table: dict[str, Any], values: Mapping[str, Value], where: str)
     given = _filled(needed_field(table, "every", where), values, where, "every")
     every, horizon = check.whole(f"{where}: every", given), values["horizon"]
     assert isinstance(horizon, int)
-    if (changes := -(-horizon // every)) > MOST_CHANGES:
+    if (changes := -(-horizon // every)) > check.MOST_CHANGES:
         raise ParameterError(
             f"{where}: every",
             every,
-            f"makes {changes} phases up to the horizon {horizon}, and {MOST_CHANGES} is the most",
+            f"makes {changes} phases up to the horizon {horizon}, and {check.MOST_CHANGES} is "
+            "the most",
             "give a larger one, or a smaller horizon",
         )
     return [[1 + place * every, means[place % len(means)]] for place in range(changes)]
