@@ -554,6 +554,8 @@ class LoanBook:
         All ends of loans in this round are known, so those that are open were at risk.
         """
         categories, products, size = self.at_risk.shape
+        # The round is over: loans that are open now were at risk in it, too.  Without
+        # them, the defaults of the last round would have no exposure.
         counts = Counts(
             self.at_risk + self.open,
             self.defaults,

@@ -269,14 +269,16 @@ def instalment_of(rate: float, term: int) -> float:
 
 
 @part
-def _present_values(mix: Mix, p: int, rate: float, term: int, lending: LendingTerms) -> None:
+def present_values(
+    rate: float, term: int, lending: LendingTerms, defaulted: FloatArray, closed: FloatArray
+) -> None:
     """Write what a loan that ends at each age is worth at issue, per unit lent.
 
     `rate` is its interest in a round.  One that defaults at age j has paid its
     instalments up to j - lag, and a part of its balance comes back at j.  One that
     closes at j has paid them up to j, and pays its balance.
     """
-    instalment, ages = instalment_of(rate, term), mix.ages[p]
+    instalment, ages = instalment_of(rate, term), defaulted.size
     paid, balance = np.empty(ages), np.empty(ages)
     paid[0], balance[0], factor = 0.0, 1.0, 1.0
     for j in range(1, ages):
@@ -286,8 +288,8 @@ def _present_values(mix: Mix, p: int, rate: float, term: int, lending: LendingTe
     factor = 1.0
     for j in range(ages):
         before = max(j - lending.lag, 0)
-        mix.defaulted[p, j] = paid[before] + lending.recovery * balance[before] * factor
-        mix.closed[p, j] = paid[j] + balance[j] * factor
+        defaulted[j] = paid[before] + lending.recovery * balance[before] * factor
+        closed[j] = paid[j] + balance[j] * factor
         factor *= lending.discount
 
 
@@ -308,8 +310,10 @@ def _set_mix(mix: Mix, today: Today, k: int, lending: LendingTerms) -> bool:
         asked = today.asked[k, p]
         mix.shares[p] = asked / clients
         if asked > 0.0:
-            rate = today.offered[k, p] / asked / lending.per_year
-            _present_values(mix, p, rate, today.terms[p], lending)
+            rate, ages = today.offered[k, p] / asked / lending.per_year, today.ages[p]
+            present_values(
+                rate, today.terms[p], lending, mix.defaulted[p, :ages], mix.closed[p, :ages]
+            )
     return True
 
 
@@ -618,7 +622,8 @@ def values_of_loans(
     for i in range(values.size):
         p = loans.products[i]
         mix.ages[0] = today.ages[p]
-        _present_values(mix, 0, loans.rates[i] / lending.per_year, today.terms[p], lending)
+        rate, size = loans.rates[i] / lending.per_year, mix.ages[0]
+        present_values(rate, today.terms[p], lending, mix.defaulted[0, :size], mix.closed[0, :size])
         age = min(loans.ages[i], mix.ages[0] - 1)
         if loans.ends[i] == DEFAULTED:
             values[i] = mix.defaulted[0, age]
