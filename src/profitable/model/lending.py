@@ -9,12 +9,15 @@ from dataclasses import dataclass
 
 from profitable.common import check
 from profitable.errors import ParameterError
+from profitable.kernels.hazards import instalment_of
 
 MONTHS = 12.0
 CYCLE_YEARS = 4.0  # the time over which the common level of vintages is one observation
 MEMORY = 0.8  # the weight of what clients asked for, one month later
 LONGEST_TERM = 1_200  # rounds
 LARGEST_RATE = 10.0  # a year; beyond it, the rate was probably given in percent
+ROUNDED_DOWN = 1e-3  # the share of a loan that rounded instalments may leave
+HALVINGS = 60  # of the interval in which a rate lies: to the last bit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,30 @@ class Lending:
     def memory(self) -> float:
         """The weight of what clients asked for, one round later."""
         return MEMORY ** (MONTHS / self.per_year)
+
+    def rate_of(self, instalment: float, amount: float, term: int) -> float:
+        """Return the interest a year of a loan that is repaid by equal instalments.
+
+        Instalments that are rounded down may repay a thousandth too little, without
+        interest.
+
+        >>> round(Lending().rate_of(instalment=332.14, amount=10_000, term=36), 4)
+        0.12
+        """
+        share = instalment / amount
+        low, high = 0.0, LARGEST_RATE / self.per_year
+        if not (1.0 - ROUNDED_DOWN) / term <= share <= instalment_of(high, term):
+            raise ParameterError(
+                "instalment",
+                instalment,
+                f"does not repay {amount:.12g} in {term} rounds at a rate from 0 to "
+                f"{LARGEST_RATE:.0%} a year",
+                "give what is paid in each round",
+            )
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if instalment_of(middle, term) > share else (middle, high)
+        return low * self.per_year
 
     def ages(self, term: int) -> int:
         """Return the number of ages, from 0, at which loans of a term are looked at."""

@@ -36,6 +36,7 @@ from profitable.portfolio.journal import (
     journal_lines,
     newest,
 )
+from profitable.portfolio.loans import ended_of, ended_text
 from profitable.portfolio.stored_decision import REINSTATED, RecordedDecision, decided_at
 
 LOG_HEADERS = ("line", "time", "actor", "kind", "what")
@@ -87,6 +88,12 @@ def _line_text(line: Line) -> str:
                 again = f" ({REINSTATED}, decided {_to_seconds(decided_at(line))})"
             chosen = f"{number_text(accepted)} of {number_text(len(columns['name']))} accepted"
             return f"round {number_text(line.round)}{key}: {chosen}{again}"
+        case "open" if "term" in content:
+            rate = "" if "rate" not in content else f" at {100.0 * content['rate']:.4g} %"
+            return (
+                f"{line.id} of {line.category}, accepted in round {line.decision}, over"
+                f" {number_text(content['term'])} rounds{rate}"
+            )
         case "open":
             later = (
                 ""
@@ -96,7 +103,15 @@ def _line_text(line: Line) -> str:
             return f"{line.id} of {line.category}, accepted in round {line.decision}{later}"
         case "outcome":
             since = "" if line.decision is None else f", accepted in round {line.decision}"
-            return f"{line.id} of {line.category}: {_money(line)}{since}"
+            said = ended_text(ended_of(line)) if "term" in content else _money(line)
+            return f"{line.id} of {line.category}: {said}{since}"
+        case "correct" if "term" in content:
+            before = f"{ended_text(content['was'])} was wrong, " if content["was"] else ""
+            after = ended_text(ended_of(line))
+            reason = f" ({content['reason']})" if content.get("reason") else ""
+            if content["was"] == content["now"]:
+                before = ""
+            return f"line {line.refers}: {before}{after}{reason}{key}"
         case "correct":
             after = "taken back" if line.reward is None else _money(line)
             reason = f" ({content['reason']})" if content.get("reason") else ""
