@@ -456,6 +456,14 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
     round = ledger.round + 1
     kept = ledger.cohorts.tally(k, ledger.round).kept
     above = number_text(category.threshold)
+    if standing.loans is not None:
+        lines = [
+            f"{category.name}: loans, worth accepting if one of 1 is worth above {above} at issue.",
+            *_loans(standing, standing.loans),
+            f"Evidence against it: {number_text(standing.evidence)} nats.",
+            f"Round {number_text(round)}: {_outlook(policy, standing, verdict, patient, round)}.",
+        ]
+        return "\n".join(lines)
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {above}."]
     if category.amount is not None:
         lost = " or not at all"
@@ -498,6 +506,17 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
     profit, received, paid = map(money_text, (standing.profit, standing.revenue, standing.cost))
     lines.append(f"Profit so far: {profit} (received {received}, paid {paid}).")
     return "\n".join(lines)
+
+
+def _loans(standing: Standing, loans: LoanStanding) -> list[str]:
+    """Return the sentences about the loans of a category."""
+    lines = [f"Seen: {loans.sentence()}.", f"Open: {number_text(standing.open)} loans."]
+    if standing.missing:
+        lines.append(
+            f"Missing: {number_text(standing.missing)} loans without an end, which are older than "
+            "any loan should be."
+        )
+    return lines
 
 
 def _seen(category: Category, policy: Policy, standing: Standing, kept: int) -> str:

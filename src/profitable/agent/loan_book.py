@@ -221,7 +221,7 @@ class VintageEvents:
         np.add.at(numbers[0], place.ravel(), np.concatenate([each.at_risk for each in events]))
         np.add.at(numbers[1], place.ravel(), np.concatenate([each.defaulted for each in events]))
         everything = cls(Loans(*found[:3]), found[3], *numbers)
-        return everything.of(numbers.any(axis=0))
+        return everything.of((numbers[0] != 0.0) | (numbers[1] != 0.0))
 
     def of(self, chosen: BoolArray) -> "VintageEvents":
         """Return some of them."""
