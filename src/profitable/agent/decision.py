@@ -232,6 +232,11 @@ class Decision:
         return columns
 
     @property
+    def reading(self) -> BookReading | None:
+        """What the lending book said, for an agent that lends."""
+        return self._extras.reading
+
+    @property
     def limit(self) -> Limit | None:
         """The money or places of the round, if they are limited."""
         return None if self._grant is None else self._grant.limit

@@ -561,10 +561,16 @@ class LoanBook:
     # -------------------------------------------------------------------------- reading
 
     def read(self, thresholds: FloatArray) -> BookReading:
-        """Return what the book says, if a loan must have these values, [K]."""
+        """Return what the book says, if a loan must have these values, [K].
+
+        All ends of loans in this round are known, so those that are open were at risk.
+        """
         categories, products, size = self.at_risk.shape
         counts = Counts(
-            self.at_risk, self.defaults, self.closings, self.issued[:, :, : self.round + 1]
+            self.at_risk + self.open,
+            self.defaults,
+            self.closings,
+            self.issued[:, :, : self.round + 1],
         )
         today = Today(self.asked.copy(), self.offered.copy(), self.terms, self.ages)
         rates = Rates(

@@ -357,6 +357,7 @@ class Backtest:
                         for each in self.terms.fit
                     ],
                 },
+                "lending": self.terms.lending,
                 "intervals": backtest_summary.intervals(self.past),
                 "left_out": self.past.left_out,
                 "notes": self.past.notes,
@@ -401,6 +402,10 @@ class Backtest:
             "evidence": None if entry.evidence is None else rounded(entry.evidence[:, traced]),
             "patience": None if entry.patience is None else rounded(entry.patience[:, traced]),
             "decided": None if entry.decided is None else entry.decided[:, traced],
+            "defaults": None if entry.defaults is None else entry.defaults[:, traced],
+            "affordable": None
+            if entry.affordable is None
+            else rounded(entry.affordable[:, traced]),
             "by_vintage": backtest_summary.by_vintage(self.past.clients.labels, entry),
             "by_category": backtest_summary.by_category(self.past.clients.names, entry),
             "off_policy": entry.off_policy,
