@@ -131,9 +131,15 @@ def decide(
             # So that --as can read it, whatever the encoding here.
             typer.echo(in_ascii(decision.to_json()))
         elif as_csv:
-            print_csv(decision.to_columns()["columns"])
+            print_csv(_flat(decision.to_columns()["columns"]))
         else:
             typer.echo(str(decision))
+
+
+def _flat(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return columns in which those about loans stand next to the others."""
+    loans = columns.pop("loans", [])
+    return columns | {name: [each[name] for each in loans] for name in (loans or [{}])[0]}
 
 
 def _report(name: str, rows: str, file_help: str, help_text: str) -> Callable[..., None]:

@@ -7,9 +7,11 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from profitable.common import check
 from profitable.errors import ParameterError
-from profitable.kernels.hazards import instalment_of
+from profitable.kernels.hazards import rates_of_instalments
 
 MONTHS = 12.0
 CYCLE_YEARS = 4.0  # the time over which the common level of vintages is one observation
@@ -17,7 +19,6 @@ MEMORY = 0.8  # the weight of what clients asked for, one month later
 LONGEST_TERM = 1_200  # rounds
 LARGEST_RATE = 10.0  # a year; beyond it, the rate was probably given in percent
 ROUNDED_DOWN = 1e-3  # the share of a loan that rounded instalments may leave
-HALVINGS = 60  # of the interval in which a rate lies: to the last bit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +113,10 @@ class Lending:
         >>> round(Lending().rate_of(instalment=332.14, amount=10_000, term=36), 4)
         0.12
         """
-        share = instalment / amount
-        low, high = 0.0, LARGEST_RATE / self.per_year
-        if not (1.0 - ROUNDED_DOWN) / term <= share <= instalment_of(high, term):
+        share = max(instalment / amount, 1.0 / term)
+        (found,) = rates_of_instalments(np.array([share]), np.array([term])).tolist()
+        rate = found * self.per_year
+        if instalment * term < amount * (1.0 - ROUNDED_DOWN) or rate > LARGEST_RATE:
             raise ParameterError(
                 "instalment",
                 instalment,
@@ -122,10 +124,7 @@ class Lending:
                 f"{LARGEST_RATE:.0%} a year",
                 "give what is paid in each round",
             )
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if instalment_of(middle, term) > share else (middle, high)
-        return low * self.per_year
+        return rate if share > 1.0 / term else 0.0
 
     def ages(self, term: int) -> int:
         """Return the number of ages, from 0, at which loans of a term are looked at."""

@@ -5,7 +5,7 @@ A status is read from the state, however long the journal.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -451,6 +451,6 @@ def status_columns(agent: Agent) -> dict[str, list[Any]]:
     }
     if "loans" not in known:
         return found
-    loans = [each.to_dict() for each in known["loans"]]
+    loans = [asdict(each) for each in known["loans"]]
     said = {name: [each[name] for each in loans] for name in loans[0]}
     return {name: column for name, column in found.items() if name not in UNKNOWN} | said
