@@ -24,7 +24,7 @@ from profitable.common.files import read_text, replace_file, replace_text
 from profitable.common.text_tables import guarded
 from profitable.errors import NotStoredError, ParameterError
 from profitable.model.category import Category, said_before
-from profitable.model.lending import Lending
+from profitable.model.lending import MONTHS, Lending
 from profitable.portfolio.history import begin
 from profitable.portfolio.journal import (
     PAGE_LINES,
@@ -154,6 +154,13 @@ def write_clients(book: Portfolio, path: Path, form: str = "parquet") -> Written
 
 
 def _write_loans(book: Portfolio, path: Path, form: str, lending: Lending) -> Written:
+    if lending.per_year != MONTHS:
+        raise ParameterError(
+            "per_year",
+            lending.per_year,
+            "are not months, in which a backtest counts terms",
+            "write the lines of the journal",
+        )
     settings, left_out = _settings_path(path), 0
 
     def rows(found: Iterator[ExportedLoan]) -> Iterator[ExportedLoan]:
