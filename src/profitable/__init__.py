@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from profitable.policy.policies import *  # noqa: F403
     from profitable.policy.policies import Policy as Policy
     from profitable.portfolio.outcome import Client as Client
+    from profitable.portfolio.outcome import LoanOutcome as LoanOutcome
     from profitable.portfolio.outcome import Outcome as Outcome
     from profitable.portfolio.outcome import Receipt as Receipt
     from profitable.portfolio.portfolio import Portfolio as Portfolio
@@ -60,7 +61,7 @@ _HOMES = {
     "model.lending": ["Lending"],
     "model.prior": ["Prior"],
     "policy.policies": ["Policy"],
-    "portfolio.outcome": ["Client", "Outcome", "Receipt"],
+    "portfolio.outcome": ["Client", "LoanOutcome", "Outcome", "Receipt"],
     "portfolio.portfolio": ["Portfolio"],
     "replay.backtest": ["backtest"],
     "replay.cells": ["Cells"],
