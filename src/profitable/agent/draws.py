@@ -32,7 +32,7 @@ class ExponentialStream:
         self._refill(0)
 
     def _refill(self, size: int) -> None:
-        # From which the buffer can be made again; without one, from the generator itself.
+        # From which the buffer can be made again; without one, the generator itself.
         self._start = self._generator.bit_generator.state if size else None
         self._buffer = self._generator.standard_exponential(size)
         self._used, self._size = 0, size

@@ -590,7 +590,7 @@ def _nats(
     return poisson_evidence(column[BookRow.DEFAULTS], column[BookRow.EXPOSURE], limit)
 
 
-# ---------------------------------------------------------------------------- past loans
+# -------------------------------------------------------------------------- past loans
 
 OPEN, DEFAULTED, CLOSED = 0, 1, 2
 
