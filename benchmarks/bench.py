@@ -7,7 +7,7 @@
 
 `baseline.json` holds the ratios of the last release, never times: they would be those
 of one machine.  A ratio 15 % worse fails, with the name of its job.  A job that fails
-is measured again, twice at most, and its best ratio counts.
+is measured again, twice at most (once in the quick form), and its best ratio counts.
 
 Jobs of `before_after.py` stand beside commit af23802, the first version, taken from the
 history of the repository, or beside the sources that `--before` names.
@@ -119,7 +119,7 @@ def main(given: Sequence[str] | None = None, path: Path = BASELINE) -> int:
     before = read_baseline(path)
     baseline = {} if options.renew_baseline else before
     chosen = groups(options.only, quick=options.quick, before=options.before)
-    rows = rows_of(chosen, baseline)
+    rows = rows_of(chosen, baseline, quick=options.quick)
     code = concluded(rows, baseline)
     is_whole = not options.quick and tuple(options.only) == SCRIPTS and options.before is None
     for note in notes(rows, before, is_whole=is_whole):

@@ -37,7 +37,11 @@ def side_by_side(
 
 
 def process_cpu(code: str, **environment: str) -> float:
-    """Return the CPU seconds of a Python process, with those of its children."""
+    """Return the CPU seconds of a Python process, with those of its children.
+
+    It may keep byte code, as users do.
+    """
+    environment = {"PYTHONDONTWRITEBYTECODE": "", **environment}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, env=os.environ | environment

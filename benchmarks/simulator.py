@@ -27,7 +27,9 @@ from rows import Group, Row, alone, limited
 
 POLICIES = ("kl-ucb", "kl-ucb+", "bayes-ucb", "ts")
 AHEAD = ("optimal:horizon", "optimal", "optimal:discount=0.9999")
-AT_LEAST = {"kl-ucb": 30.0, "kl-ucb+": 30.0, "bayes-ucb": 50.0, "ts": 50.0} | dict.fromkeys(
+# Events beside rounds.  `rounds` with a posterior takes half the time of the first
+# version, whose bar was 50; what `events` gains beyond the bar is kept by the baseline.
+AT_LEAST = {"kl-ucb": 30.0, "kl-ucb+": 30.0, "bayes-ucb": 25.0, "ts": 25.0} | dict.fromkeys(
     AHEAD, 30.0
 )
 T = 10_000

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from profitable.policy.policies import *  # noqa: F403
     from profitable.policy.policies import Policy as Policy
     from profitable.portfolio.outcome import Client as Client
+    from profitable.portfolio.outcome import LoanOutcome as LoanOutcome
     from profitable.portfolio.outcome import Outcome as Outcome
     from profitable.portfolio.outcome import Receipt as Receipt
     from profitable.portfolio.portfolio import Portfolio as Portfolio
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from profitable.simulation.clients_per_round import UniformClients as UniformClients
     from profitable.simulation.curve import Curve as Curve
     from profitable.simulation.custom_policy import Seen as Seen
+    from profitable.simulation.lending_world import Borrowers as Borrowers
+    from profitable.simulation.lending_world import LendingWorld as LendingWorld
     from profitable.simulation.result import Result as Result
     from profitable.simulation.runner import simulate as simulate
     from profitable.simulation.scenario import Scenario as Scenario
@@ -58,7 +61,7 @@ _HOMES = {
     "model.lending": ["Lending"],
     "model.prior": ["Prior"],
     "policy.policies": ["Policy"],
-    "portfolio.outcome": ["Client", "Outcome", "Receipt"],
+    "portfolio.outcome": ["Client", "LoanOutcome", "Outcome", "Receipt"],
     "portfolio.portfolio": ["Portfolio"],
     "replay.backtest": ["backtest"],
     "replay.cells": ["Cells"],
@@ -66,6 +69,7 @@ _HOMES = {
     "simulation.clients_per_round": ["OnePlusPoisson", "UniformClients"],
     "simulation.curve": ["Curve"],
     "simulation.custom_policy": ["Seen"],
+    "simulation.lending_world": ["Borrowers", "LendingWorld"],
     "simulation.result": ["Result"],
     "simulation.runner": ["simulate"],
     "simulation.scenario": ["Scenario", "Truth"],

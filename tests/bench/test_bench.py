@@ -21,7 +21,15 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.fixture
-def bench(rows: ModuleType) -> ModuleType:
+def machine(rows: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Measure nothing: the machine is as fast as the reference."""
+    found = importlib.import_module("machine")
+    monkeypatch.setattr(found, "slowness", lambda: 1.0)
+    return found
+
+
+@pytest.fixture
+def bench(machine: ModuleType) -> ModuleType:
     return importlib.import_module("bench")
 
 
@@ -87,7 +95,8 @@ def test_the_doctests_of_the_rows(rows: ModuleType) -> None:
 def test_all_bars_met(run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     printed = capsys.readouterr().out
-    header = printed.splitlines()[0]
+    factor, _, header, *_ = printed.splitlines()
+    assert factor == "Limits of time are multiplied by 1.00, measured in this run."
     for column in ("job", "ours", "peer or limit", "ratio", "bar"):
         assert column in header
     for cell in ("4 us", "10 us", "2.5", ">= 2", "met"):
@@ -154,6 +163,38 @@ def test_the_best_measurement_counts(rows: ModuleType) -> None:
     decision, start = rows.measured(rows.Group("both", measure), {})
     assert (decision.ours, decision.attempts) == (5.5, 3)
     assert (start.ours, start.attempts) == (1.0, 1)
+
+
+def test_a_slow_machine_has_more_time(
+    machine: ModuleType,
+    rows: ModuleType,
+    run: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(machine, "slowness", lambda: 2.0)
+    assert run(first=9.9) == 0
+    printed = capsys.readouterr().out
+    assert "multiplied by 2.00" in printed
+    assert "limit 10 s" in said_of(printed, "a first decision")
+    assert run(first=10.1) == 1
+    assert rows.limited("memory", 1.0, 5.0, "bytes").peer == 5.0
+
+
+def test_slowness_is_the_fastest_turn_over_the_reference(
+    rows: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = importlib.import_module("machine")
+    costs = iter([3.0, 2.0] * machine.TURNS)
+    monkeypatch.setattr(machine, "process_cpu", lambda _: next(costs) * machine.REFERENCE)
+    assert machine.slowness.__wrapped__() == 2.0
+
+
+def test_the_quick_form_measures_a_failing_job_again_once(
+    run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--quick", decision=5.1) == 1
+    assert "MISSED (2 attempts)" in said_of(capsys.readouterr().out, "a decision")
 
 
 def test_the_baseline_has_ratios_and_no_times(run: Callable[..., int], tmp_path: Path) -> None:

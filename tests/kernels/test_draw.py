@@ -12,6 +12,8 @@ import pytest
 from scipy import stats
 
 import profitable as pb
+from profitable.kernels.draw import draw_totals
+from profitable.kernels.law import POISSON, Law
 from tests.matrix import FAMILIES, FamilyRow
 
 pytestmark = pytest.mark.statistical
@@ -101,3 +103,11 @@ def test_rewards_follow_scipy_s_law(row: FamilyRow) -> None:
     else:
         assert stats.kstest(rewards, law.cdf).pvalue > ALARM
     assert law is None or float(law.mean()) == pytest.approx(row.mean, rel=1e-12)
+
+
+@pytest.mark.parametrize("mean", [20.0, 60.0, 700.0, 1e6, 1e12])
+def test_large_poisson_numbers_are_those_of_numpy(mean: float) -> None:
+    """The same algorithm: beyond the table of factorials, too."""
+    out = np.empty(20_000)
+    draw_totals(np.random.default_rng(5), Law(POISSON), mean, 1.0, out)
+    assert np.array_equal(out, np.random.default_rng(5).poisson(mean, out.size))

@@ -24,7 +24,7 @@ from profitable.agent.explanation import (
     with_loans,
 )
 from profitable.agent.limit import Grant, Limit, read_claims
-from profitable.agent.loan_book import BookReading, LoanStanding
+from profitable.agent.loan_book import BookReading, BookSummary, LoanStanding
 from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
 from profitable.agent.window import Window
 from profitable.common import check
@@ -57,7 +57,7 @@ class Kept(NamedTuple):
     values: dict[int, DistinctRewards] | None = None  # by position, for rules that need them
     window: Window | None = None  # outcomes of the rounds that are remembered
     cohorts: Cohorts = EMPTY_COHORTS  # those that are open
-    reading: BookReading | None = None  # what a lending book says
+    reading: BookSummary | None = None  # what a lending book says
 
 
 NOTHING_ELSE = Kept()
@@ -217,8 +217,10 @@ class Decision:
                 table[row].astype(np.int64) if row in WHOLE_ROWS else table[row]
             )
         columns["propensity"] = self.propensity
-        if self._extras.values is not None:
+        if self._extras.values is not None or self._extras.reading is not None:
             columns["index"] = self._indices(slice(None))
+        if self._extras.reading is not None:
+            columns |= self._extras.reading.record(self.positions)
         if self._extras.window is not None:
             columns["next_round"] = self._patient_again(slice(None))
         if self._extras.cohorts:
@@ -228,6 +230,11 @@ class Decision:
             columns |= {row.name.lower(): self._grant.terms[i] for i, row in enumerate(LIMIT_ROWS)}
             columns["granted"] = self._grant.clients
         return columns
+
+    @property
+    def reading(self) -> BookReading | None:
+        """What the lending book said, for an agent that lends."""
+        return self._extras.reading
 
     @property
     def limit(self) -> Limit | None:
@@ -671,12 +678,11 @@ class Decision:
         categories, positions = self._made.categories, self.positions[chosen]
         table, out = np.ascontiguousarray(self._table[:, chosen]), np.empty(positions.size)
         limits = table[AgentRow.PATIENCE].copy()
-        if self._extras.reading is not None:
-            every = np.full(self._extras.reading.open.size, np.inf)
+        reading = self._extras.reading
+        if isinstance(reading, BookReading):
+            every = np.full(reading.open.size, np.inf)
             every[positions] = limits
-            return self._extras.reading.indices(every, is_posterior=self.policy.rule.is_posterior)[
-                positions
-            ]
+            return reading.indices(every, is_posterior=self.policy.rule.is_posterior)[positions]
         if self._extras.values is None and positions.size > ONE_BY_ONE:
             indices(table, categories.which()[positions], categories.view_table(), limits, out)
         else:

@@ -19,8 +19,9 @@ defaults.  So 40 were at risk at the ages 0, 1 and 2, and 39 stay open.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,11 @@ BY_AGE = ("open", "at_risk", "defaults", "closings")  # [K, P, J]
 BY_ROUND = ("issued", "ended")  # [K, P, S]
 BY_VINTAGE = ("vintage_risk", "vintage_defaults")  # [S, P, J]
 TODAY = ("asked", "offered")  # [K, P]
+# Columns of a stored decision: what a book says, loans accepted, and those open.
+SUMMARY_NAMES = [
+    f"book_{name}" for name in (*(row.name.lower() for row in BookRow), "issued", "open")
+]
+MOST_PENDING = 64  # events that are kept apart before they are added up
 
 
 def check_policy(policy: Policy) -> None:
@@ -210,6 +216,22 @@ class VintageEvents:
     at_risk: FloatArray
     defaulted: FloatArray
 
+    @classmethod
+    def joined(cls, events: Sequence["VintageEvents"]) -> "VintageEvents":
+        """Return events added up by loans and age, in an order of their own."""
+        keys = np.hstack(
+            [
+                (each.loans.positions, each.loans.terms, each.loans.accepted_in, each.ages)
+                for each in events
+            ]
+        )
+        found, place = np.unique(keys, axis=1, return_inverse=True)
+        numbers = np.zeros((2, found.shape[1]))
+        np.add.at(numbers[0], place.ravel(), np.concatenate([each.at_risk for each in events]))
+        np.add.at(numbers[1], place.ravel(), np.concatenate([each.defaulted for each in events]))
+        everything = cls(Loans(*found[:3]), found[3], *numbers)
+        return everything.of((numbers[0] != 0.0) | (numbers[1] != 0.0))
+
     def of(self, chosen: BoolArray) -> "VintageEvents":
         """Return some of them."""
         loans = self.loans
@@ -222,19 +244,27 @@ class VintageEvents:
 
 
 @dataclass(frozen=True, eq=False)
-class BookReading:
-    """What a book says of its categories; it never changes."""
+class BookSummary:
+    """What a book says of its categories, as decisions keep it; it never changes."""
 
-    lending: Lending
-    today: Today
-    rates: Rates
-    frailty: float  # variance of the multipliers between categories
     columns: FloatArray  # [BookRow, K]
     issued: FloatArray  # loans that were accepted, [K]
     open: FloatArray  # those that are open, [K]
 
     def __getitem__(self, row: BookRow) -> FloatArray:
         return self.columns[row]
+
+    @classmethod
+    def recorded(cls, columns: Mapping[str, Sequence[Any]], places: IntArray, size: int) -> Self:
+        """Return the summary of a stored decision about some of `size` categories."""
+        rows = np.full((len(SUMMARY_NAMES), size), np.nan)
+        rows[:, places] = [columns[name] for name in SUMMARY_NAMES]
+        return cls(rows[: len(BookRow)], *rows[len(BookRow) :])
+
+    def record(self, positions: IntArray) -> dict[str, FloatArray]:
+        """Return the columns of some categories for a stored decision, [M] each."""
+        rows = np.vstack([self.columns, self.issued, self.open])[:, positions]
+        return dict(zip(SUMMARY_NAMES, rows, strict=True))
 
     def standing(self, k: int) -> "LoanStanding":
         """Return what the book says of a category."""
@@ -262,6 +292,16 @@ class BookReading:
         """Return open loans of some categories, and those too old to be open, [M]."""
         still = self.open[positions].astype(np.int64).tolist()
         return {"open": still, "missing": [int(a) - b for a, b in zip(waiting, still, strict=True)]}
+
+
+@dataclass(frozen=True, eq=False)
+class BookReading(BookSummary):
+    """The same, with all that it follows from."""
+
+    lending: Lending
+    today: Today
+    rates: Rates
+    frailty: float  # variance of the multipliers between categories
 
     def interval(self, k: int, tail: float) -> tuple[float, float] | None:
         """Return values of a loan that the posterior exceeds with 1 - tail, and tail.
@@ -424,6 +464,8 @@ class LoanBook:
         if self.keeps_vintages and seen.any():
             defaulted = np.asarray(defaulted, np.float64)
             self.pending.append(VintageEvents(loans, ages, at_risk, defaulted).of(seen))
+            if len(self.pending) > MOST_PENDING:
+                self.pending = [VintageEvents.joined(self.pending)]
 
     def vintages(self) -> tuple[FloatArray, FloatArray]:
         """Return loans at risk and defaults by round of acceptance, [S, P, J]."""
@@ -554,6 +596,8 @@ class LoanBook:
         All ends of loans in this round are known, so those that are open were at risk.
         """
         categories, products, size = self.at_risk.shape
+        # The round is over: loans that are open now were at risk in it, too.  Without
+        # them, the defaults of the last round would have no exposure.
         counts = Counts(
             self.at_risk + self.open,
             self.defaults,
@@ -572,11 +616,11 @@ class LoanBook:
             frailty = hazards.learn(counts, today, rates)
             hazards.judge(counts, today, rates, coded(self.lending), frailty, thresholds, columns)
         return BookReading(
+            columns,
+            self.issued.sum(axis=(1, 2)),
+            self.open.sum(axis=(1, 2)),
             self.lending,
             today,
             rates,
             frailty,
-            columns,
-            self.issued.sum(axis=(1, 2)),
-            self.open.sum(axis=(1, 2)),
         )

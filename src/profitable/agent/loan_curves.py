@@ -20,6 +20,7 @@ import numpy as np
 from profitable.agent.loan_book import BookReading, LoanBook
 from profitable.common.types import FloatArray
 
+HALF = 0.5  # a default that keeps logarithms finite
 FEWEST_EXPECTED = 1.0  # defaults of a period, below which its level says nothing
 
 
@@ -86,15 +87,14 @@ def _levels(book: LoanBook, reading: BookReading, rounds: int) -> list[dict[str,
 def level_seen(defaults: FloatArray, expected: FloatArray) -> float | None:
     """Return the standard deviation of the logarithm of levels, beyond chance.
 
-    By moments: the variance of defaults is their mean plus the mean squared times that
-    of the level.
+    Every period counts the same, and what its number of defaults varies by chance is
+    subtracted.
 
     >>> level_seen(np.array([50.0, 150.0]), np.array([100.0, 100.0]))
-    0.4638...
+    0.7635...
     """
     if defaults.size < 2:
         return None
-    ratio = float(defaults.sum() / expected.sum())
-    fair = expected * ratio
-    beyond = float((np.square(defaults - fair) - fair).sum() / np.square(fair).sum())
-    return math.sqrt(math.log1p(max(beyond, 0.0)))
+    logs = np.log((defaults + HALF) / (expected + HALF))
+    chance = float(np.mean(1.0 / (defaults + HALF)))
+    return math.sqrt(max(float(np.var(logs, ddof=1)) - chance, 0.0))

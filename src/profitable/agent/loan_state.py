@@ -82,20 +82,17 @@ def _vintages(book: LoanBook, risk: FloatArray, defaults: FloatArray) -> dict[st
 
 
 def _pending(book: LoanBook, k: int) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {
-        name: [] for name in ("term", "round", "age", "at_risk", "defaults")
+    mine = [each for each in book.pending if (each.loans.positions == k).any()]
+    if not mine:
+        return {"term": []}
+    found = VintageEvents.joined([each.of(each.loans.positions == k) for each in mine])
+    return {
+        "term": found.loans.terms.tolist(),
+        "round": found.loans.accepted_in.tolist(),
+        "age": found.ages.tolist(),
+        "at_risk": found.at_risk.tolist(),
+        "defaults": found.defaulted.tolist(),
     }
-    for each in book.pending:
-        own = each.loans.positions == k
-        for name, values in (
-            ("term", each.loans.terms),
-            ("round", each.loans.accepted_in),
-            ("age", each.ages),
-            ("at_risk", each.at_risk),
-            ("defaults", each.defaulted),
-        ):
-            found[name] += values[own].tolist()
-    return found
 
 
 def put_values(

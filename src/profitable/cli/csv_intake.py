@@ -32,7 +32,7 @@ from profitable.common.progress import Progress
 from profitable.common.text_tables import number_text, text_table
 from profitable.errors import InputError, NotSavedError, ParameterError, ProfitableError
 from profitable.portfolio import portfolio
-from profitable.portfolio.outcome import STATUSES, Outcome, PortfolioAnswer, summary_of
+from profitable.portfolio.outcome import STATUSES, Client, PortfolioAnswer, summary_of
 from profitable.portfolio.rows_in import (
     DELIMITER_NAMES,
     CsvRow,
@@ -222,7 +222,7 @@ def _send(
     """Report rows; each with its answer, those that could not be read included."""
     readable = [row.made for row in rows if row.made is not None]
     torn = job.all_or_nothing and len(readable) < len(rows)
-    report: Any = book.observe if job.kind.make is Outcome else book.open
+    report: Any = book.open if job.kind.make is Client else book.observe
     answers = iter(report(readable, all_or_nothing=job.all_or_nothing, dry_run=trial or torn))
     for row in rows:
         if row.made is None:

@@ -1,10 +1,9 @@
 """Daily use of a portfolio: `decide`, `open`, `observe` and `correct`."""
 
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,15 +25,20 @@ from profitable.cli.shared import (
 )
 from profitable.errors import InputError, ParameterError
 
+if TYPE_CHECKING:
+    from profitable.portfolio.outcome import Client
+
 SAME_KEY = (
     "run the same command again: the same key gives the same decision, and decides nothing twice."
 )
 OUTCOMES_HELP = (
     "CSV with a header: id, category, reward, and optionally amount, cost, decision, known. "
+    "Of loans: id, defaulted, closed, with a day in one of them, or none if it is open. "
     "- reads standard input."
 )
 CLIENTS_HELP = (
     "CSV with a header: id, category, and optionally decision, matures, emerges, promised. "
+    "Of loans: id, category, term, rate (or instalment and amount), and optionally issued. "
     "- reads standard input."
 )
 OBSERVE_HELP = """Report outcomes from a CSV file. Each id counts exactly once, however often sent.
@@ -75,6 +79,13 @@ def decide(
         float | None,
         typer.Option(help="The share of the budget or the places that is for learning."),
     ] = None,
+    applicants: Annotated[
+        Path | None,
+        typer.Option(
+            help="Who asks for a loan today, accepted or not: CSV in the columns of open. By "
+            "default, today's terms are those of the clients who were opened last."
+        ),
+    ] = None,
     file: Annotated[
         Path | None,
         typer.Option(
@@ -94,11 +105,11 @@ def decide(
     """
     at_most_one(json=as_json, csv=as_csv)
     asked: dict[str, Any] = {"budget": budget, "places": places, "explore": explore}
-    given = {"key": key, "available": available, "demand": demand, **asked}
-    for name, value in given.items():
+    rows = {"demand": demand, "applicants": applicants}
+    for name, value in {"key": key, "available": available, **rows, **asked}.items():
         if file is not None and value is not None:
             raise ParameterError(
-                name, value, "cannot be combined with --as", "leave it out: the file has it"
+                name, str(value), "cannot be combined with --as", "leave it out: the file has it"
             )
     if key is None and file is None:
         raise ParameterError(
@@ -113,21 +124,26 @@ def decide(
                 key=str(key),
                 available=_names(available, known) if available else None,
                 demand=_demand(demand, known) if demand else None,
+                applicants=None if applicants is None else _applicants(applicants),
                 **asked,
             )
         if as_json:
             # So that --as can read it, whatever the encoding here.
             typer.echo(in_ascii(decision.to_json()))
         elif as_csv:
-            print_csv(decision.to_columns()["columns"])
+            print_csv(_flat(decision.to_columns()["columns"]))
         else:
             typer.echo(str(decision))
 
 
-def _report(
-    name: str, rows: str, file_help: str, help_text: str, *, dated: bool
-) -> Callable[..., None]:
-    """Return the command that reports rows of a CSV file, of dated ones or not."""
+def _flat(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return columns in which those about loans stand next to the others."""
+    loans = columns.pop("loans", [])
+    return columns | {name: [each[name] for each in loans] for name in (loans or [{}])[0]}
+
+
+def _report(name: str, rows: str, file_help: str, help_text: str) -> Callable[..., None]:
+    """Return the command that reports rows of a CSV file."""
 
     def command(
         where: Where,
@@ -209,16 +225,11 @@ def _report(
         )
 
     command.__name__, command.__doc__ = name, help_text
-    if not dated:
-        full: Any = command
-        options = inspect.signature(command)
-        left = [each for name, each in options.parameters.items() if name != "date_format"]
-        full.__signature__ = options.replace(parameters=left)
     return command
 
 
-observe = _report("observe", "OUTCOME_ROWS", OUTCOMES_HELP, OBSERVE_HELP, dated=True)
-open = _report("open", "CLIENT_ROWS", CLIENTS_HELP, OPEN_HELP, dated=False)
+observe = _report("observe", "OUTCOME_ROWS", OUTCOMES_HELP, OBSERVE_HELP)
+open = _report("open", "CLIENT_ROWS", CLIENTS_HELP, OPEN_HELP)
 
 
 def correct(
@@ -227,9 +238,18 @@ def correct(
     reward: Annotated[float | None, typer.Option(help="The right reward.")] = None,
     amount: Annotated[float | None, typer.Option(help="The right amount.")] = None,
     cost: Annotated[float | None, typer.Option(help="The right cost.")] = None,
+    defaulted: Annotated[
+        str | None, typer.Option(metavar="DAY", help="The day on which a loan defaulted.")
+    ] = None,
+    closed: Annotated[
+        str | None, typer.Option(metavar="DAY", help="The day on which a loan was repaid.")
+    ] = None,
     take_back: Annotated[
         bool,
-        typer.Option("--take-back", help="There is no such outcome: it does not count any more."),
+        typer.Option(
+            "--take-back",
+            help="There is no such outcome: it does not count any more, and a loan is open again.",
+        ),
     ] = False,
     reason: Annotated[str | None, typer.Option(help="Why, for those who read the journal.")] = None,
     key: OwnKey = None,
@@ -248,6 +268,8 @@ def correct(
             reward=reward,
             amount=amount,
             cost=cost,
+            defaulted=defaulted,
+            closed=closed,
             take_back=take_back,
             reason=reason,
             key=key,
@@ -303,13 +325,23 @@ def _pair(text: str) -> tuple[str, int]:
 
 
 def _demand_of_file(path: Path) -> list[tuple[str, int]]:
-    from profitable.cli.csv_intake import bounded, opened_sheet
-    from profitable.portfolio.rows_in import DEMAND_ROWS, Form
+    found = _rows_of_file(path, "DEMAND_ROWS", "give each category once")
+    return [(row["category"], row["clients"]) for row in found]
 
-    found: list[tuple[str, int]] = []
-    with opened_sheet(path, DEMAND_ROWS, Form(), str(path)) as sheet:
-        for row in bounded(sheet, path, "give each category once"):
+
+def _applicants(path: Path) -> list["Client"]:
+    return _rows_of_file(path, "CLIENT_ROWS", "give those of today only")
+
+
+def _rows_of_file(path: Path, kind: str, remedy: str) -> list[Any]:
+    """Return the rows of a CSV file, all of which must be right."""
+    from profitable.cli.csv_intake import bounded, opened_sheet
+    from profitable.portfolio import rows_in
+
+    found: list[Any] = []
+    with opened_sheet(path, getattr(rows_in, kind), rows_in.Form(), str(path)) as sheet:
+        for row in bounded(sheet, path, remedy):
             if row.made is None:
                 raise InputError(f"{path}: line", row.number, f"is wrong ({row.why})", "correct it")
-            found.append((row.made["category"], row.made["clients"]))
+            found.append(row.made)
     return found

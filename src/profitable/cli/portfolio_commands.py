@@ -90,6 +90,7 @@ def create(
             seed=said.seed if seed is None else seed,
             name=name or said.name,
             shadow=shadow,
+            lending=said.lending,
             actor=actor,
             wait=wait,
         ) as book,
@@ -250,7 +251,7 @@ def _threshold(text: str) -> tuple[str, float]:
 
 def _new_categories(file: Path) -> tuple[Any, ...]:
     said = _load(file)
-    for field in ("policy", "seed"):
+    for field in ("policy", "seed", "lending"):
         if (value := getattr(said, field)) is not None:
             raise ParameterError(
                 f"{file}: {field}",

@@ -194,7 +194,9 @@ def _write_clients(book: "Portfolio", out: Path, form: str) -> None:
     written = write_clients(book, out, form)
     said = f"{out}: {number_text(written.rows)} clients"
     if written.left_out:
-        said += f"; {number_text(written.left_out)} were left out: their propensity is unknown"
+        said += (
+            f"; {number_text(written.left_out)} were left out: their {written.unknown} is unknown"
+        )
     typer.echo(said)
     if written.rows:
         command = shlex.join(

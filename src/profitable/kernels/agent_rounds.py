@@ -28,7 +28,7 @@ from profitable.kernels.agent_table import (
 )
 from profitable.kernels.batch import digest
 from profitable.kernels.coded_view import CodedView, view_of
-from profitable.kernels.compile import kernel, part
+from profitable.kernels.compile import kernel, lazy, part
 from profitable.kernels.law import NORMAL, posterior_bounds
 from profitable.kernels.patience import (
     AHEAD,
@@ -214,7 +214,7 @@ def _accepted_rounds(
     return _accepted_later(patience, nats, first, last)
 
 
-@part
+@lazy
 def _accepted_later(patience: Patience, nats: float, first: int, last: int) -> float:
     """Return how many of the rounds from `first`, after the first of all, accept."""
     if last < first or not nats <= patience_at(patience, last - 1.0, 1.0, 1.0):
@@ -250,25 +250,25 @@ def _write_later(table: FloatArray, k: int, patience: Patience, now: int, drawn:
     table[AgentRow.ROUNDS, k] = rounds
 
 
-@part
+@lazy
 def _write_round(
-    table: FloatArray,
+    table: Matrix,
     k: int,
     patience: Patience,
     now: int,
     drawn: Matrix,
-    counts: FloatArray,
-    accepted: BoolArray,
+    rounds: float,
+    accepts: bool,
 ) -> None:
-    """Write round `now`, which was decided with these numbers, [K]."""
+    """Write round `now`, which was decided after so many accepted rounds."""
     if table[WRITTEN, k] >= now:
         return
     table[WRITTEN, k] = now
-    table[AgentRow.PER_ROUND, k] = _per_round(table, k, patience, counts[k])
+    table[AgentRow.PER_ROUND, k] = _per_round(table, k, patience, rounds)
     table[AgentRow.PATIENCE, k] = (
-        drawn[0, k] if drawn.size > 0 else _patience_of(table, k, patience, now - 1.0, counts[k])
+        drawn[0, k] if drawn.size > 0 else _patience_of(table, k, patience, now - 1.0, rounds)
     )
-    table[AgentRow.ACCEPTED, k] = accepted[k]
+    table[AgentRow.ACCEPTED, k] = accepts
 
 
 @kernel
@@ -288,9 +288,10 @@ def write_rounds(
     modulo its length, if patience was drawn.
     """
     patience = patience_in(terms)
-    for k in positions:
+    for i in range(positions.size):
+        k = int(positions[i])
         if accepted.size > 0:
-            _write_round(table, k, patience, now, drawn, counts, accepted)
+            _write_round(table, k, patience, now, drawn, counts[k], accepted[k])
         else:
             _write_later(table, k, patience, now, drawn)
 

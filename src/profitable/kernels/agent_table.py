@@ -85,39 +85,45 @@ NO_MONEY = 1e-20  # the share of an earlier sum of amounts below which the rest 
 
 
 @lazy
+def _renew_spread(table: Matrix, k: int, view: CodedView) -> None:
+    """Recompute the spread of category k."""
+    number, total, carry = (
+        table[AgentRow.CLIENTS, k],
+        table[AgentRow.TOTAL, k],
+        table[AgentRow.CARRY, k],
+    )
+    share = 1.0
+    if view.by_money:
+        number, total, carry = (
+            table[AgentRow.LENT, k],
+            table[AgentRow.BACK, k],
+            table[AgentRow.BACK_CARRY, k],
+        )
+        share = share_of(table, k)
+    squares, squares_carry = table[AgentRow.SQUARES, k], table[AgentRow.SQUARES_CARRY, k]
+    if table[AgentRow.CLIENTS, k] == table[AgentRow.KNOWN, k]:
+        table[AgentRow.SPREAD, k] = share * squared_deviations(
+            number, total, carry, squares, squares_carry
+        )
+    else:
+        table[AgentRow.SPREAD, k] = share * weighted_deviations(
+            number, total, carry, squares, squares_carry
+        )
+    if table[AgentRow.LATE, k] != 0.0:
+        table[AgentRow.SPREAD, k] = min(
+            table[AgentRow.SPREAD, k],
+            widest(view, table[AgentRow.CLIENTS, k], table[AgentRow.TOTAL, k]),
+        )
+
+
+@lazy
 def renew_one(table: Matrix, k: int, view: CodedView) -> None:
     """Recompute spread and evidence of category k.
 
     If the rule needs the values, the agent computes the evidence.
     """
     if view.rule.needs_spread:
-        number, total, carry = (
-            table[AgentRow.CLIENTS, k],
-            table[AgentRow.TOTAL, k],
-            table[AgentRow.CARRY, k],
-        )
-        share = 1.0
-        if view.by_money:
-            number, total, carry = (
-                table[AgentRow.LENT, k],
-                table[AgentRow.BACK, k],
-                table[AgentRow.BACK_CARRY, k],
-            )
-            share = share_of(table, k)
-        squares, squares_carry = table[AgentRow.SQUARES, k], table[AgentRow.SQUARES_CARRY, k]
-        if table[AgentRow.CLIENTS, k] == table[AgentRow.KNOWN, k]:
-            table[AgentRow.SPREAD, k] = share * squared_deviations(
-                number, total, carry, squares, squares_carry
-            )
-        else:
-            table[AgentRow.SPREAD, k] = share * weighted_deviations(
-                number, total, carry, squares, squares_carry
-            )
-        if table[AgentRow.LATE, k] != 0.0:
-            table[AgentRow.SPREAD, k] = min(
-                table[AgentRow.SPREAD, k],
-                widest(view, table[AgentRow.CLIENTS, k], table[AgentRow.TOTAL, k]),
-            )
+        _renew_spread(table, k, view)
     table[AgentRow.ROUGH, k] = 0.0
     if view.rule.needs_values:
         return
@@ -157,8 +163,8 @@ def _accumulate(
     table[row, k], table[carry, k] = exact_sum(total, error + table[carry, k] + lost)
 
 
-@part
-def _keep_inside(table: FloatArray, k: int, view: CodedView) -> None:
+@lazy
+def _keep_inside(table: Matrix, k: int, view: CodedView) -> None:
     """Clip the sums of a category with late outcomes to the possible range.
 
     DEBT is the difference.
@@ -213,8 +219,8 @@ def _book(
     table[AgentRow.COST, k] += books * batch.cost
 
 
-@part
-def _add_money(table: FloatArray, k: int, counts: float, batch: Sums) -> None:
+@lazy
+def _add_money(table: Matrix, k: int, counts: float, batch: Sums) -> None:
     """Add amounts; they count as N = (sum a)^2 / sum a^2 clients.
 
     The mean of these clients is that of the money.
@@ -254,8 +260,8 @@ def share_of(table: FloatArray, k: int) -> float:
     return table[AgentRow.LENT, k] / squares if squares > 0.0 else 0.0
 
 
-@part
-def _forget_sums(table: FloatArray, k: int) -> None:
+@lazy
+def _forget_sums(table: Matrix, k: int) -> None:
     table[AgentRow.CLIENTS, k] = table[AgentRow.TOTAL, k] = table[AgentRow.CARRY, k] = 0.0
     table[AgentRow.SQUARES, k] = table[AgentRow.SQUARES_CARRY, k] = table[AgentRow.SPREAD, k] = 0.0
     table[AgentRow.LENT : AgentRow.BACK_CARRY + 1, k] = 0.0

@@ -28,12 +28,71 @@ from profitable.kernels.law import (
     SMALLEST_POSITIVE,
     Law,
 )
+from profitable.kernels.special import HALF_LOG_TWO_PI
 from profitable.kernels.unknown_variance import freedom
 
 SMALL_SHARE = 1e-6
 # NumPy's Poisson draws are wrong above a mean of about 1e14: larger ones are drawn in
 # pieces.
 POISSON_PIECE = 1e13
+# Of log Gamma, in falling powers of 1/x^2.
+LOG_GAMMA_SERIES = (
+    -1.39243221690590,
+    0.1796443723688307,
+    -0.02955065359477124,
+    0.006410256410256410,
+    -0.001917526917526918,
+    0.0008417508417508418,
+    -0.0005952380952380952,
+    0.0007936507936507937,
+    -0.002777777777777778,
+    0.08333333333333333,
+)
+
+
+@part
+def log_factorial(number: int) -> float:
+    """Return log(number!), by the series with which NumPy's generator draws."""
+    x = number + 1.0
+    lifted = max(x, 7.0)
+    square = 1.0 / lifted * (1.0 / lifted)
+    series = 0.0
+    for coefficient in LOG_GAMMA_SERIES:
+        series = series * square + coefficient
+    log_gamma = series / lifted + HALF_LOG_TWO_PI + (lifted - 0.5) * math.log(lifted) - lifted
+    while lifted > x:
+        lifted -= 1.0
+        log_gamma -= math.log(lifted)
+    return log_gamma if number > 1 else 0.0
+
+
+LOG_FACTORIALS = np.array([log_factorial(number) for number in range(128)])
+
+
+@part
+def _large_poisson(rng: np.random.Generator, mean: float) -> int:
+    """Draw a Poisson number of mean 10 or more: Hoermann's transformed rejection.
+
+    The numbers are those of `rng.poisson`, which allocates memory for each of them and
+    computes every logarithm of a factorial anew.
+    """
+    width = 0.931 + 2.53 * math.sqrt(mean)
+    slope = 0.02483 * width - 0.059
+    surely = 0.9277 - 3.6224 / (width - 2.0)
+    while True:
+        place, height = rng.random() - 0.5, rng.random()
+        edge = 0.5 - abs(place)
+        number = int((2.0 * slope / edge + width) * place + mean + 0.43)
+        if edge >= 0.07 and height <= surely:
+            return number
+        if number < 0 or (edge < 0.013 and height > edge):
+            continue
+        known = number < LOG_FACTORIALS.size
+        ways = LOG_FACTORIALS[number] if known else log_factorial(number)
+        level = math.log(height) + math.log(1.1239 + 1.1328 / (width - 3.4))
+        density = number * math.log(mean) - mean - ways
+        if level - math.log(slope / (edge * edge) + width) <= density:
+            return number
 
 
 @part
@@ -41,9 +100,9 @@ def draw_poisson(rng: np.random.Generator, mean: float) -> float:
     """Draw a Poisson number, for any mean, as a float."""
     total = 0.0
     while mean > POISSON_PIECE:
-        total += rng.poisson(POISSON_PIECE)
+        total += _large_poisson(rng, POISSON_PIECE)
         mean -= POISSON_PIECE
-    return total + rng.poisson(mean)
+    return total + (_large_poisson(rng, mean) if mean >= 10.0 else rng.poisson(mean))
 
 
 @part

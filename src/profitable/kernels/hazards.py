@@ -269,14 +269,16 @@ def instalment_of(rate: float, term: int) -> float:
 
 
 @part
-def _present_values(mix: Mix, p: int, rate: float, term: int, lending: LendingTerms) -> None:
+def present_values(
+    rate: float, term: int, lending: LendingTerms, defaulted: FloatArray, closed: FloatArray
+) -> None:
     """Write what a loan that ends at each age is worth at issue, per unit lent.
 
     `rate` is its interest in a round.  One that defaults at age j has paid its
     instalments up to j - lag, and a part of its balance comes back at j.  One that
     closes at j has paid them up to j, and pays its balance.
     """
-    instalment, ages = instalment_of(rate, term), mix.ages[p]
+    instalment, ages = instalment_of(rate, term), defaulted.size
     paid, balance = np.empty(ages), np.empty(ages)
     paid[0], balance[0], factor = 0.0, 1.0, 1.0
     for j in range(1, ages):
@@ -286,8 +288,8 @@ def _present_values(mix: Mix, p: int, rate: float, term: int, lending: LendingTe
     factor = 1.0
     for j in range(ages):
         before = max(j - lending.lag, 0)
-        mix.defaulted[p, j] = paid[before] + lending.recovery * balance[before] * factor
-        mix.closed[p, j] = paid[j] + balance[j] * factor
+        defaulted[j] = paid[before] + lending.recovery * balance[before] * factor
+        closed[j] = paid[j] + balance[j] * factor
         factor *= lending.discount
 
 
@@ -308,8 +310,10 @@ def _set_mix(mix: Mix, today: Today, k: int, lending: LendingTerms) -> bool:
         asked = today.asked[k, p]
         mix.shares[p] = asked / clients
         if asked > 0.0:
-            rate = today.offered[k, p] / asked / lending.per_year
-            _present_values(mix, p, rate, today.terms[p], lending)
+            rate, ages = today.offered[k, p] / asked / lending.per_year, today.ages[p]
+            present_values(
+                rate, today.terms[p], lending, mix.defaulted[p, :ages], mix.closed[p, :ages]
+            )
     return True
 
 
@@ -584,3 +588,77 @@ def _nats(
     if is_posterior:
         return _posterior_evidence(column, lending, frailty, limit)
     return poisson_evidence(column[BookRow.DEFAULTS], column[BookRow.EXPOSURE], limit)
+
+
+# ---------------------------------------------------------------------------- past loans
+
+OPEN, DEFAULTED, CLOSED = 0, 1, 2
+
+
+class PastLoans(NamedTuple):
+    """Single loans, [n] each, as far as they are known."""
+
+    rates: FloatArray  # a year
+    products: IntArray
+    ages: IntArray  # at which they ended, or which they have reached
+    ends: IntArray  # OPEN, DEFAULTED or CLOSED
+    multipliers: FloatArray  # of their categories, for those that are open
+
+
+@kernel
+def values_of_loans(
+    loans: PastLoans, today: Today, rates: Rates, lending: LendingTerms
+) -> FloatArray:
+    """Return the value at issue of single loans, per unit lent, [n].
+
+    That of an open loan is what is expected of the ages to come.
+    """
+    values = np.empty(loans.ages.size)
+    size = rates.hazards.shape[1]
+    places = np.zeros((2, 1, size))
+    mix = Mix(
+        np.ones(1), rates.hazards, rates.closings, places[0], places[1], np.zeros(1, np.int64)
+    )
+    for i in range(values.size):
+        p = loans.products[i]
+        mix.ages[0] = today.ages[p]
+        rate, size = loans.rates[i] / lending.per_year, mix.ages[0]
+        present_values(rate, today.terms[p], lending, mix.defaulted[0, :size], mix.closed[0, :size])
+        age = min(loans.ages[i], mix.ages[0] - 1)
+        if loans.ends[i] == DEFAULTED:
+            values[i] = mix.defaulted[0, age]
+        elif loans.ends[i] == CLOSED:
+            values[i] = mix.closed[0, age]
+        else:
+            value = mix.closed[0, mix.ages[0] - 1]
+            for j in range(mix.ages[0] - 1, age, -1):
+                default = min(loans.multipliers[i] * rates.hazards[p, j], 1.0)
+                closing = rates.closings[p, j]
+                value = closing * mix.closed[0, j] + (1.0 - closing) * value
+                value = default * mix.defaulted[0, j] + (1.0 - default) * value
+            values[i] = value
+    return values
+
+
+@kernel
+def rates_of_instalments(instalments: FloatArray, terms: IntArray) -> FloatArray:
+    """Return the interest per instalment of loans, from instalments per unit lent, [n].
+
+    NaN where the instalments do not even pay the loan back.
+    """
+    found = np.empty(instalments.size)
+    for i in range(found.size):
+        low, high = 0.0, 1.0
+        if instalments[i] < instalment_of(0.0, terms[i]) * (1.0 - 1e-12):
+            found[i] = np.nan
+            continue
+        while instalment_of(high, terms[i]) < instalments[i]:
+            high *= 2.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if instalment_of(middle, terms[i]) < instalments[i]:
+                low = middle
+            else:
+                high = middle
+        found[i] = 0.5 * (low + high)
+    return found

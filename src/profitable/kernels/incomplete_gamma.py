@@ -54,6 +54,9 @@ def coefficients(orders: int, terms: int) -> FloatArray:
 
 
 SERIES = coefficients(ORDERS, TERMS)
+# The higher a power of 1/a, the fewer powers of eta count.
+for order in range(ORDERS):
+    SERIES[order, max(TERMS - 2 * order, 0) :] = 0.0
 
 
 @part
@@ -62,11 +65,15 @@ def temme_sum(a: float, eta: float) -> float:
     orders = min(ORDERS, 1 + int(DIGITS / math.log(a)))
     inverse = 1.0 / a
     total = 0.0
-    for n in range(TERMS - 1, -1, -1):
-        value = 0.0
+    # Four powers of eta in step: the processor computes them side by side.
+    for n in range(TERMS - 4, -1, -4):
+        first = second = third = fourth = 0.0
         for k in range(min(orders, (TERMS - n + 1) // 2) - 1, -1, -1):
-            value = value * inverse + SERIES[k, n]
-        total = total * eta + value
+            first = first * inverse + SERIES[k, n]
+            second = second * inverse + SERIES[k, n + 1]
+            third = third * inverse + SERIES[k, n + 2]
+            fourth = fourth * inverse + SERIES[k, n + 3]
+        total = (((total * eta + fourth) * eta + third) * eta + second) * eta + first
     return total
 
 

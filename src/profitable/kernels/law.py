@@ -145,6 +145,23 @@ def variance(law: Law, mean: float) -> float:
 
 
 @part
+def natural_gap(law: Law, mean: float, other: float) -> float:
+    """Return the natural parameter of one mean minus that of another."""
+    if law.code == BINOMIAL:
+        odds = (mean - law.low) * (law.high - other) / ((law.high - mean) * (other - law.low))
+        return law.size / (law.high - law.low) * math.log(odds)
+    if law.code == GAMMA:
+        return law.size * (mean - other) / (mean * other)
+    if law.code == GAUSSIAN:
+        return (mean - other) / (law.size * law.size)
+    if law.code == NEGATIVE_BINOMIAL:
+        return math.log(mean * (law.size + other) / (other * (law.size + mean)))
+    if law.code == POISSON:
+        return math.log(mean / other)
+    return math.nan
+
+
+@part
 def _tail_evidence(law: Law, clients: float, total: float, threshold: float, carry: float) -> float:
     gap = shortfall(clients, threshold, total, carry)
     if law.code == BINOMIAL:

@@ -51,11 +51,14 @@ from profitable.kernels.run_record import (
     of_run,
     pass_rounds,
 )
+from profitable.kernels.tangent import NO_TANGENT, Tangent
 from profitable.kernels.worst_case import (
     MARGIN,
     UNLIMITED,
     certain_clients,
+    new_tangent,
     safe_clients,
+    surely_within,
     worst_evidence,
 )
 
@@ -170,12 +173,17 @@ def play_patiently(
     keeps, defers = keeps_values(problem), defers_singles(problem)
     average = average_clients(problem.arrivals, tables.listed)
     most = LOOK_UP_AFTER / draws_per_client(problem.truth, keeps)
+    tangent = NO_TANGENT
     while True:
         if defers:
             sample = resolve(world, signal, problem, run, sample)
-        nats = evidence_now(problem, run, sample)
+        # Where the tangent says enough, evidence counts as all that is tolerated.
+        nats = limit = patience_now(problem, run)
+        if not surely_within(problem, run, tangent, limit):
+            nats = evidence_now(problem, run, sample)
+            tangent = new_tangent(problem, run, nats, tangent)
         by_floor = False  # whether the next round is accepted by the floor, and it alone
-        if not nats <= patience_now(problem, run):  # which rejects NaN, as `run_rounds` does
+        if not nats <= limit:  # which rejects NaN, as `run_rounds` does
             known = run.clients + problem.sight.prior_clients
             per_round = clients_per_round(problem.patience, float(run.arrived), float(run.rounds))
             back = first_time(problem.patience, nats, run.now, known, per_round)
@@ -187,7 +195,7 @@ def play_patiently(
             if back >= problem.horizon:
                 return sample
             reject(world, tables, run, pile, back - run.now)
-        room, reach = (0.0, 1) if by_floor else certainty(problem, run, nats, average)
+        room, reach = (0.0, 1) if by_floor else certainty(problem, run, nats, average, tangent)
         room = min(room, most)
         length = look_ahead(world, problem, tables.listed, run, pile, room, reach)
         length = cut(world, run, pile, min(length, reach))
@@ -199,10 +207,12 @@ def play_patiently(
 
 
 @inlined
-def certainty(problem: Problem, run: Run, nats: float, average: float) -> tuple[float, int]:
+def certainty(
+    problem: Problem, run: Run, nats: float, average: float, tangent: Tangent
+) -> tuple[float, int]:
     """Return clients that may come, in so many rounds, without a rejection.
 
-    That holds whatever their rewards are.  `nats` is the evidence.
+    That holds whatever their rewards are.  `nats` is the evidence, or a bound on it.
 
     Where patience never falls, the rounds are all that are left.  Where it may fall,
     the end of the block decides, and the block is no longer than half of the accepted
@@ -227,7 +237,8 @@ def certainty(problem: Problem, run: Run, nats: float, average: float) -> tuple[
         float(reach),
         min(crowd, UNLIMITED),
     )
-    return min(certain_clients(problem, run, nats, limit, average, float(reach)), crowd), reach
+    sure = certain_clients(problem, run, nats, limit, average, float(reach), tangent)
+    return min(sure, crowd), reach
 
 
 # ----------------------------------------------------------------------- patience drawn

@@ -58,7 +58,7 @@ def are_equal(clients: float, total: float, spread: float) -> bool:
     return spread <= EQUAL * (spread + total * (total / clients))
 
 
-@part
+@lazy
 def says_nothing(law: Law, clients: float, total: float, spread: float, is_posterior: bool) -> bool:
     """Return whether there is no evidence against any threshold yet.
 

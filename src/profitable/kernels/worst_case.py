@@ -19,9 +19,17 @@ So at least 41 clients are certain.
 import math
 
 from profitable.kernels.compile import inlined, part
-from profitable.kernels.evidence import EMPIRICAL, VARIANCE, adds_logarithm, evidence_of_sums, plus
+from profitable.kernels.evidence import (
+    DIVERGENCE,
+    EMPIRICAL,
+    VARIANCE,
+    adds_logarithm,
+    evidence_of_sums,
+    plus,
+)
 from profitable.kernels.law import variance
 from profitable.kernels.run_record import Problem, Run
+from profitable.kernels.tangent import Tangent, most_evidence, most_worst_clients, tangent_at
 
 UNLIMITED = 1e19  # clients; no run has more
 # Rules that are not monotone, but whose growth is known.
@@ -63,8 +71,35 @@ def worst_evidence(problem: Problem, run: Run, n: float, rounds: float) -> float
 
 
 @inlined
+def new_tangent(problem: Problem, run: Run, nats: float, known: Tangent) -> Tangent:
+    """Return the tangent of the evidence now; the known one if that has none."""
+    view = problem.sight
+    if nats > 0.0 and view.rule.code == DIVERGENCE.code:
+        clients, total = run.clients + view.prior_clients, run.total + view.prior_total
+        known = tangent_at(view.law, clients, total, problem.threshold, nats)
+    return known
+
+
+@inlined
+def surely_within(problem: Problem, run: Run, tangent: Tangent, limit: float) -> bool:
+    """Return whether evidence is at most `limit`, as far as the tangent tells."""
+    if not tangent.variance > 0.0:
+        return False
+    view = problem.sight
+    clients, total = run.clients + view.prior_clients, run.total + view.prior_total
+    most = most_evidence(view.law, tangent, clients, total)
+    return most <= limit - MARGIN * (1.0 + limit)
+
+
+@inlined
 def certain_clients(
-    problem: Problem, run: Run, now: float, limit: float, least: float, rounds: float
+    problem: Problem,
+    run: Run,
+    now: float,
+    limit: float,
+    least: float,
+    rounds: float,
+    tangent: Tangent,
 ) -> float:
     """Return clients that may come while evidence stays at most `limit`.
 
@@ -97,6 +132,12 @@ def certain_clients(
     elif view.rule.is_posterior:
         nats -= 1.5  # -log P(Z > z) is z^2/2 and a little more
     n = 0.9 * parabola(clients, gap, step, variance(view.law, threshold), max(nats, 0.0), True)
+    if tangent.variance > 0.0:  # what would surely be refused below is not computed
+        beyond = limit + MARGIN * (1.0 + limit)
+        total = run.total + view.prior_total
+        most = most_worst_clients(tangent, clients, total, low, beyond)
+        while n >= least and n > most:
+            n *= 0.5
     while n >= least:
         if worst_evidence(problem, run, n, rounds) <= limit:
             return n

@@ -8,9 +8,12 @@ import math
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from profitable.common import check
 from profitable.common.types import IntArray
 from profitable.errors import ParameterError
+from profitable.kernels.hazards import rates_of_instalments
 
 Rounds = TypeVar("Rounds", int, IntArray)
 
@@ -20,6 +23,7 @@ MEMORY = 0.8  # the weight of what clients asked for, one month later
 LONGEST_TERM = 1_200  # rounds
 LEAST_LEVEL, MOST_LEVEL = 0.01, 10.0  # besides 0; a narrower law takes too many nodes
 LARGEST_RATE = 10.0  # a year; beyond it, the rate was probably given in percent
+ROUNDED_DOWN = 1e-3  # the share of a loan that rounded instalments may leave
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +115,28 @@ class Lending:
     def memory(self) -> float:
         """The weight of what clients asked for, one round later."""
         return MEMORY ** (MONTHS / self.per_year)
+
+    def rate_of(self, instalment: float, amount: float, term: int) -> float:
+        """Return the interest a year of a loan that is repaid by equal instalments.
+
+        Instalments that are rounded down may repay a thousandth too little, without
+        interest.
+
+        >>> round(Lending().rate_of(instalment=332.14, amount=10_000, term=36), 4)
+        0.12
+        """
+        share = max(instalment / amount, 1.0 / term)
+        (found,) = rates_of_instalments(np.array([share]), np.array([term])).tolist()
+        rate = found * self.per_year
+        if instalment * term < amount * (1.0 - ROUNDED_DOWN) or rate > LARGEST_RATE:
+            raise ParameterError(
+                "instalment",
+                instalment,
+                f"does not repay {amount:.12g} in {term} rounds at a rate from 0 to "
+                f"{LARGEST_RATE:.0%} a year",
+                "give what is paid in each round",
+            )
+        return rate if share > 1.0 / term else 0.0
 
     def ages(self, terms: Rounds) -> Rounds:
         """Return the number of ages at which loans are looked at.

@@ -23,7 +23,8 @@ from profitable.portfolio.journal import (
     newest,
     one,
 )
-from profitable.portfolio.outcome import PortfolioAnswer
+from profitable.portfolio.loans import Ended, check_day, ended_of
+from profitable.portfolio.outcome import LoanOutcome, PortfolioAnswer
 from profitable.portfolio.portfolio_reading import line_text
 from profitable.portfolio.portfolio_settings import policy_of
 from profitable.portfolio.spelling import checked_text
@@ -36,8 +37,9 @@ class CorrectionRequest(NamedTuple):
     """A correction as a caller requests it."""
 
     id: str
-    # Those of `MONEY_FIELDS` that are to be replaced; none if it is taken back.
-    given: dict[str, float]
+    # Those of `MONEY_FIELDS` that are to be replaced, or how a loan ended; none if it
+    # is taken back.
+    given: dict[str, Any]
     reason: str | None
     key: str | None
 
@@ -46,16 +48,18 @@ class CorrectionRequest(NamedTuple):
         cls,
         id: str,
         numbers: Mapping[str, float | None],
+        ended: LoanOutcome,
         take_back: bool,
         reason: str | None,
         key: str | None,
     ) -> Self:
         """Check what a caller gives; ParameterError for contradictions."""
-        given = {
+        given: dict[str, Any] = {
             name: check.finite(name, value) + 0.0
             for name, value in numbers.items()
             if value is not None
         }
+        given |= ended.ended
         if take_back and given:
             name, value = next(iter(given.items()))
             raise ParameterError(
@@ -69,22 +73,48 @@ class CorrectionRequest(NamedTuple):
         checked_text("id", id)  # which is looked for as it is written, first of all
         return cls(id, given, reason, None if key is None else checked_text("key", key))
 
-    def after(self, before: Line) -> dict[str, float | None]:
+    def after(self, before: Line, *, lends: bool) -> dict[str, Any]:
         """Return the values after a line: those not given stay as they were."""
+        if lends:
+            return self.given
         if not self.given:
             return TAKEN_BACK
         return {name: self.given.get(name, getattr(before, name)) for name in MONEY_FIELDS}
+
+    def check_fits(self, *, lends: bool) -> None:
+        """ParameterError for rewards of a portfolio that lends, or days of another."""
+        for name, value in self.given.items():
+            if (name not in MONEY_FIELDS) != lends:
+                how = "lends, give defaulted or closed" if lends else "does not lend, give a reward"
+                raise ParameterError(
+                    name, value, "is not how an outcome was reported", f"this portfolio {how}"
+                )
 
 
 TAKEN_BACK: dict[str, float | None] = dict.fromkeys(MONEY_FIELDS)
 
 
+def said_by(line: Line, *, lends: bool) -> dict[str, Any]:
+    """Return the values of an outcome as a line has them."""
+    return ended_of(line) if lends else {name: getattr(line, name) for name in MONEY_FIELDS}
+
+
+def mended(
+    was: Ended, now: Ended, counted_in: int, term: int, reason: str | None = None
+) -> dict[str, Any]:
+    """Return the body of a line that corrects how a loan ended."""
+    said = {"was": was, "now": now, "counted_in": counted_in, "term": term}
+    return said if reason is None else {**said, "reason": reason}
+
+
 def correction(
-    connection: sa.Connection, agent: Agent, wanted: CorrectionRequest, actor: str
+    connection: sa.Connection, agent: Agent, wanted: CorrectionRequest, actor: str, time: str
 ) -> dict[str, Any] | PortfolioAnswer:
     """Return the columns of the correcting line, or an answer if none is needed."""
+    lends = agent.lending is not None
+    wanted.check_fits(lends=lends)
     if wanted.key is not None and (known := named(connection, "correct", wanted.key)):
-        return _again(connection, intact(connection, known), wanted)
+        return _again(connection, intact(connection, known), wanted, lends=lends)
     outcome = named(connection, "outcome", wanted.id)
     if outcome is None:
         raise CorrectionError(
@@ -92,7 +122,7 @@ def correction(
         )
     chain = [*chain_of(connection, outcome)]
     latest = chain[-1]
-    before, after = {name: getattr(latest, name) for name in MONEY_FIELDS}, wanted.after(latest)
+    before, after = said_by(latest, lends=lends), wanted.after(latest, lends=lends)
     so_already = PortfolioAnswer(wanted.id, "known", "already as requested")
     if before == TAKEN_BACK:
         if not wanted.given:
@@ -106,7 +136,15 @@ def correction(
     if wanted.key is None:
         if after == before:
             return so_already
-        _check_not_before(chain, wanted, actor)
+        _check_not_before(chain, wanted, actor, lends=lends)
+    same = {name: getattr(outcome, name) for name in ("category", "decision", "matures")}
+    same |= {"id": wanted.key, "refers": latest.line}
+    if lends:
+        _check_days(connection, outcome, wanted, time)
+        # A loan that was open until now ends in this round.
+        counted_in = _ended_in(latest) if before else agent.round
+        body = mended(before, after, counted_in, outcome.content["term"], wanted.reason)
+        return {**same, "body": as_text(body)}
     category = agent.category(str(outcome.category))
     with said_before():
         then = category.with_threshold(_threshold(connection, outcome, category.threshold))
@@ -120,11 +158,26 @@ def correction(
         "reason": wanted.reason,
     }
     said = {name: value for name, value in content.items() if value is not None or name == "now"}
-    same = {name: getattr(outcome, name) for name in ("category", "decision", "matures")}
-    return {**same, **after, "id": wanted.key, "refers": latest.line, "body": as_text(said)}
+    return {**same, **after, "body": as_text(said)}
 
 
-def _again(connection: sa.Connection, line: Line, wanted: CorrectionRequest) -> PortfolioAnswer:
+def _ended_in(line: Line) -> int:
+    """Return the round in which an end of a loan counts that a line reports."""
+    return line.content["counted_in"] if line.kind == "correct" else line.round
+
+
+def _check_days(
+    connection: sa.Connection, outcome: Line, wanted: CorrectionRequest, time: str
+) -> None:
+    """ParameterError for a day on which a loan cannot have ended."""
+    opened = one(connection, journal.c.line == outcome.refers)
+    for field, day in wanted.given.items():
+        check_day(field, day, time, opened)
+
+
+def _again(
+    connection: sa.Connection, line: Line, wanted: CorrectionRequest, *, lends: bool
+) -> PortfolioAnswer:
     """Return the answer to a known key; ConflictError if its content differs."""
     before = one(connection, journal.c.line == line.refers)
     outcome = before
@@ -132,10 +185,10 @@ def _again(connection: sa.Connection, line: Line, wanted: CorrectionRequest) -> 
         outcome = one(connection, journal.c.line == outcome.refers)
     if before is None or outcome is None:
         raise altered(line.line)
-    said = {name: getattr(line, name) for name in MONEY_FIELDS}
+    said = said_by(line, lends=lends)
     if (outcome.id, said, line.content.get("reason")) != (
         wanted.id,
-        wanted.after(before),
+        wanted.after(before, lends=lends),
         wanted.reason,
     ):
         raise ConflictError(
@@ -147,11 +200,16 @@ def _again(connection: sa.Connection, line: Line, wanted: CorrectionRequest) -> 
     return PortfolioAnswer(wanted.id, "known", f"corrected in line {line.line}", line.line)
 
 
-def _check_not_before(chain: Sequence[Line], wanted: CorrectionRequest, actor: str) -> None:
+def _check_not_before(
+    chain: Sequence[Line], wanted: CorrectionRequest, actor: str, *, lends: bool
+) -> None:
     """Raise ConflictError for what may be a retry of an earlier correction."""
-    for line in chain[:-1] if wanted.given else ():
-        is_mine = line.kind == "correct" and line.actor == actor
-        if is_mine and all(getattr(line, name) == value for name, value in wanted.given.items()):
+    for line in chain[:-1] if wanted.given or lends else ():
+        if line.kind != "correct" or line.actor != actor:
+            continue
+        said = said_by(line, lends=lends)
+        compared = said if lends else {name: said[name] for name in wanted.given}
+        if compared == wanted.given:
             raise ConflictError(
                 "id",
                 wanted.id,

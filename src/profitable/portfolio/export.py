@@ -9,7 +9,7 @@ import csv
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
@@ -24,6 +24,7 @@ from profitable.common.files import read_text, replace_file, replace_text
 from profitable.common.text_tables import guarded
 from profitable.errors import NotStoredError, ParameterError
 from profitable.model.category import Category, said_before
+from profitable.model.lending import MONTHS, Lending
 from profitable.portfolio.history import begin
 from profitable.portfolio.journal import (
     PAGE_LINES,
@@ -34,6 +35,7 @@ from profitable.portfolio.journal import (
     journal_lines,
     one,
 )
+from profitable.portfolio.loans import ended_of
 from profitable.portfolio.portfolio import Portfolio
 from profitable.portfolio.portfolio_reading import chosen_lines
 from profitable.portfolio.portfolio_settings import category_of
@@ -52,8 +54,11 @@ TEXT_COLUMNS = {
     "key",
     "accepted_at",
     "known_at",
+    "issued",
+    "defaulted",
+    "closed",
 }
-NUMBER_COLUMNS = {"reward", "amount", "cost", "paid", "received", "due", "propensity"}
+NUMBER_COLUMNS = {"rate", "reward", "amount", "cost", "paid", "received", "due", "propensity"}
 HEAD = (
     "# profitable backtest --from this file --policy kl-ucb:"
     " what another policy would have earned on this log\n"
@@ -92,12 +97,27 @@ class Settled(NamedTuple):
         return self.received - self.paid
 
 
+class ExportedLoan(NamedTuple):
+    """A loan, open or ended, as a backtest needs it; the fields are the columns."""
+
+    id: str
+    category: str
+    round: int | None  # that accepted the client
+    issued: str  # the day of the loan, or of the decision that accepted the client
+    term: int
+    rate: float | None
+    amount: float | None
+    defaulted: str | None
+    closed: str | None
+
+
 class Written(NamedTuple):
     """Number of clients written and left out, and the backtest's file."""
 
     rows: int
     left_out: int
     settings: Path
+    unknown: str  # of those left out
 
 
 def write_lines(book: Portfolio, path: Path, form: str, **filters: Any) -> int:
@@ -110,8 +130,11 @@ def write_clients(book: Portfolio, path: Path, form: str = "parquet") -> Written
     """Write clients with known outcomes, and a TOML file for `profitable backtest`.
 
     Clients of whom nobody knows which decision accepted them, or with what chance, are
-    left out, and counted.
+    left out, and counted; so are loans without a rate or an amount.
     """
+    lending = book.agent.lending
+    if lending is not None:
+        return _write_loans(book, path, form, lending)
     left_out, free, settings = 0, False, _settings_path(path)
 
     def rows(clients: Iterator[Settled]) -> Iterator[Settled]:
@@ -127,7 +150,63 @@ def write_clients(book: Portfolio, path: Path, form: str = "parquet") -> Written
         number = _write(path, form, Settled._fields, rows(settled(book, connection)))
         with _storing(settings):
             replace_text(settings, _toml(path.name, free))
-    return Written(number, left_out, settings)
+    return Written(number, left_out, settings, "propensity")
+
+
+def _write_loans(book: Portfolio, path: Path, form: str, lending: Lending) -> Written:
+    if lending.per_year != MONTHS:
+        raise ParameterError(
+            "per_year",
+            lending.per_year,
+            "are not months, in which a backtest counts terms",
+            "write the lines of the journal",
+        )
+    settings, left_out = _settings_path(path), 0
+
+    def rows(found: Iterator[ExportedLoan]) -> Iterator[ExportedLoan]:
+        nonlocal left_out
+        for each in found:
+            if each.rate is None or each.amount is None:
+                left_out += 1
+            else:
+                yield each
+
+    with book._reading() as (connection, _):
+        number = _write(path, form, ExportedLoan._fields, rows(exported_loans(connection)))
+        names = ("category", "issued", "term", "rate", "amount", "defaulted", "closed")
+        terms = {name: getattr(lending, name) for name in ("required", "recovery", "lag", "level")}
+        with _storing(settings):
+            replace_text(
+                settings,
+                _as_toml({"data": path.name, **dict(zip(names, names, strict=True)), **terms}),
+            )
+    return Written(number, left_out, settings, "rate or amount")
+
+
+def exported_loans(connection: sa.Connection) -> Iterator[ExportedLoan]:
+    """Yield all loans in the order in which they were opened."""
+    decided = {
+        line.round: decided_at(line)
+        for line in journal_lines(connection, journal.c.kind == "decide")
+    }
+    corrected = _corrections(connection)
+    outcomes = {
+        line.refers: ended_of(corrected.get(line.line, line))
+        for line in journal_lines(connection, journal.c.kind == "outcome")
+    }
+    for line in journal_lines(connection, journal.c.kind == "open"):
+        terms, ended = line.content, outcomes.get(line.line, {})
+        yield ExportedLoan(
+            str(line.id),
+            str(line.category),
+            line.decision,
+            terms.get("issued", decided.get(line.decision or 0, line.time)[: len("2026-11-16")]),
+            terms["term"],
+            terms.get("rate"),
+            line.amount,
+            ended.get("defaulted"),
+            ended.get("closed"),
+        )
 
 
 def _settings_path(path: Path) -> Path:
@@ -151,17 +230,22 @@ def _settings_path(path: Path) -> Path:
 
 def _toml(name: str, free: bool) -> str:
     """Return the meaning of the columns for a backtest: received and due money."""
-    fields = {
-        "data": name,
-        "category": "category",
-        "time": "round",
-        "round": "number",
-        "reward": "received",
-        "cost" if free else "amount": "due",
-        "known": "known_round",
-        "accepted": "accepted",
-        "propensity": "propensity",
-    }
+    return _as_toml(
+        {
+            "data": name,
+            "category": "category",
+            "time": "round",
+            "round": "number",
+            "reward": "received",
+            "cost" if free else "amount": "due",
+            "known": "known_round",
+            "accepted": "accepted",
+            "propensity": "propensity",
+        }
+    )
+
+
+def _as_toml(fields: Mapping[str, Any]) -> str:
     return HEAD + "".join(
         f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()
     )

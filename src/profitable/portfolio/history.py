@@ -22,6 +22,7 @@ from profitable.agent.state_parts import pass_round
 from profitable.common import check
 from profitable.errors import InputError, ParameterError
 from profitable.model.category import said_before
+from profitable.portfolio import loans
 from profitable.portfolio.journal import Line
 from profitable.portfolio.outcome import Outcome
 from profitable.portfolio.portfolio_settings import category_of, policy_of
@@ -36,11 +37,18 @@ class DecisionRequest(NamedTuple):
     places: int | None = None
     demand: dict[str, int] | None = None
     explore: float | None = None
+    applicants: list[list[Any]] | None = None  # category, term, clients, mean rate
     floor_first: bool = True  # not asked: how the deciding version shares out a limit
 
     @classmethod
     def read(
-        cls, available: object, budget: object, places: object, demand: object, explore: object
+        cls,
+        available: object,
+        budget: object,
+        places: object,
+        demand: object,
+        explore: object,
+        applicants: list[list[Any]] | None = None,
     ) -> Self:
         """Read the options of a caller; the agent checks the numbers."""
         if available is not None and (
@@ -61,7 +69,7 @@ class DecisionRequest(NamedTuple):
         if demand is not None:
             asked = cast(Mapping[Any, object], demand)
             numbers = {name: _plain(number) for name, number in asked.items()}
-        return cls(names, _plain(budget), _plain(places), numbers, _plain(explore))
+        return cls(names, _plain(budget), _plain(places), numbers, _plain(explore), applicants)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Self:
@@ -92,8 +100,10 @@ def begin(line: Line) -> Agent:
 
 def decide(agent: Agent, asked: DecisionRequest) -> str:
     """Let an agent decide the next round; returns the body of the line."""
+    options = asked.to_dict()
+    loans.quote(agent, options.pop("applicants", ()))
     with floor_served(first=asked.floor_first):
-        return body_of(agent.decide(**asked.to_dict()), asked.to_dict())
+        return body_of(agent.decide(**options), asked.to_dict())
 
 
 def reinstate(agent: Agent, line: Line) -> None:
@@ -103,7 +113,9 @@ def reinstate(agent: Agent, line: Line) -> None:
     they would have been.
     """
     acted_on = RecordedDecision(line, agent.ledger.categories, is_shadow=False)
-    pass_round(agent, DecisionRequest.of(line.content).available, acted_on)
+    asked = DecisionRequest.of(line.content)
+    loans.quote(agent, asked.applicants or ())
+    pass_round(agent, asked.available, acted_on)
 
 
 def apply(agent: Agent, line: Line) -> set[int]:
@@ -115,8 +127,12 @@ def apply(agent: Agent, line: Line) -> set[int]:
     match line.kind:
         case "outcome":
             return count(agent, [line])
+        case "open" if agent.lending is not None:
+            loans.lend(agent, line)
         case "open":
             _expect(agent, line, line.content)
+        case "correct" if agent.lending is not None:
+            loans.mend(agent, line)
         case "correct":
             _correct(agent, line, line.content)
         case "change":
@@ -241,6 +257,8 @@ def count(agent: Agent, lines: list[Line]) -> set[int]:
     Categories do not depend on each other, so those of one category are counted
     together.
     """
+    if agent.lending is not None:
+        return loans.end(agent, lines)
     touched: set[int] = set()
     # Which keeps the order within a category.
     ordered = sorted(lines, key=lambda line: line.category or "")

@@ -168,11 +168,12 @@ class Line(NamedTuple):
     - `decide`: id: the key; round: the round that it opens; body: the options, and the
       numbers of every category.
     - `open`: id: the client; decision, matures: the round of acceptance, and the number
-      of rounds until all is known; body: terms.
+      of rounds until all is known; body: terms; amount: that of a loan.
     - `outcome`: id: the client; reward, amount, cost, known: the outcome; refers: the
-      line that opened the client.
+      line that opened the client; body: how a loan ended, and its term.
     - `correct`: id: its key, if any; reward, amount, cost: the right ones (no reward:
-      taken back); refers: the line before.
+      taken back, or a loan); refers: the line before; body: also what was wrong, and in
+      which round it counts.
     - `change`: id: its key, if any; body: the setting, its old and new value.
     - `upgrade`: body: the schema versions before and after.
     - `restore`: body: the backup, whose last line is the line before.
@@ -203,7 +204,8 @@ class Line(NamedTuple):
         """
         fits = all(map(isinstance, self, CELL_TYPES)) and self.kind in LINE_KINDS
         if fits and self.kind == "outcome":
-            fits = self.reward is not None and self.category is not None
+            said = self.body if self.reward is None else self.reward
+            fits = said is not None and self.category is not None
         if not fits or not all(
             each is None or math.isfinite(each) for each in (self.reward, self.amount, self.cost)
         ):

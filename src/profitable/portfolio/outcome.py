@@ -18,8 +18,9 @@ from profitable.common.text_tables import ROWS_SHOWN, number_text, several, text
 from profitable.errors import ParameterError
 from profitable.portfolio.spelling import checked_text
 
-AnswerStatus = Literal["counted", "known", "refused", "left out"]
-STATUSES: tuple[AnswerStatus, ...] = ("counted", "known", "refused", "left out")
+AnswerStatus = Literal["counted", "known", "still open", "refused", "left out"]
+STATUSES: tuple[AnswerStatus, ...] = ("counted", "known", "still open", "refused", "left out")
+LOAN_FIELDS = ("term", "rate", "instalment", "amount", "issued")  # of clients of a lender
 
 
 def _number(field: str, value: object) -> float:
@@ -35,6 +36,11 @@ def _day(field: str, value: object) -> str:
             with suppress(ValueError):  # 20261116 is the same day as 2026-11-16
                 return read(value).isoformat()
     raise ParameterError(field, value, "must be a date", "give one such as 2026-11-16")
+
+
+def _date(field: str, value: object) -> str:
+    """Return a day as ISO text, also that of a timestamp."""
+    return _day(field, value)[: len("2026-11-16")]
 
 
 def _check(
@@ -77,6 +83,11 @@ CLIENT_READERS = (
     ("matures", partial(check.whole, least=0)),
     ("emerges", _curve),
     ("promised", _number),
+    ("term", partial(check.whole, least=1)),
+    ("rate", _number),
+    ("instalment", check.positive),
+    ("amount", check.positive),
+    ("issued", _date),
 )
 
 
@@ -129,6 +140,53 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class LoanOutcome:
+    """How one loan stands, in a portfolio that lends.
+
+    Without a day it is still open.
+
+    Parameters
+    ----------
+    id : str
+        Your name for the client, who was opened before.
+    defaulted : date or str, optional
+        The day on which the default was known.
+    closed : date or str, optional
+        The day on which the loan was repaid.
+    category : str, optional
+        The category of the client; if it is given, it must be that of the loan.
+
+    Examples
+    --------
+    >>> LoanOutcome("loan-4711", defaulted="2026-11-16").ended
+    {'defaulted': '2026-11-16'}
+    """
+
+    id: str
+    defaulted: str | date | None = field(default=None, kw_only=True)
+    closed: str | date | None = field(default=None, kw_only=True)
+    category: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", checked_text("id", self.id))
+        if self.category is not None:
+            checked_text("category", self.category)
+        for name in ("defaulted", "closed"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _date(name, given))
+        if self.defaulted is not None and self.closed is not None:
+            raise ParameterError(
+                "closed", self.closed, "cannot be combined with defaulted", "leave one of them out"
+            )
+
+    @property
+    def ended(self) -> dict[str, str]:
+        """How it ended, with the day; empty if it is still open."""
+        days = {"defaulted": self.defaulted, "closed": self.closed}
+        return {name: str(day) for name, day in days.items() if day is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class Client:
     """An accepted client whose outcome is not known yet.
 
@@ -151,11 +209,23 @@ class Client:
         How the client counts until then, as in `Agent.expect`.
     promised : float, optional
         The reward of a client who is not lost, as in `Agent.expect`.
+    term : int, optional
+        In a portfolio that lends: the number of rounds over which the loan is repaid.
+    rate : float, optional
+        Its interest a year, 0.12 for 12 %.
+    instalment : float, optional
+        What is paid in each round, in place of the rate; with the amount.
+    amount : float, optional
+        What was lent.
+    issued : date or str, optional
+        The day of the loan.
 
     Examples
     --------
     >>> Client("loan-4712", "students", matures=12).matures
     12
+    >>> Client("loan-4713", "cars", term=36, rate=0.12).term
+    36
 
     """
 
@@ -166,12 +236,30 @@ class Client:
     matures: int | None = field(default=None, kw_only=True)
     emerges: str | Sequence[float] | None = field(default=None, kw_only=True)
     promised: float | None = field(default=None, kw_only=True)
+    term: int | None = field(default=None, kw_only=True)
+    rate: float | None = field(default=None, kw_only=True)
+    instalment: float | None = field(default=None, kw_only=True)
+    amount: float | None = field(default=None, kw_only=True)
+    issued: str | date | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", checked_text("id", self.id))
         # Which is kept as it is: the portfolio knows how it is spelt.
         checked_text("category", self.category)
         _check(self, CLIENT_READERS)
+        if self.instalment is None:
+            return
+        if self.rate is not None:
+            raise ParameterError(
+                "instalment",
+                self.instalment,
+                "cannot be combined with a rate",
+                "leave one of them out",
+            )
+        if self.amount is None:
+            raise ParameterError(
+                "instalment", self.instalment, "needs the amount of the loan", "give amount, too"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +271,9 @@ class PortfolioAnswer:
     id : str
         The id of the row, or the name of the setting.
     status : str
-        "counted", "known" (it was counted before), "refused", or "left out": it is
-        right, but another row was refused, and nothing was to be counted then.
+        "counted", "known" (it was counted before), "still open" (a loan that has not
+        ended), "refused", or "left out": it is right, but another row was refused, and
+        nothing was to be counted then.
     why : str
         The reason, in words.
     line : int or None
@@ -264,7 +353,7 @@ class Receipt:
         Parameters
         ----------
         status : str
-            "counted", "known", "refused" or "left out".
+            "counted", "known", "still open", "refused" or "left out".
 
         Returns
         -------

@@ -15,13 +15,15 @@ from profitable.agent.state_file import record_of, text_of
 from profitable.common import check
 from profitable.errors import ConflictError, InputError, ParameterError
 from profitable.model.category import Category
+from profitable.model.lending import Lending
 from profitable.policy.policies import Policy
 from profitable.portfolio.amendments import CorrectionRequest, SettingChange, correction
 from profitable.portfolio.heads import HeadsFile
 from profitable.portfolio.history import DecisionRequest, apply, decide, reinstate
 from profitable.portfolio.journal import Line, forms_in, intact, journal, named, one
+from profitable.portfolio.loans import applicants_of
 from profitable.portfolio.new_store import make_store
-from profitable.portfolio.outcome import Client, Outcome, PortfolioAnswer, Receipt
+from profitable.portfolio.outcome import Client, LoanOutcome, Outcome, PortfolioAnswer, Receipt
 from profitable.portfolio.portfolio_reading import (
     JournalExtract,
     Status,
@@ -30,7 +32,7 @@ from profitable.portfolio.portfolio_reading import (
     status_columns,
 )
 from profitable.portfolio.portfolio_settings import category_record, policy_record
-from profitable.portfolio.row_intake import Intake, unstorable
+from profitable.portfolio.row_intake import Intake, Row, unstorable
 from profitable.portfolio.session import Session, Writing, actor_of, now
 from profitable.portfolio.spelling import check_names, checked_text
 from profitable.portfolio.store import WAIT
@@ -107,6 +109,7 @@ class Portfolio(Session):
         agent: Agent | None = None,
         name: str | None = None,
         shadow: bool = False,
+        lending: Lending | None = None,
         actor: str | None = None,
         wait: float = WAIT,
     ) -> Self:
@@ -129,6 +132,9 @@ class Portfolio(Session):
         shadow : bool, optional
             Whether nobody acts on its decisions.  A shadow decides and stores like any
             other portfolio.
+        lending : Lending, optional
+            For loans whose outcomes are known late: clients are opened with a term, and
+            outcomes are defaults and closings (docs/portfolio.md).
         actor : str, optional
             Who acts, for the journal; the name of the user unless given.
         wait : float, optional
@@ -155,14 +161,16 @@ class Portfolio(Session):
         if agent is None:
             if policy is None:
                 raise ParameterError("policy", None, "is missing", 'give one, such as policy="ts"')
-            agent = Agent(categories or (), policy=policy, seed=seed)
-        elif policy is not None or seed is not None:
-            raise ParameterError(
-                "policy" if policy is not None else "seed",
-                policy or seed,
-                "cannot be combined with an agent, which has its own",
-                "leave it out",
-            )
+            agent = Agent(categories or (), policy=policy, seed=seed, lending=lending)
+        else:
+            for field, value in (("policy", policy), ("seed", seed), ("lending", lending)):
+                if value is not None:
+                    raise ParameterError(
+                        field,
+                        value,
+                        "cannot be combined with an agent, which has its own",
+                        "leave it out",
+                    )
         check_names(agent.names)
         actor = actor_of(actor)
         content = {
@@ -186,6 +194,7 @@ class Portfolio(Session):
         places: int | None = None,
         demand: Mapping[str, int] | None = None,
         explore: float | None = None,
+        applicants: Iterable[Client] | None = None,
     ) -> RecordedDecision:
         """Decide the next round and store it, or return the decision of a known key.
 
@@ -195,6 +204,10 @@ class Portfolio(Session):
             Your name for this decision, such as the day.
         available, budget, places, demand, explore : optional
             As in `Agent.decide`.
+        applicants : iterable of Client, optional
+            In a portfolio that lends: who asks today, accepted or not, with the terms
+            of the loans.  Without them, today's terms are those of the clients who were
+            opened last.
 
         Returns
         -------
@@ -208,8 +221,9 @@ class Portfolio(Session):
 
         """
         key = checked_text("key", key)
-        asked = DecisionRequest.read(available, budget, places, demand, explore)
         with self._writing() as writing:
+            today = None if applicants is None else applicants_of(applicants, writing.agent)
+            asked = DecisionRequest.read(available, budget, places, demand, explore, today)
             found = named(writing.connection, "decide", key)
             if found is None:
                 body = decide(writing.agent, asked)
@@ -296,18 +310,22 @@ class Portfolio(Session):
             An answer for each client.
 
         """
-        return self._take(list(clients), Client, all_or_nothing, dry_run)
+        return self._take(list(clients), (Client,), all_or_nothing, dry_run)
 
     @alone
     def observe(
-        self, outcomes: Iterable[Outcome], *, all_or_nothing: bool = False, dry_run: bool = False
+        self,
+        outcomes: Iterable[Outcome | LoanOutcome],
+        *,
+        all_or_nothing: bool = False,
+        dry_run: bool = False,
     ) -> Receipt:
         """Report outcomes, whenever they are known; each id counts exactly once.
 
         Parameters
         ----------
-        outcomes : iterable of Outcome
-            The outcomes.
+        outcomes : iterable of Outcome or LoanOutcome
+            The outcomes; in a portfolio that lends, those of loans.
         all_or_nothing : bool, optional
             Whether nothing counts if one outcome is wrong.  By default, wrong ones are
             refused and the others count.
@@ -320,22 +338,20 @@ class Portfolio(Session):
             An answer for each outcome.
 
         """
-        return self._take(list(outcomes), Outcome, all_or_nothing, dry_run)
+        return self._take(list(outcomes), (Outcome, LoanOutcome), all_or_nothing, dry_run)
 
     def _take(
         self,
-        rows: Sequence[Outcome | Client],
-        kind: type[Outcome | Client],
+        rows: Sequence[Row],
+        kinds: tuple[type[Row], ...],
         all_or_nothing: bool,
         dry_run: bool,
     ) -> Receipt:
         for row in rows:
-            if not isinstance(row, kind):
+            if not isinstance(row, kinds):
+                name = kinds[0].__name__
                 raise ParameterError(
-                    "rows",
-                    row,
-                    f"must be of type {kind.__name__}",
-                    f"give profitable.{kind.__name__}(...)",
+                    "rows", row, f"must be of type {name}", f"give profitable.{name}(...)"
                 )
         answers: list[PortfolioAnswer] = []
         size = len(rows) if all_or_nothing or dry_run else BATCH
@@ -344,7 +360,7 @@ class Portfolio(Session):
         return Receipt(tuple(answers), is_trial=dry_run)
 
     def _take_some(
-        self, rows: Sequence[Outcome | Client], all_or_nothing: bool, dry_run: bool
+        self, rows: Sequence[Row], all_or_nothing: bool, dry_run: bool
     ) -> list[PortfolioAnswer]:
         answers: list[PortfolioAnswer] = []
         unfit = unstorable(rows, self._store.codec)
@@ -352,7 +368,7 @@ class Portfolio(Session):
         try:
             with self._writing(sent) as writing:
                 answers = Intake(
-                    writing, was_shadow=self._was_shadow, accepted=self._accepted
+                    writing, was_shadow=self._was_shadow, decisions=self._decisions
                 ).take(sent)
                 for place, answer in sorted(unfit.items()):
                     answers.insert(place, answer)
@@ -373,6 +389,8 @@ class Portfolio(Session):
         reward: float | None = None,
         amount: float | None = None,
         cost: float | None = None,
+        defaulted: str | date | None = None,
+        closed: str | date | None = None,
         take_back: bool = False,
         reason: str | None = None,
         key: str | None = None,
@@ -388,8 +406,10 @@ class Portfolio(Session):
             The id of the outcome.
         reward, amount, cost : float, optional
             The right values; what is not given stays as it was.
+        defaulted, closed : date or str, optional
+            The day on which a loan ended, in a portfolio that lends.
         take_back : bool, optional
-            Whether there is no such outcome.
+            Whether there is no such outcome; a loan is open again.
         reason : str, optional
             Why, for those who read the journal.
         key : str, optional
@@ -410,10 +430,15 @@ class Portfolio(Session):
 
         """
         wanted = CorrectionRequest.read(
-            id, {"reward": reward, "amount": amount, "cost": cost}, take_back, reason, key
+            id,
+            {"reward": reward, "amount": amount, "cost": cost},
+            LoanOutcome(id, defaulted=defaulted, closed=closed),
+            take_back,
+            reason,
+            key,
         )
         with self._writing() as writing:
-            fields = correction(writing.connection, writing.agent, wanted, self.actor)
+            fields = correction(writing.connection, writing.agent, wanted, self.actor, writing.time)
             if isinstance(fields, PortfolioAnswer):
                 return fields
             line = writing.new("correct", **fields)

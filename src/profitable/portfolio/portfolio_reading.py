@@ -5,7 +5,7 @@ A status is read from the state, however long the journal.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from profitable.agent.agent import Agent
-from profitable.agent.explanation import columns_of
+from profitable.agent.explanation import Verdict, columns_of
 from profitable.common import check
 from profitable.common.extras import frame_of
 from profitable.common.text_tables import (
@@ -36,6 +36,7 @@ from profitable.portfolio.journal import (
     journal_lines,
     newest,
 )
+from profitable.portfolio.loans import ended_of, ended_text
 from profitable.portfolio.stored_decision import REINSTATED, RecordedDecision, decided_at
 
 LOG_HEADERS = ("line", "time", "actor", "kind", "what")
@@ -87,6 +88,12 @@ def _line_text(line: Line) -> str:
                 again = f" ({REINSTATED}, decided {_to_seconds(decided_at(line))})"
             chosen = f"{number_text(accepted)} of {number_text(len(columns['name']))} accepted"
             return f"round {number_text(line.round)}{key}: {chosen}{again}"
+        case "open" if "term" in content:
+            rate = "" if "rate" not in content else f" at {100.0 * content['rate']:.4g} %"
+            return (
+                f"{line.id} of {line.category}, accepted in round {line.decision}, over"
+                f" {number_text(content['term'])} rounds{rate}"
+            )
         case "open":
             later = (
                 ""
@@ -96,7 +103,15 @@ def _line_text(line: Line) -> str:
             return f"{line.id} of {line.category}, accepted in round {line.decision}{later}"
         case "outcome":
             since = "" if line.decision is None else f", accepted in round {line.decision}"
-            return f"{line.id} of {line.category}: {_money(line)}{since}"
+            said = ended_text(ended_of(line)) if "term" in content else _money(line)
+            return f"{line.id} of {line.category}: {said}{since}"
+        case "correct" if "term" in content:
+            before = f"{ended_text(content['was'])} was wrong, " if content["was"] else ""
+            after = ended_text(ended_of(line))
+            reason = f" ({content['reason']})" if content.get("reason") else ""
+            if content["was"] == content["now"]:
+                before = ""
+            return f"line {line.refers}: {before}{after}{reason}{key}"
         case "correct":
             after = "taken back" if line.reward is None else _money(line)
             reason = f" ({content['reason']})" if content.get("reason") else ""
@@ -224,9 +239,11 @@ def explanation(connection: sa.Connection, decision: RecordedDecision, category:
         f"Evidence {number_text(verdict.evidence)}, patience {number_text(verdict.patience)} nats"
     )
     known = f"{number_text(verdict.clients)} outcomes"
-    if verdict.counted != verdict.clients:
+    if verdict.loans is not None:
+        known = f"{number_text(verdict.clients)} loans that ended"
+    elif verdict.counted != verdict.clients:
         known += f", which counted as {number_text(verdict.counted)}"
-    if verdict.mean is not None:
+    if verdict.loans is None and verdict.mean is not None:
         known += f", with mean {number_text(verdict.mean)}"
     if verdict.waiting:
         known += f"; {number_text(verdict.waiting)} accepted clients had no outcome yet"
@@ -237,10 +254,18 @@ def explanation(connection: sa.Connection, decision: RecordedDecision, category:
         f"Policy {decision.policy}: {verdict.reason}.",
         f"{evidence}; its chance was {chance}.",
         f"Threshold {number_text(verdict.threshold)}. Known: {known}.",
+        *_loans(verdict),
         *_behind(connection, decision, category),
         *_settings(connection, decision, category),
     ]
     return "\n".join(lines)
+
+
+def _loans(verdict: Verdict) -> list[str]:
+    """Return what the lending book said, unless the reason says it."""
+    if verdict.loans is None or (said := verdict.loans.sentence()) in verdict.reason:
+        return []
+    return [f"Loans: {said}."]
 
 
 def _behind(connection: sa.Connection, decision: RecordedDecision, category: str) -> list[str]:
@@ -288,6 +313,21 @@ STATUS_HEADERS = (
     "evidence",
     "patience",
 )
+LOAN_HEADERS = (
+    "category",
+    "accepted",
+    "waiting",
+    "defaults",
+    "affordable",
+    "multiplier",
+    "break_even",
+    "pays",
+    "evidence",
+    "patience",
+)
+
+
+UNKNOWN = ("held", "counted", "mean", "profit")  # of a portfolio that lends
 
 
 @dataclass(frozen=True)
@@ -303,6 +343,9 @@ class Status:
     - `evidence` against the category, and the `patience` of the next round; None where
       patience is drawn at random.
     - `chance`: the probability with which the next round accepts it.
+
+    A portfolio that lends has the fields of `LoanStanding` in place of `held`,
+    `counted`, `mean` and `profit`, which it cannot know.
     """
 
     where: str
@@ -341,18 +384,23 @@ class Status:
         return frame_of(self.columns, backend)
 
     @property
-    def profit(self) -> float:
-        """The profit of all categories together."""
-        return float(sum(self.columns["profit"]))
+    def profit(self) -> float | None:
+        """The profit of all categories together; None if the portfolio lends."""
+        profits = self.columns.get("profit")
+        return None if profits is None else float(sum(profits))
 
     def _caption(self) -> str:
         shadow = ", a shadow that nobody acts on" if self.is_shadow else ""
         name = f"{self.name}, " if self.name else ""
+        profit = "" if self.profit is None else f", profit {money_text(self.profit)}"
         return (
             f"{name}{self.policy}, {number_text(len(self))} categories, "
-            f"{several(self.round, 'round')}, "
-            f"profit {money_text(self.profit)}{shadow}"
+            f"{several(self.round, 'round')}{profit}{shadow}"
         )
+
+    @property
+    def _headers(self) -> tuple[str, ...]:
+        return STATUS_HEADERS if "profit" in self.columns else LOAN_HEADERS
 
     def _rows(self) -> list[list[str]]:
         rows: list[list[str]] = []
@@ -360,7 +408,7 @@ class Status:
             each = {key: column[i] for key, column in self.columns.items()}
             numbers = [
                 money_text(each[key]) if key == "profit" else number_text(each[key])
-                for key in STATUS_HEADERS[1:]
+                for key in self._headers[1:]
             ]
             chance = "paused" if each["paused"] else f"{100.0 * each['chance']:.3g} %"
             rows.append([each["category"], *numbers, chance])
@@ -370,11 +418,11 @@ class Status:
         hidden = len(self) - ROWS_SHOWN
         rest = f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
         return (
-            f"{self._caption()}\n{text_table((*STATUS_HEADERS, 'next round'), self._rows())}{rest}"
+            f"{self._caption()}\n{text_table((*self._headers, 'next round'), self._rows())}{rest}"
         )
 
     def _repr_html_(self) -> str:
-        return html_table(self._caption(), (*STATUS_HEADERS, "next round"), self._rows())
+        return html_table(self._caption(), (*self._headers, "next round"), self._rows())
 
 
 def status_columns(agent: Agent) -> dict[str, list[Any]]:
@@ -385,7 +433,7 @@ def status_columns(agent: Agent) -> dict[str, list[Any]]:
     if ledger.cohorts:
         held = [ledger.cohorts.tally(k, ledger.round).kept for k in range(len(agent))]
     drawn = agent.policy.draws and agent.round > 0
-    return {
+    found: dict[str, list[Any]] = {
         "category": known["name"],
         "accepted": [a + b for a, b in zip(known["clients"], known["waiting"], strict=True)],
         "waiting": known["waiting"],
@@ -401,3 +449,8 @@ def status_columns(agent: Agent) -> dict[str, list[Any]]:
         "rounds": known["rounds"],
         "paused": known["paused"],
     }
+    if "loans" not in known:
+        return found
+    loans = [asdict(each) for each in known["loans"]]
+    said = {name: [each[name] for each in loans] for name in loans[0]}
+    return {name: column for name, column in found.items() if name not in UNKNOWN} | said

@@ -15,7 +15,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from profitable.model.category_table import (
     read_category,
     read_entries,
 )
+from profitable.model.lending import Lending
 from profitable.policy.policies import Bayesian, Policy
 from profitable.portfolio.spelling import checked_text
 
@@ -49,6 +50,7 @@ class PortfolioSettings:
     name: str | None = None
     policy: str | None = None
     seed: int | None = None
+    lending: Lending | None = None
 
 
 def load(path: Path | str) -> PortfolioSettings:
@@ -66,14 +68,28 @@ def load(path: Path | str) -> PortfolioSettings:
 def read(text: str, source: str) -> PortfolioSettings:
     """Return the settings in a text; `source` names it in errors."""
     table = parse_toml(text, "from", source)
-    known_fields(table, ("name", "policy", "seed", "category"), source)
+    known_fields(table, ("name", "policy", "seed", "lending", "category"), source)
     categories = tuple(_category(*entry) for entry in read_entries(table, source))
     name, policy = (_text(table, key, source) for key in ("name", "policy"))
     if policy is not None:
         in_file(source, lambda: Policy.parse(policy))
     return PortfolioSettings(
-        categories=categories, name=name, policy=policy, seed=_seed(table, source)
+        categories=categories,
+        name=name,
+        policy=policy,
+        seed=_seed(table, source),
+        lending=_lending(table, source),
     )
+
+
+def _lending(table: Mapping[str, Any], source: str) -> Lending | None:
+    if "lending" not in table:
+        return None
+    terms, where = table["lending"], f"{source}: lending"
+    if not is_table(terms):
+        raise InputError(where, terms, "is not a table", "give required, recovery and lag")
+    known_fields(terms, tuple(each.name for each in fields(Lending)), where)
+    return in_file(where, lambda: Lending(**terms))
 
 
 def _category(name: str, entry: dict[str, Any], where: str) -> Category:

@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from profitable.agent.observation import Bookings
 from profitable.errors import InputError
-from profitable.portfolio.history import apply, book, examine
+from profitable.portfolio.amendments import mended
+from profitable.portfolio.history import DecisionRequest, apply, book, count, examine
 from profitable.portfolio.journal import Line, chain_of, intact, journal, named, of_clients, one
-from profitable.portfolio.outcome import Client, Outcome, PortfolioAnswer
-from profitable.portfolio.session import Writing
+from profitable.portfolio.loans import check_day, ended_of, ended_text, misfit, terms_of
+from profitable.portfolio.outcome import Client, LoanOutcome, Outcome, PortfolioAnswer
+from profitable.portfolio.session import Decided, Writing
 from profitable.portfolio.spelling import same_name
 from profitable.portfolio.stored_decision import as_text
 
+Row = Outcome | LoanOutcome | Client
+TERM_NAMES = ("emerges", "promised", "term", "rate", "issued")  # in the body of an open line
 OUTCOME_FIELDS = ("category", "reward", "amount", "cost", "known")
-REMEMBERED = 64  # decisions whose accepted categories are kept in memory
-Accepted = dict[int, frozenset[str]]
+REMEMBERED = 64  # decisions that are kept in memory
 
 
 class _Examined(NamedTuple):
@@ -31,27 +34,44 @@ class Intake:
     """Intake of one transaction.
 
     Clients must belong to categories that their decision accepted, unless it was that
-    of a shadow: `was_shadow` says so of the number of its line.  `accepted` remembers
-    which categories earlier decisions accepted.
+    of a shadow: `was_shadow` says so of the number of its line.  `decisions` remembers
+    earlier decisions by their round.
     """
 
     def __init__(
-        self, writing: Writing, *, was_shadow: Callable[[int], bool], accepted: Accepted
+        self,
+        writing: Writing,
+        *,
+        was_shadow: Callable[[int], bool],
+        decisions: dict[int, Decided],
     ) -> None:
         self._writing = writing
         self._agent = writing.agent
         self._was_shadow = was_shadow
-        self._accepted = accepted
+        self._decisions = decisions
         # By kind and id, those of this transaction included.
         self._stored: dict[tuple[str, str], Line] = {}
+        self._ends: dict[str, Line] = {}  # how loans ended in this transaction, by id
 
-    def take(self, rows: Sequence[Outcome | Client]) -> list[PortfolioAnswer]:
+    def take(self, rows: Sequence[Row]) -> list[PortfolioAnswer]:
         """Answer each row; right ones are added to the transaction and the agent."""
+        lends = self._agent.lending is not None
+        misfits = {place: misfit(row, lends=lends) for place, row in enumerate(rows)}
+        answers = self._take([row for place, row in enumerate(rows) if not misfits[place]])
+        for place, why in misfits.items():
+            if why:
+                answers.insert(place, PortfolioAnswer(rows[place].id, "refused", why))
+        return answers
+
+    def _take(self, rows: Sequence[Row]) -> list[PortfolioAnswer]:
         stored = self._writing.stored
         if stored is None:
             stored = of_clients(self._writing.connection, list({row.id for row in rows}))
         self._stored = stored
-        rows, unknown = self._with_rounds([self._spelt(row) for row in rows])
+        if loans := [row for row in rows if isinstance(row, LoanOutcome)]:
+            return self._take_loans(loans)
+        others = [row for row in rows if not isinstance(row, LoanOutcome)]
+        rows, unknown = self._with_rounds([self._spelt(row) for row in others])
         outcomes = [row for row in rows if isinstance(row, Outcome)]
         if outcomes:
             return self._take_outcomes(outcomes, unknown)
@@ -174,19 +194,93 @@ class Intake:
             return PortfolioAnswer(row.id, "known", f"corrected in line {latest.line}", latest.line)
         return PortfolioAnswer(row.id, "refused", f"{wrong}; correct it if that was wrong")
 
+    # ---------------------------------------------------------------------------- loans
+
+    def _take_loans(self, rows: Sequence[LoanOutcome]) -> list[PortfolioAnswer]:
+        start = len(self._writing.lines)
+        answers = [self._loan(row) for row in rows]
+        lines = self._writing.lines[start:]
+        if ended := [line for line in lines if line.kind == "outcome"]:
+            self._writing.touched |= count(self._agent, ended)
+        for line in lines:
+            if line.kind == "correct":
+                self._writing.touched |= apply(self._agent, line)
+        return answers
+
+    def _loan(self, row: LoanOutcome) -> PortfolioAnswer:
+        stored, opened = (self._stored.get((kind, row.id)) for kind in ("outcome", "open"))
+        if opened is None:
+            why = f"id = {row.id!r} was not opened here; open the client first, or correct the id"
+            return PortfolioAnswer(row.id, "refused", why)
+        if row.category not in (None, opened.category):
+            given = (("category", row.category, opened.category),)
+            return PortfolioAnswer(row.id, "refused", _differs(opened, given, "was opened with"))
+        chain = [] if stored is None else self._chain(stored)
+        latest = chain[-1] if chain else None
+        ended = {} if latest is None else ended_of(latest)
+        for line in chain if row.ended else ():
+            if ended_of(line) == row.ended:
+                how = "counted" if line is stored else "corrected"
+                return PortfolioAnswer(row.id, "known", f"{how} in line {line.line}", line.line)
+        if latest is not None and ended:
+            why = (
+                f"id = {row.id!r} was reported before as {ended_text(ended)}, not"
+                f" {ended_text(row.ended)} (line {latest.line}); correct it if that was wrong"
+            )
+            return PortfolioAnswer(row.id, "refused", why)
+        if not row.ended:
+            return PortfolioAnswer(row.id, "still open")
+        ((field, day),) = row.ended.items()
+        try:
+            check_day(field, day, self._writing.time, opened)
+        except InputError as error:
+            return PortfolioAnswer(row.id, "refused", str(error).rstrip("."))
+        line = self._writing.add(self._loan_line(row, opened, latest))
+        self._stored["outcome", row.id] = line if stored is None else stored
+        self._ends[row.id] = line
+        return PortfolioAnswer(row.id, "counted", line=line.line)
+
+    def _loan_line(self, row: LoanOutcome, opened: Line, latest: Line | None) -> Line:
+        """Return the line of a loan that ends; a correction if it was reopened."""
+        same = {"category": opened.category, "decision": opened.decision}
+        term = opened.content["term"]
+        if latest is None:
+            body = as_text({**row.ended, "term": term})
+            return self._writing.new("outcome", id=row.id, **same, refers=opened.line, body=body)
+        body = as_text(mended({}, row.ended, self._agent.round, term))
+        return self._writing.new("correct", **same, refers=latest.line, body=body)
+
+    def _chain(self, stored: Line) -> list[Line]:
+        """Return an outcome and its corrections, those of this transaction included."""
+        chain, mine = [*chain_of(self._writing.connection, stored)], self._ends.get(str(stored.id))
+        return chain if mine is None or mine in chain else [*chain, mine]
+
     # -------------------------------------------------------------------------- clients
+
+    def _terms(self, row: Client) -> dict[str, Any]:
+        """Return what a client's line says of how he is repaid; InputError if wrong."""
+        if self._agent.lending is None:
+            given = {"emerges": _plain(row.emerges), "promised": row.promised}
+            return {name: value for name, value in given.items() if value is not None}
+        terms = terms_of(row, self._agent.lending)
+        if "issued" in terms:
+            check_day("issued", terms["issued"], self._writing.time)
+        return terms
 
     def _open(self, row: Client) -> PortfolioAnswer:
         stored, outcome = (self._stored.get((kind, row.id)) for kind in ("open", "outcome"))
-        given = {"emerges": row.emerges, "promised": row.promised}
-        body = {name: value for name, value in given.items() if value is not None}
+        try:
+            body = self._terms(row)
+        except InputError as error:
+            return PortfolioAnswer(row.id, "refused", str(error).rstrip("."))
         decision = self._agent.round if row.decision is None else row.decision
         if stored is not None:
             before = stored.content
             compared = [
                 ("category", row.category, stored.category),
                 ("matures", row.matures, stored.matures),
-                *((name, _plain(value), before.get(name)) for name, value in given.items()),
+                ("amount", row.amount, stored.amount),
+                *((name, body.get(name), before.get(name)) for name in TERM_NAMES),
                 ("decision", row.decision, stored.decision),
             ]
             wrong = _differs(stored, compared, "was opened before with")
@@ -204,12 +298,16 @@ class Intake:
             )
         if wrong := wrong or self._not_accepted(row.category, decision):
             return PortfolioAnswer(row.id, "refused", wrong)
+        # Else he would be one of today's applicants twice.
+        if (row.category, body.get("term")) in self._decided(decision).applicants:
+            body["asked"] = True
         line = self._writing.new(
             "open",
             id=row.id,
             category=row.category,
             decision=decision,
             matures=row.matures,
+            amount=row.amount,
             body=as_text(body) if body else None,
         )
         try:
@@ -233,32 +331,39 @@ class Intake:
                 f"decision = {decision} has not been made: the latest round is"
                 f" {self._agent.round}; give the round that accepted the client"
             )
-        if category in self._accepted_in(decision):
+        accepted = self._decided(decision).accepted
+        if accepted is None or category in accepted:
             return ""
         return (
             f"decision = {decision} did not accept {category!r};"
             " give the round that accepted the client, or no decision if none of them did"
         )
 
-    def _accepted_in(self, decision: int) -> frozenset[str]:
-        if decision not in self._accepted:
-            found = one(
-                self._writing.connection, journal.c.kind == "decide", journal.c.round == decision
-            )
-            # Rounds of an imported agent have no line.
-            if found is None or self._was_shadow(found.line):
-                return frozenset(self._agent.names)
-            while len(self._accepted) >= REMEMBERED:
-                del self._accepted[next(iter(self._accepted))]
-            self._accepted[decision] = accepted_of(intact(self._writing.connection, found))
-        return self._accepted[decision]
+    def _decided(self, round: int) -> Decided:
+        if round not in self._decisions:
+            while len(self._decisions) >= REMEMBERED:
+                del self._decisions[next(iter(self._decisions))]
+            self._decisions[round] = self._decided_before(round)
+        return self._decisions[round]
+
+    def _decided_before(self, round: int) -> Decided:
+        connection = self._writing.connection
+        found = one(connection, journal.c.kind == "decide", journal.c.round == round)
+        if found is None:  # a round of an imported agent
+            return Decided()
+        line = intact(connection, found)
+        asked = DecisionRequest.of(line.content).applicants or ()
+        return Decided(
+            None if self._was_shadow(line.line) else accepted_of(line),
+            frozenset((name, term) for name, term, *_ in asked),
+        )
 
 
-def unstorable(rows: Sequence[Outcome | Client], codec: str | None) -> dict[int, PortfolioAnswer]:
+def unstorable(rows: Sequence[Row], codec: str | None) -> dict[int, PortfolioAnswer]:
     """Return the rows, by place, that a database of this encoding cannot store."""
     found: dict[int, PortfolioAnswer] = {}
     for place, row in enumerate(rows if codec is not None else ()):
-        for field, value in (("id", row.id), ("key", row.key)):
+        for field, value in (("id", row.id), ("key", getattr(row, "key", None))):
             try:
                 (value or "").encode(codec or "utf-8")
             except UnicodeEncodeError as error:

@@ -18,7 +18,7 @@ import filecmp
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -38,7 +38,7 @@ from profitable.intake.fields import (
     parse_whole,
     shares,
 )
-from profitable.portfolio.outcome import Client, Outcome
+from profitable.portfolio.outcome import Client, LoanOutcome, Outcome
 
 DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}
 REASON = "reason"  # the column that we add to refused rows, and leave out when they come again
@@ -47,11 +47,15 @@ NUMBERED = re.compile(r"^(.*)\.refused(-[0-9]+)?$")
 
 
 class Field(NamedTuple):
-    """A meaning of a column: its name, its type, and whether every row needs it."""
+    """A meaning of a column: its name, its type, and whether every row needs it.
+
+    No row needs it in a file with one of the columns `unless`.
+    """
 
     name: str
     kind: str
     needed: bool = False
+    unless: tuple[str, ...] = ()
 
 
 class RowKind(NamedTuple):
@@ -62,29 +66,48 @@ class RowKind(NamedTuple):
     make: Callable[..., Any]
 
 
-WHO = (Field("id", "text", True), Field("category", "text", True))
+def outcome_of(**values: Any) -> Outcome | LoanOutcome:
+    """Return the outcome of a row, with a reward or of a loan; InputError if both."""
+    if "reward" in values and not values.keys() & {*ENDED}:
+        return Outcome(**values)
+    for name in values.keys() - {"id", "category", *ENDED}:
+        raise ParameterError(
+            name, values[name], f"cannot be combined with {' or '.join(ENDED)}", "leave it empty"
+        )
+    return LoanOutcome(**values)
+
+
+ENDED = ("defaulted", "closed")  # how a loan ends
 OUTCOME_ROWS = RowKind(
     "outcomes",
     (
-        *WHO,
-        Field("reward", "number", True),
+        Field("id", "text", True),
+        Field("category", "text", True, ENDED),
+        Field("reward", "number", True, ENDED),
         Field("amount", "number"),
         Field("cost", "number"),
         Field("decision", "whole"),
         Field("key", "text"),
         Field("known", "day"),
+        *(Field(name, "day") for name in ENDED),
     ),
-    Outcome,
+    outcome_of,
 )
 CLIENT_ROWS = RowKind(
     "clients",
     (
-        *WHO,
+        Field("id", "text", True),
+        Field("category", "text", True),
         Field("decision", "whole"),
         Field("key", "text"),
         Field("matures", "whole"),
         Field("emerges", "shares"),
         Field("promised", "number"),
+        Field("term", "whole"),
+        Field("rate", "number"),
+        Field("instalment", "number"),
+        Field("amount", "number"),
+        Field("issued", "day"),
     ),
     Client,
 )
@@ -181,7 +204,7 @@ class Sheet(DelimitedFile):
         )
         readers = form.readers(self.delimiter)
         self._cells = [
-            (each.name, self.places[each.name], readers[each.kind], each.needed)
+            (each.name, self.places[each.name], readers[each.kind], self._needs(each, self.places))
             for each in kind.fields
             if each.name in self.places
         ]
@@ -223,11 +246,17 @@ class Sheet(DelimitedFile):
             if place not in places.values() and names[place] not in ("", REASON)
         ]
         for name, each in fields.items():
-            if name not in places and (each.needed or name in self.form.columns):
+            wanted = self._needs(each, places) or name in self.form.columns
+            if name not in places and wanted:
                 raise self._missing(self.form.columns.get(name, name), name, others)
         if others and not self.form.ignore_others:
             raise self._unknown(others[0], [name for name in fields if name not in places])
         return places, others
+
+    @staticmethod
+    def _needs(field: Field, places: Collection[str]) -> bool:
+        """Whether every row needs a field, where these have columns."""
+        return field.needed and not any(name in places for name in field.unless)
 
     def _missing(self, wanted: str, field: str, others: list[str]) -> InputError:
         if close := get_close_matches(wanted, others, 1):

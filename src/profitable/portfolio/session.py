@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
 
@@ -35,10 +35,17 @@ from profitable.portfolio.journal import (
     one,
     origin,
 )
-from profitable.portfolio.outcome import Client, Outcome
+from profitable.portfolio.outcome import Client, LoanOutcome, Outcome
 from profitable.portfolio.spelling import checked_text
 from profitable.portfolio.store import WAIT, Question, Store
 from profitable.version import VERSION
+
+
+class Decided(NamedTuple):
+    """What the intake of rows has to know of an earlier decision."""
+
+    accepted: frozenset[str] | None = None  # its categories; None if it may be any
+    applicants: frozenset[tuple[str, int]] = frozenset()  # category and term of who asked
 
 
 class Writing:
@@ -52,7 +59,7 @@ class Writing:
         self.stored: dict[tuple[str, str], Line] | None = None
         self.touched: set[int] = set()  # categories whose columns changed
         self.passed = self.changed = False  # whether a round passed, or a setting changed
-        self._end, self._actor, self._time = end, actor, now()
+        self._end, self._actor, self.time = end, actor, now()
 
     @property
     def line(self) -> int:
@@ -62,7 +69,7 @@ class Writing:
     def new(self, kind: LineKind, **fields: Any) -> Line:
         """Return a line to append; its round is that of the agent unless given."""
         fields.setdefault("round", self.agent.round)
-        return Line(self.line + 1, self._time, self._actor, VERSION, kind, **fields)
+        return Line(self.line + 1, self.time, self._actor, VERSION, kind, **fields)
 
     def add(self, line: Line) -> Line:
         """Append a line whose effect on the agent has happened."""
@@ -97,8 +104,8 @@ class Session:
         self.actor = actor_of(actor)
         self._agent: Agent | None = None
         self._head = Head(0, "")
-        # The categories that earlier rounds accepted, some of them.
-        self._accepted: dict[int, frozenset[str]] = {}
+        # Some of the earlier rounds, for the intake of rows.
+        self._decisions: dict[int, Decided] = {}
         self._shadow: list[tuple[int, bool]] = []  # since which lines it is a shadow, or is none
         self._store = Store(where, wait=wait)
         try:
@@ -131,7 +138,7 @@ class Session:
             yield connection, self._up_to_date(connection, head(connection))
 
     @contextmanager
-    def _writing(self, rows: Sequence[Outcome | Client] = ()) -> Generator[Writing]:
+    def _writing(self, rows: Sequence[Outcome | LoanOutcome | Client] = ()) -> Generator[Writing]:
         """Change the portfolio in one transaction, which an error rolls back.
 
         `rows` are what a caller reports.  If it is one, its client is looked up at
@@ -160,7 +167,7 @@ class Session:
         # For example, because an earlier backup was restored.
         if end != self._head and not self._goes_on(connection):
             self._agent, self._shadow = None, _who(connection, self._store)[1]
-            self._accepted.clear()
+            self._decisions.clear()
         if self._agent is None:
             self._agent = state.load(connection, end.line)
         elif end != self._head:

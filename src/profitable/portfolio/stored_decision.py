@@ -21,6 +21,7 @@ from profitable.agent.changes import Rounds
 from profitable.agent.cohorts import CohortCounts
 from profitable.agent.decision import KEPT_ROWS, LIMIT_ROWS, Decision, Kept
 from profitable.agent.limit import Limit
+from profitable.agent.loan_book import SUMMARY_NAMES, BookSummary
 from profitable.common.files import checksum_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import BrokenPortfolioError, ConflictError, InputError, ProfitableError
@@ -56,7 +57,11 @@ class RecordedDecision(Decision):
         tallies: Any = _Tallies(positions, columns)
         self._index, self._next_round = columns.get("index"), columns.get("next_round")
         made = Rounds(categories, len(names))
-        super().__init__(line.round, made, kept=Kept(cohorts=tallies))
+        book = None
+        if SUMMARY_NAMES[0] in columns:
+            places = np.arange(len(names)) if positions is None else positions
+            book = BookSummary.recorded(columns, places, len(categories))
+        super().__init__(line.round, made, kept=Kept(cohorts=tallies, reading=book))
         self.with_table(table.reshape(len(KEPT_ROWS), len(names)), positions)
         if (limit := content["asked"].get("limit")) is not None:
             demand = np.array(limit["demand"], dtype=np.int64)

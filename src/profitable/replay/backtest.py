@@ -31,6 +31,7 @@ from profitable.replay.backtest_entry import (
     varying,
 )
 from profitable.replay.backtest_options import (
+    LENDING_POLICIES,
     RUN_OPTIONS,
     BacktestArguments,
     CellArguments,
@@ -113,6 +114,8 @@ def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tupl
     if (added := _cells_in(data)) is not None:
         return _prepare_cells(added, given)
     layout, options = Layout.of(given), RunOptions.of(given)
+    if layout.by_hazards and given.get("policies") is None:
+        options = replace(options, policies=LENDING_POLICIES)
     options.check(layout)
     shown = False if callable(progress) else progress
     with Progress(total=1, shown=shown, title="reading") as reading:
@@ -277,6 +280,7 @@ class _Work:
                 policy,
                 seed=seed,
                 late=self.late,
+                lending=self.terms.lending,
                 limits=self.options.limits,
                 weights=weights,
                 trace=trace,
@@ -330,6 +334,8 @@ class _Work:
             evidence=first.evidence,
             patience=first.patience,
             decided=first.accepted,
+            defaults=first.defaults,
+            affordable=first.affordable,
             off_policy=None if self.log is None else evaluate(self.log, accepted / seeds),
             wider=self.wider,
         )

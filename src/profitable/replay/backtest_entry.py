@@ -87,6 +87,9 @@ class BacktestEntry:
     evidence: FloatArray | None = None  # of the first seed, [R, K]
     patience: FloatArray | None = None
     decided: BoolArray | None = None  # by the first seed, [R, K]
+    # Of loans, before each round, [R, K]: defaults known, and how many break even by then.
+    defaults: FloatArray | None = None
+    affordable: FloatArray | None = None
     shuffled: ShuffledDifference | None = None
     off_policy: OffPolicy | None = None
     # By how much intervals are wider than the replicates, which are few folds in other

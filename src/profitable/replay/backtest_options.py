@@ -34,6 +34,7 @@ POLICIES_TRIED = (
     "kl-ucb:forget=0.97",
     "ts:forget=0.97",
 )
+LENDING_POLICIES = ("bayes-ucb", "optimal", "kl-ucb")  # where loans are judged by hazards
 MOST_TRIED = 100
 MOST_BINS = 10_000
 limit = partial(option, group="Limits of a round")
@@ -181,8 +182,29 @@ class RunOptions(DeclaredOptions):
                 "cannot be shared out by a column of costs",
                 "give places, or a cost that is the same for all",
             )
+        if layout.by_hazards:
+            self._check_loans(layout)
         if layout.counts_open:
             self._check_open_clients(layout)
+
+    def _check_loans(self, layout: Layout) -> None:
+        """ParameterError where loans cannot be judged by hazards."""
+        from profitable.agent.loan_book import check_policy
+
+        for policy in self.tried:
+            check_policy(policy)
+        for field in ("budget", "places"):
+            if getattr(self, field) is not None:
+                self._refuse(
+                    field, "is not shared out among loans judged by hazards", "leave it out"
+                )
+        if layout.propensity is not None:
+            raise ParameterError(
+                "propensity",
+                layout.propensity,
+                "cannot be combined with loans judged by hazards",
+                "leave it out, or leave defaulted out",
+            )
 
     def _check_open_clients(self, layout: Layout) -> None:
         """ParameterError where open clients cannot count at a promised reward."""

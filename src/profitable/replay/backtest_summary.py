@@ -10,6 +10,7 @@ import numpy as np
 from profitable.common.text_tables import number_text, text_table
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import UnknownCategoryError
+from profitable.model.lending import Lending
 from profitable.replay.backtest_entry import BacktestEntry, in_short
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.family_choice import FamilyChoice
@@ -25,6 +26,8 @@ IMMEDIATE = "Outcomes assumed immediate"
 def first_line(past: Past) -> str:
     """Say when outcomes were known."""
     clients, layout = past.clients, past.layout
+    if clients.defaulted is not None:
+        return _first_line_of_loans(clients, clients.defaulted)
     if layout.known is None and layout.matures is None:
         known = (
             "no column says when they were known, so every policy learns sooner than it could have"
@@ -53,6 +56,22 @@ def first_line(past: Past) -> str:
     return f"{when}; {seen:.0%} before the last round ended."
 
 
+def _first_line_of_loans(clients: PastClients, defaulted: BoolArray) -> str:
+    """Say how many loans defaulted, and how late that was known."""
+    closed = ~defaulted & (clients.known <= clients.rounds)
+    age = (clients.known - clients.round).astype(np.float64)
+    said = [
+        f"{name} were known after a median of {number_text(float(np.median(age[chosen])))} rounds"
+        for name, chosen in (("defaults", defaulted), ("other ends", closed))
+        if chosen.any()
+    ]
+    shown = (defaulted & (clients.known <= clients.rounds)).mean()
+    return (
+        f"{defaulted.mean():.1%} of the loans are known to have defaulted, {shown:.1%} before the "
+        f"last round ended; {' and '.join(said) or 'no end is known'}."
+    )
+
+
 def _median(values: FloatArray, weights: FloatArray) -> float:
     """Return the weighted median; the mean of the middle two if there are two.
 
@@ -79,12 +98,25 @@ def headline(past: Past, terms: FamilyChoice) -> list[str]:
         "rounds"
     )
     span = f"{clients.labels[0]} to {clients.labels[-1]}"
+    first = f"{who} ({span}){lent}; the past itself earned {earned}."
+    if terms.lending is not None:
+        return [first, terms_of_lending(terms.lending)]
     return [
-        f"{who} ({span}){lent}; the past itself earned {earned}.",
+        first,
         f"Rewards: {terms.family}, because {terms.reason}."
         if terms.reason != "chosen by the user"
         else f"Rewards: {terms.family}, as chosen.",
     ]
+
+
+def terms_of_lending(lending: Lending) -> str:
+    """Return the constants that are assumed of all loans."""
+    level = f"level {lending.level:g}" if lending.level else "no uncertainty of the common level"
+    return (
+        f"Loans are judged by their hazards: payments are discounted at {lending.required:.1%} a "
+        f"year, a default is known {lending.lag} rounds after the last instalment and returns "
+        f"{lending.recovery:.0%} of the balance, {level}."
+    )
 
 
 def intervals(past: Past) -> str:
@@ -230,7 +262,14 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
         ),
         "Clients would have come, and behaved, the same whatever had been decided before.",
     ]
-    if layout.known is None and layout.matures is None:
+    if terms.lending is not None:
+        texts += [
+            "Hazards are learnt from loans that the policy itself accepted, as far as their ends "
+            "were known in the round of a decision.",
+            "All categories have the same hazards by age and term, up to one multiplier each.",
+            terms_of_lending(terms.lending),
+        ]
+    elif layout.known is None and layout.matures is None:
         texts.append(
             "The outcome of a client is known before the next round. Real outcomes are known later."
         )
@@ -265,12 +304,13 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
             "learns from them."
         )
     if layout.amount is not None:
-        required = layout.required or 0.0
+        required = layout.margin
         above = f" beyond the {required:.1%} that are required" if required else ""
-        texts.append(
-            f"Profit is the money that came back less the amount{above}. It is not discounted "
-            "further."
-        )
+        what = f"the money that came back less the amount{above}. It is not discounted further"
+        if layout.by_hazards:
+            said = "that the schedule says" if layout.by_schedule else f"in {layout.reward}"
+            what = f"the present value {said}, less the amount"
+        texts.append(f"Profit is {what}.")
     elif isinstance(layout.cost, str):
         texts.append(
             f"Each client costs what {layout.cost} says, and a reward of 1 is worth "
@@ -300,7 +340,8 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
         "Intervals are about new portfolios of the same law. They do not know of changes that "
         "are not in the file."
     )
-    texts.append(f"Evidence is that of {terms.family} rewards.")
+    if terms.lending is None:
+        texts.append(f"Evidence is that of {terms.family} rewards.")
     return texts
 
 

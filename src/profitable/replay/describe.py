@@ -50,6 +50,7 @@ ENDS = 0.005  # the share of outcomes at either end that are cut
 ALMOST_ALL = 0.6
 # From which on a column is suspicious: what is known beforehand rarely explains so much
 # of single clients.
+OVERWRITTEN = 0.5  # share of defaults at the age that the term says
 MUCH = 0.12
 SOME = 0.05  # suspicious if it is also several times what the next column explains
 TIMES_MORE = 3.0
@@ -155,7 +156,7 @@ def check_categories(past: Past) -> list[str]:
     if len(past.uncut) < len(past.layout.categories) or not measured:
         name = " × ".join(past.layout.categories)
         measured[name] = clients.category[chosen].astype(np.int64), clients.reward[chosen]
-    warnings: list[str] = []
+    warnings = terms_that_know(clients, past.layout)
     for name, (codes, rewards) in measured.items():
         known = ~np.isnan(rewards)
         explains = predicts(codes[known], _cut_ends(rewards[known]))
@@ -166,6 +167,26 @@ def check_categories(past: Past) -> list[str]:
                 f"{ADVICE}"
             )
     return warnings
+
+
+def terms_that_know(clients: SingleClients, layout: Layout) -> list[str]:
+    """Warn if the term of a loan seems to have been overwritten when it defaulted.
+
+    In some exports, the "term" of a loan that defaulted is its age at that time.
+    """
+    term, defaulted = clients.term, clients.defaulted
+    if term is None or defaulted is None or not defaulted.any() or defaulted.all():
+        return []
+    ages = clients.known - clients.round
+    near = np.abs(term - ages) <= layout.lag + 1
+    early = near & (term < np.median(term[~defaulted]))
+    share = float(early[defaulted].mean())
+    if share < OVERWRITTEN or not isinstance(layout.term, str):
+        return []
+    return [
+        f"the column {layout.term} says of {share:.0%} of the loans that defaulted how old they "
+        "were then: it was overwritten and knows the outcome. Give the term of the contract"
+    ]
 
 
 # ---------------------------------------------------------------------------- measuring

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profitable.common.text_tables import number_text
-from profitable.errors import InputError, ProfitableError
+from profitable.errors import InputError, ParameterError, ProfitableError
 from profitable.kernels.law import GAUSSIAN, NORMAL, deviance
 from profitable.model.category import Category, said_before
 from profitable.model.families import (
@@ -30,9 +30,11 @@ from profitable.model.families import (
     Normal,
     Poisson,
 )
+from profitable.model.lending import Lending
 from profitable.replay.backtest_entry import varying
 from profitable.replay.layout import Layout
 from profitable.replay.past import Past, PastClients
+from profitable.replay.past_loans import lending_of
 
 CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 # Observed variance above the family's by more than this: decisions are too sure of
@@ -79,6 +81,7 @@ class FamilyChoice:
     categories: tuple[Category, ...]
     reason: str  # why this family
     fit: tuple[FamilyFit, ...]
+    lending: Lending | None = None  # the terms of loans that are judged by hazards
 
     @property
     def family(self) -> Family:
@@ -119,6 +122,8 @@ def choose_family(
     """Make the categories; InputError if rewards or threshold do not fit the family."""
     clients, layout = past.clients, past.layout
     past.check_promised()
+    if layout.by_hazards:
+        return _lent(past, family)
     if family is None:
         chosen, reason = _suggest(clients, layout, bound)
     else:
@@ -129,11 +134,22 @@ def choose_family(
     return FamilyChoice(categories, reason, _fits(clients, chosen))
 
 
+def _lent(past: Past, family: Family | str | None) -> FamilyChoice:
+    """Return categories of loans, whose rewards are not looked at."""
+    if family is not None:
+        raise ParameterError(
+            "family", str(family), "is not for loans that are judged by hazards", "leave it out"
+        )
+    categories = tuple(Category.returns(name, weight="client") for name in past.clients.names)
+    lending = lending_of(past.layout, past.round)
+    return FamilyChoice(categories, "loans are judged by their hazards", (), lending)
+
+
 def _category(name: str, family: Family, layout: Layout, bound: float | None) -> Category:
     if layout.amount is not None:
         weight = "client" if layout.weight == "client" else "money"
         return Category.returns(
-            name, required=layout.required or 0.0, family=family, high=bound, weight=weight
+            name, required=layout.margin, family=family, high=bound, weight=weight
         )
     threshold = layout.threshold
     if isinstance(layout.cost, str):
@@ -183,7 +199,7 @@ def _suggest(clients: PastClients, layout: Layout, bound: float | None) -> tuple
 
 def _bounded(clients: PastClients, layout: Layout, bound: float | None) -> Bounded:
     """Return bounds near the rewards; the user's bound replaces the high one."""
-    threshold = 1.0 + (layout.required or 0.0)
+    threshold = 1.0 + layout.margin
     if layout.amount is None:
         threshold = layout.threshold
     names = ("reward",) if clients.promised is None else ("reward", "promised")

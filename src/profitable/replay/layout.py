@@ -19,7 +19,10 @@ from profitable.errors import InputError, ParameterError
 CALENDAR = ("day", "week", "month", "quarter")
 ROUNDS = (*CALENDAR, "number")
 MOST_ROUNDS_LATE = 10**6
-AT_MATURITY, EVENLY = "at maturity", "evenly"
+AT_MATURITY, EVENLY, HAZARDS = "at maturity", "evenly", "hazards"
+PER_YEAR = {"day": 365.25, "week": 365.25 / 7.0, "month": 12.0, "quarter": 4.0}  # rounds
+MONTHS = 12.0
+OWN_LATE = ("known", "matures", "emerges", "open_value", "treated")  # instead of hazards
 COLUMN = "give the name of a column"
 
 
@@ -39,6 +42,10 @@ def number_or_text(text: str) -> float | str:
     except ValueError:
         return text
     return value if math.isfinite(value) else text
+
+
+def _reward(field: str, value: object) -> str:
+    return "" if value == "" or value is None else _column(field, value)
 
 
 def _column(field: str, value: object) -> str:
@@ -108,8 +115,17 @@ def _emerges(field: str, value: object) -> str | tuple[float, ...]:
     return tuple(check.finite(field, each, remedy) for each in value)
 
 
+def _late(field: str, value: object) -> object:
+    if value != HAZARDS:
+        raise ParameterError(
+            field, value, "is unknown", f"give {HAZARDS}, or matures and emerges, or open_value"
+        )
+    return value
+
+
 columns, money = partial(option, group="Columns"), partial(option, group="Money")
-late, past = partial(option, group="Late outcomes"), partial(option, group="Past decisions")
+loans = partial(option, group="Loans, judged by their hazards")
+delayed, past = partial(option, group="Late outcomes"), partial(option, group="Past decisions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +140,10 @@ class Layout(DeclaredOptions):
     )
     reward: str = columns(
         "",
-        "Column of the outcome, or column=value for 1 where it has that value and 0 elsewhere.",
-        check=_column,
+        "Column of the outcome, or column=value for 1 where it has that value and 0 elsewhere. Of "
+        "loans with `defaulted`, the present value of what came back; from the schedule unless "
+        "given.",
+        check=_reward,
     )
     time: str | Sequence[str] | None = columns(
         None,
@@ -160,7 +178,7 @@ class Layout(DeclaredOptions):
     )
     required: float | None = money(
         None,
-        "Return required per unit lent, such as 0.05. With `amount`.",
+        "Return required per unit lent, such as 0.05; a year, with `defaulted`. With `amount`.",
         check=_required,
         needs=("amount",),
     )
@@ -169,23 +187,86 @@ class Layout(DeclaredOptions):
         "With `amount`, whether the mean over money or over clients decides: money or client.",
         check=_weight,
     )
-    known: str | None = late(
+    late: str | None = delayed(
+        None,
+        "How late outcomes are treated: hazards (learnt from when loans defaulted and closed), which "
+        "is the default where `defaulted` is given.",
+        check=_late,
+        needs=("defaulted",),
+    )
+    issued: str | None = loans(
+        None, "Column of the date of a loan; the same as `time`.", check=_column, excludes=("time",)
+    )
+    term: float | str | None = loans(
+        None,
+        "Months over which a loan is repaid: a column or a number.",
+        check=_number_or_column,
+        needs=("defaulted",),
+    )
+    rate: float | str | None = loans(
+        None,
+        "Interest of a loan a year, 0.12 for 12 %: a column or a number.",
+        check=_number_or_column,
+        needs=("defaulted",),
+    )
+    instalment: str | None = loans(
+        None,
+        "Column of the monthly instalment, in place of `rate`.",
+        check=_column,
+        needs=("defaulted",),
+        excludes=("rate",),
+    )
+    defaulted: str | None = loans(
+        None,
+        "Column of the date at which a default was known; empty if there was none.",
+        check=_column,
+        needs=("time", "issued"),
+        excludes=OWN_LATE,
+    )
+    closed: str | None = loans(
+        None,
+        "Column of the date at which a loan was repaid or prepaid; empty if it is open.",
+        check=_column,
+        needs=("defaulted",),
+    )
+    recovery: float = loans(
+        0.0,
+        "Share of the balance that comes back in a default.",
+        check=partial(
+            check.within, low=0.0, high=1.0, problem="is not a share", remedy="give 0.1 for 10 %"
+        ),
+        needs=("defaulted",),
+    )
+    lag: int = loans(
+        0,
+        "Rounds between the last instalment and the round in which a default is known.",
+        check=partial(check.whole, least=0),
+        needs=("defaulted",),
+    )
+    level: float = loans(
+        0.3,
+        "How uncertain the common level of defaults is: the standard deviation of its logarithm "
+        "between vintages.",
+        check=partial(check.not_negative, remedy="give 0 or more, such as 0.3"),
+        needs=("defaulted",),
+    )
+    known: str | None = delayed(
         None, "Column of the date at which the outcome was known.", check=_column, needs=("time",)
     )
-    matures: int | None = late(
+    matures: int | None = delayed(
         None,
         "Number of rounds after which all outcomes of a round's clients are known.",
         check=partial(check.whole, most=MOST_ROUNDS_LATE),
         excludes=("open_value",),
     )
-    emerges: str | Sequence[float] | None = late(
+    emerges: str | Sequence[float] | None = delayed(
         None,
         "How open clients count: at maturity, evenly, or shares by age such as 0.1,0.4,1.",
         check=_emerges,
         needs=("matures",),
         excludes=("open_value",),
     )
-    promised: float | str | None = late(
+    promised: float | str | None = delayed(
         None,
         "Reward of a client who does not default, in the unit of `reward`: a column or a number "
         "(per unit lent, with `amount`).",
@@ -193,7 +274,7 @@ class Layout(DeclaredOptions):
         needs=("matures",),
         excludes=("open_value", "treated"),
     )
-    open_value: float | str | None = late(
+    open_value: float | str | None = delayed(
         None,
         "Value of an open client, in the unit of `reward`: a column or a number (per unit lent, "
         "with `amount`).",
@@ -228,7 +309,48 @@ class Layout(DeclaredOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.issued is not None:
+            object.__setattr__(self, "time", self.issued)
+            object.__setattr__(self, "issued", None)
+        if self.by_hazards and self.reward == "" and self.amount is not None:
+            object.__setattr__(self, "reward", self.amount)  # the schedule says what came back
         for field, is_wrong, problem, remedy in (
+            (
+                "amount",
+                self.by_hazards and self.amount is None,
+                "is missing",
+                "give the column with the amount lent",
+            ),
+            (
+                "term",
+                self.by_hazards and self.term is None,
+                "is missing",
+                "give the months over which a loan is repaid, a column or a number",
+            ),
+            (
+                "rate",
+                self.by_hazards and self.rate is None and self.instalment is None,
+                "is missing",
+                "give rate (a year) or instalment (a month)",
+            ),
+            (
+                "closed",
+                self.by_hazards and self.closed is None,
+                "is missing",
+                "give the column with the date at which a loan was repaid",
+            ),
+            (
+                "round",
+                self.by_hazards and self.round is not None and self.round not in PER_YEAR,
+                "does not say how long a round is",
+                f"choose from {', '.join(PER_YEAR)}",
+            ),
+            (
+                "reward",
+                not self.reward,
+                "is missing",
+                COLUMN,
+            ),
             (
                 "cost",
                 self.cost is None and self.amount is None,
@@ -256,6 +378,24 @@ class Layout(DeclaredOptions):
         ):
             if is_wrong:
                 self._refuse(field, problem, remedy)
+
+    @property
+    def by_hazards(self) -> bool:
+        """Whether loans are judged by when they default and close."""
+        return self.defaulted is not None
+
+    @property
+    def by_schedule(self) -> bool:
+        """Whether what came back follows from the schedule of a loan."""
+        return self.by_hazards and self.reward == self.amount
+
+    @property
+    def margin(self) -> float:
+        """What must come back per unit lent, above 1.
+
+        Of loans judged by hazards, `required` is a rate a year that discounts payments.
+        """
+        return 0.0 if self.by_hazards else self.required or 0.0
 
     @property
     def threshold(self) -> float:

@@ -60,9 +60,18 @@ PAST_REFUSED = (
     "at random"
 )
 # Of arrays without fractions.
-KINDS = {"round": np.int32, "category": np.int32, "known": np.int32, "logged": np.bool_}
+KINDS = {
+    "round": np.int32,
+    "category": np.int32,
+    "known": np.int32,
+    "logged": np.bool_,
+    "term": np.int32,
+    "defaulted": np.bool_,
+}
 ORDER = 5  # names the random stream of shuffled time
-PER_CLIENT = ("amount", "promised", "score", "logged", "propensity")  # what some files have
+PER_CLIENT = (
+    *("amount", "promised", "score", "logged", "propensity", "term", "rate", "defaulted"),
+)  # what some files have
 SmallInts = npt.NDArray[np.int32]
 
 
@@ -84,6 +93,10 @@ class PastClients(ABC):
     logged: BoolArray | None = None  # whether the past accepted the client
     propensity: FloatArray | None = None  # with what probability it did
     score: FloatArray | None = None
+    # Of loans that are judged by their hazards:
+    term: SmallInts | None = None  # rounds over which they are repaid
+    rate: FloatArray | None = None  # interest a year
+    defaulted: BoolArray | None = None  # whether they defaulted in the round `known`
     number: FloatArray | None = None  # how many clients a row has; one each if None
     folds: int | None = None  # number of folds, if clients are aggregated
 
@@ -107,7 +120,7 @@ class PastClients(ABC):
         return bool((self.known == self.round).all())
 
     def known_in(self, round: int) -> slice:
-        """Return the rows whose outcomes were known in a round."""
+        """Return the rows whose outcomes were known in a round, 1 to R."""
         return slice(*self._ends[round - 1 : round + 1])
 
     @cached_property
@@ -542,7 +555,7 @@ class Past:
         if given is None or layout.amount is None:
             return
         low, high = self.clients.range_of("promised")
-        usual, largest = 1.0 + (layout.required or 0.0), max(abs(low), abs(high))
+        usual, largest = 1.0 + layout.margin, max(abs(low), abs(high))
         if isinstance(given, str) and 0.0 < largest < usual / FAR_OFF:
             raise InputError(
                 field,

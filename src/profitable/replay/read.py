@@ -17,12 +17,15 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from profitable.common.text_tables import number_text
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
+from profitable.kernels.hazards import rates_of_instalments
+from profitable.model.lending import LARGEST_RATE
 from profitable.replay import calendar_rounds as rounds
 from profitable.replay.bands import CategoryCodes, CategoryColumn, cross
 from profitable.replay.calendar_rounds import MISSING
-from profitable.replay.layout import Layout
+from profitable.replay.layout import MONTHS, Layout
 from profitable.replay.past import (
     NEVER_KNOWN,
     SAMPLE,
@@ -32,6 +35,7 @@ from profitable.replay.past import (
     SmallInts,
     check_kept,
 )
+from profitable.replay.past_loans import lending_of, scheduled_values
 from profitable.replay.row_meaning import (
     IS_KEPT,
     REASONS,
@@ -47,12 +51,14 @@ from profitable.replay.source import OnShare, Piece, Source, open_source, pa, sh
 from profitable.replay.typed_columns import Dates, complete, decoded, flags, numbers
 
 LEAST_ROUNDS = 3
+LONGEST_MONTHS = 1_200
+ENDS = ("defaulted", "closed")  # columns of dates
 LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
 VALUES_SHOWN = 8  # of a column, in an error
 # The columns of `RowMeaning.applied` that are used.
 FOUND = (
     *("pb_reason", "pb_outcome", "pb_reward", "pb_given", "pb_amount", "pb_cost"),
-    *("pb_promised", "pb_bare", "pb_never"),
+    *("pb_promised", "pb_bare", "pb_never", "pb_no_outcome"),
 )
 
 
@@ -74,6 +80,10 @@ class Reader:
         self.value = reward_column(layout, source.columns)[1]
         self.time = Dates(layout.times, layout.date_format)
         self.known = Dates((layout.known,) if layout.known else (), layout.date_format)
+        self.ends = {
+            name: Dates((getattr(layout, name),), layout.date_format)
+            for name in (ENDS if layout.by_hazards else ())
+        }
         self.roles = dict(columns_by_role(layout, source.columns))
         needed = needed_columns(layout, self.cuts, self.roles)
         source.need(needed)
@@ -175,6 +185,12 @@ class Reader:
             yield "treated", flags(piece, layout.treated)
         if layout.propensity is not None:
             yield "propensity", self._propensity(piece, layout.propensity)
+        for name in ("term", "rate", "instalment"):
+            given = getattr(layout, name)
+            if isinstance(given, str):
+                yield name, complete(piece, given, f"give the {name} of every loan")
+        if layout.by_hazards:
+            yield "lacking", found["pb_no_outcome"] | layout.by_schedule
         if layout.score is not None:
             yield "score", complete(piece, layout.score, "give every client a score")
 
@@ -200,11 +216,18 @@ class Reader:
     ) -> None:
         """Add the times of a piece, as periods unless a round is a number of rows."""
         times = {"asked": asked}
+        for name, dates in self.ends.items():
+            times[name] = dates.read(piece)
+            early = rounds.before(times[name], asked, self.time.kind, dates.kind)[chosen]
+            if early.any():
+                row = int(np.arange(asked.size)[chosen][early.argmax()])
+                self._refuse_early(piece, row, dates)
         if self.layout.known is not None:
             known = self.known.read(piece)
             early = rounds.before(known, asked, self.time.kind, self.known.kind)[chosen]
             if early.any():
-                self._refuse_early(piece, int(np.arange(asked.size)[chosen][early.argmax()]))
+                row = int(np.arange(asked.size)[chosen][early.argmax()])
+                self._refuse_early(piece, row, self.known)
             times["known"] = known if never is None else np.where(never, MISSING, known)
         self._check_kinds(piece, asked)
         for name, values in times.items():
@@ -220,7 +243,7 @@ class Reader:
 
     def _check_kinds(self, piece: Piece, asked: IntArray) -> None:
         """InputError if the times do not fit together, or do not fit the rounds."""
-        for each in (self.time, self.known):
+        for each in (self.time, self.known, *self.ends.values()):
             if each.kind is not None and self.time.kind is not None:
                 rounds.check_kind(
                     f"{piece.place}, column {each.name}",
@@ -239,13 +262,13 @@ class Reader:
                     f'give date_format = "{written}", or round = "number" if they are none',
                 )
 
-    def _refuse_early(self, piece: Piece, index: int) -> None:
+    def _refuse_early(self, piece: Piece, index: int, end: Dates) -> None:
         asked, known = (
             " ".join(str(piece.column(name)[index].as_py()) for name in each.columns)
-            for each in (self.time, self.known)
+            for each in (self.time, end)
         )
         raise piece.error(
-            self.known.name,
+            end.name,
             index,
             known,
             f"is before {self.time.name} = {asked}, when the client asked",
@@ -312,6 +335,10 @@ class Reader:
             self._take(name) if name in self.arrays else None for name in ("asked", "known")
         )
         source = self.source.name
+        if self.layout.by_hazards:
+            defaulted, closed = self._take("defaulted"), self._take("closed")
+            self.arrays["defaulted"].append(defaulted != NEVER_KNOWN)
+            known = np.where(defaulted != NEVER_KNOWN, defaulted, closed)
         if isinstance(round, int):
             asked, known = rounds.rounds_of_rows(asked, known, rows, round)
             labels = names_of_rounds(
@@ -345,8 +372,47 @@ class Reader:
         reward = profit
         if not isinstance(layout.cost, str):
             reward = reward_of(layout, outcome, more.get("amount"), cost)
+        if layout.by_hazards:
+            reward, profit = self._loans(given, more, reward, notes)
         clients = SingleClients.of(**given, reward=reward, profit=profit, **more, in_place=True)
         return clients, costs
+
+    def _loans(
+        self, given: dict[str, Any], more: dict[str, Any], reward: FloatArray, notes: list[str]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Complete the columns of loans; return their rewards and profits."""
+        layout, size = self.layout, given["round"].size
+        lending = lending_of(layout, self.round)
+        term = more["term"] if isinstance(layout.term, str) else np.full(size, layout.term)
+        self._check_loans("term", term, (term >= 1.0) & (term <= LONGEST_MONTHS), "months")
+        more["term"] = np.maximum(np.rint(term * lending.per_year / MONTHS), 1.0).astype(np.int32)
+        if layout.instalment is not None:
+            instalments = more.pop("instalment") / more["amount"]
+            rate = MONTHS * rates_of_instalments(instalments, np.rint(term).astype(np.int64))
+            self._check_loans("instalment", instalments, ~np.isnan(rate), "at least amount / term")
+        else:
+            rate = more["rate"] if isinstance(layout.rate, str) else np.full(size, layout.rate)
+            fits = (rate >= 0.0) & (rate <= LARGEST_RATE)
+            self._check_loans("rate", rate, fits, "a fraction a year: 0.12 for 12 %")
+        more["rate"], lacking = rate, more.pop("lacking")
+        values, still_open = scheduled_values(given, more, lending)
+        reward = np.where(lacking, values, reward)
+        number = int((still_open & lacking).sum())
+        if number:
+            notes.append(
+                f"{number_text(number)} loans are open when the file ends: each is worth what the "
+                "hazards of the file say of the ages to come"
+            )
+        return reward, more["amount"] * (reward - 1.0)
+
+    def _check_loans(self, field: str, values: FloatArray, fits: BoolArray, what: str) -> None:
+        """InputError for the first loan whose value cannot be one."""
+        if not fits.all():
+            bad = float(values[int(np.argmin(fits))])
+            name = getattr(self.layout, field)
+            raise InputError(
+                f"{self.source.name}, column {name}", bad, f"is not a {field}", f"give {what}"
+            )
 
     def _effect(self, given: dict[str, Any], outcome: FloatArray, notes: list[str]) -> FloatArray:
         """Return the effect of the treatment on each client."""
@@ -421,12 +487,15 @@ def needed_columns(
     layout: Layout, cuts: list[CategoryColumn], roles: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the columns that are read, and the fields of the layout that name them."""
-    more = ("known", "propensity", "treated", "score")
+    more = (
+        *("known", "propensity", "treated", "score"),
+        *("term", "rate", "instalment", "defaulted", "closed"),
+    )
     return (
         {cut.column: "category" for cut in cuts}
         | dict.fromkeys(layout.times, "time")
         | {name: role for role, name in roles.items()}
-        | {getattr(layout, role): role for role in more if getattr(layout, role) is not None}
+        | {getattr(layout, role): role for role in more if isinstance(getattr(layout, role), str)}
     )
 
 

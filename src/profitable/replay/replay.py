@@ -42,11 +42,15 @@ import numpy as np
 from profitable.agent.agent import Agent
 from profitable.agent.decision import Decision
 from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.kernels.hazards import BookRow
 from profitable.model.category import Category
+from profitable.model.lending import Lending
 from profitable.policy.policies import Policy
 from profitable.replay.layout import AT_MATURITY, EVENLY, Layout
 from profitable.replay.past import PastClients, SingleClients
+from profitable.replay.past_loans import LoanCells
 
+TRACED = ("evidence", "patience", "defaults", "affordable")  # of loans, by round
 LOTS = 7  # names the random stream of the lots
 
 
@@ -191,6 +195,9 @@ class Replay:
     taken: IntArray | None = None
     evidence: FloatArray | None = None
     patience: FloatArray | None = None
+    # Of loans: defaults known before each round, and how many break even by then.
+    defaults: FloatArray | None = None
+    affordable: FloatArray | None = None
 
     def by_cell(self, clients: PastClients, values: FloatArray | None = None) -> FloatArray:
         """Sum values of the accepted clients, or count them, by cell, [R, K]."""
@@ -207,15 +214,56 @@ def replay(
     *,
     seed: int,
     late: OpenTerms | None = None,
+    lending: Lending | None = None,
     limits: Limits | None = None,
     weights: IntArray | None = None,
     trace: bool = False,
 ) -> Replay:
     """Replay a policy; each row of clients counts `weights` times, [n].
 
-    With `trace`, evidence and patience are kept.
+    With `trace`, evidence and patience are kept.  With `lending`, clients are loans.
     """
+    if lending is not None:
+        assert isinstance(clients, SingleClients)
+        return _replay_loans(clients, categories, policy, lending, weights, trace)
     return _Run(clients, categories, policy, seed, late, limits, weights).play(trace)
+
+
+def _replay_loans(
+    clients: SingleClients,
+    categories: Sequence[Category],
+    policy: Policy,
+    lending: Lending,
+    weights: IntArray | None,
+    trace: bool,
+) -> Replay:
+    """Replay a policy that learns when loans default and close."""
+    agent = Agent(categories, policy=policy.within(clients.rounds), seed=0, lending=lending)
+    book, cells = agent.ledger.loans, LoanCells.of(clients, weights)
+    assert book is not None
+    book.keeps_vintages = False
+    size = clients.rounds, len(clients.names)
+    accepted = np.zeros(size, dtype=bool)
+    traced = {name: np.empty(size) for name in TRACED} if trace else None
+    for place in range(clients.rounds):
+        agent.ledger.reading = None
+        cells.quote(book, place)
+        decision = agent.decide()
+        accepted[place] = decision.accepted_mask
+        if traced is not None:
+            reading = decision.reading
+            assert reading is not None
+            traced["evidence"][place], traced["patience"][place] = (
+                decision.evidence,
+                decision.patience,
+            )
+            traced["defaults"][place] = reading[BookRow.DEFAULTS]
+            traced["affordable"][place] = [
+                reading.standing(k).affordable or 0.0 for k in range(size[1])
+            ]
+        cells.lend(agent, place, accepted[place])
+        cells.end(agent, place + 1, accepted)
+    return Replay(accepted, **(traced or {}))
 
 
 class _Run:

@@ -38,7 +38,7 @@ def reward_of(layout: Layout, outcome: Any, amount: Any, cost: Any) -> Any:
 def profit_of(layout: Layout, outcome: Any, amount: Any, cost: Any) -> Any:
     """Profits in money; of arrays or of expressions."""
     if layout.amount is not None:
-        return outcome - amount * (1.0 + (layout.required or 0.0))
+        return outcome - amount * (1.0 + layout.margin)
     return outcome * layout.revenue - (cost if isinstance(layout.cost, str) else layout.cost)
 
 
@@ -204,6 +204,8 @@ class RowMeaning:
 
     def _may_lack(self, role: str) -> bool:
         """Whether a row may lack its outcome, cost, amount or time."""
+        if role == "outcome" and self.layout.by_hazards:  # the schedule says it
+            return False
         others = {"outcome": self.columns["reward"], "time": "pb_no_time"}
         column = others.get(role) or self.columns.get(role)
         return column is not None and column not in self.complete
