@@ -287,7 +287,8 @@ def test_corrections(place: Place) -> None:
     assert_clean(book)
     # The same, as it should have been said at first.
     twin.decide()
-    twin.expect("cars", 30, term=12, rate=0.12)
+    for _ in range(30):
+        twin.expect("cars", 1, term=12, rate=0.12)
     twin.observe("cars", defaulted=6, closed=1, accepted_in=1)
     twin.decide()
     twin.observe("cars", defaulted=1, accepted_in=1)
