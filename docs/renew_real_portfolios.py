@@ -1,10 +1,11 @@
 """Run the backtests of docs/real-portfolios.md again.
 
-    python docs/renew_real_portfolios.py [data folder] [replays]
+    python docs/renew_real_portfolios.py [data folder] [replays] [beginning of a name]
 
 The numbers of each run are kept in results/real-portfolios.  The page gets its tables
 between the marks, and its pictures.  A run whose numbers are there already is not
-repeated.
+repeated.  With the beginning of a name, as "hazards", only such runs are made, and only
+their tables and pictures renewed.
 """
 
 import json
@@ -32,6 +33,7 @@ MARKS = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.S)
 PICTURES_SHOWN = {
     "loans": ("over-time", "accepted", "known"),
     "calls": ("over-time", "accepted"),
+    "hazards-5-purpose": ("hazards", "levels"),
 }
 SHOWN_FIRST = {"calls": "ts:forget=0.97"}  # the policy of pictures that show one
 TWO = ("kl-ucb", "ts")
@@ -65,7 +67,42 @@ LATE: dict[str, dict[str, Any]] = {
     },
     "late-open-value": {**DATED, "weight": "client", "open_value": "promised"},
 }
+HAZARDS: dict[str, Any] = {
+    "issued": "issued",
+    "term": "term",
+    "rate": "int_rate",
+    "amount": "funded_amnt",
+    "defaulted": "defaulted",
+    "closed": "closed",
+    "recovery": 0.08,
+    "lag": 5,
+    "shuffles": 0,
+}
+SYSTEMS: dict[str, str | list[str]] = {
+    "purpose": "purpose",
+    "purpose x term": ["purpose", "term"],
+    "grade": "grade",
+    "term": "term",
+    "home x verification": ["home_ownership", "verification_status"],
+    "rate band": "int_rate:0.08,0.10,0.12,0.14,0.16,0.18",
+    "size": "funded_amnt:4000,8000,12000,18000",
+    "State": "addr_state",
+}
+AT_EIGHT = ("purpose", "grade", "term")  # systems that are also judged at 8 %
 RUNS: dict[str, dict[str, Any]] = {
+    **{
+        f"hazards-5-{name}": {**HAZARDS, "reward": "pv5", "required": 0.05, "category": category}
+        for name, category in SYSTEMS.items()
+    },
+    **{
+        f"hazards-8-{name}": {
+            **HAZARDS,
+            "reward": "pv8",
+            "required": 0.08,
+            "category": SYSTEMS[name],
+        }
+        for name in AT_EIGHT
+    },
     "loans-at-once": {**LOANS, "policies": POLICIES_TRIED},
     "loans": {**DATED, "policies": POLICIES_TRIED},
     "loans-at-once-normal": {**LOANS, "policies": POLICIES_TRIED, "family": "normal"},
@@ -93,14 +130,23 @@ def loans(data: Path) -> pd.DataFrame:
     # Of the contract.
     months = np.round(-np.log(1 - table.funded_amnt * own / table.installment) / np.log(1 + own))
     table["promised"] = table.installment * (1 - (1 + monthly) ** -months) / monthly
+    # A default is taken as known five months after the last payment.
+    issued = pd.PeriodIndex(table.issue_d, freq="M")
+    last = pd.Series(pd.PeriodIndex(table.last_pymnt_d, freq="M")).fillna(pd.Series(issued))
+    lost = table.loan_status.str.contains("Charged")
+    table["issued"] = issued.astype(str)
+    table["defaulted"] = (last + 5).astype(str).where(lost, None)
+    table["closed"] = last.astype(str).where(~lost, None)
     return table
 
 
-def numbers(data: Path, replays: int) -> dict[str, dict[str, Any]]:
+def numbers(data: Path, replays: int, beginning: str) -> dict[str, dict[str, Any]]:
     """Return the plain values of each run; from its file, if there is one."""
     KEPT.mkdir(parents=True, exist_ok=True)
     found: dict[str, dict[str, Any]] = {}
     for name, run in RUNS.items():
+        if not name.startswith(beginning):
+            continue
         path = KEPT / f"{name}.json"
         if not path.exists():
             print(name, flush=True)
@@ -165,10 +211,51 @@ def shuffled_table(run: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def renew(data: Path, replays: int) -> None:
+def hazard_table(runs: dict[str, dict[str, Any]], percent: int) -> str:
+    """Return a Markdown table: rows are category systems, columns are policies."""
+    policies = ("bayes-ucb", "optimal", "kl-ucb", "hindsight, cross-fitted")
+    lines = [
+        f"| categories | number | {' | '.join(f'`{name}`' for name in policies)} |",
+        "| --- |" + " --- |" * (1 + len(policies)),
+    ]
+    for name in SYSTEMS:
+        run = runs.get(f"hazards-{percent}-{name}")
+        if run is not None:
+            cells = " | ".join(cell(run, policy, "M") for policy in policies)
+            lines.append(f"| {name} | {len(run['categories'])} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+def renew(data: Path, replays: int, beginning: str) -> None:
     """Replace the tables and pictures of the page."""
-    runs = numbers(data, replays)
-    tables = {
+    runs = numbers(data, replays, beginning)
+    tables = {"hazards-5": hazard_table(runs, 5), "hazards-8": hazard_table(runs, 8)}
+    if not beginning:
+        tables |= other_tables(runs)
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(
+        MARKS.sub(
+            lambda found: (
+                found[1] + "\n" + tables[found[2]] + "\n" + found[3]
+                if found[2] in tables
+                else found[0]
+            ),
+            text,
+        ),
+        encoding="utf-8",
+    )
+    PICTURES.mkdir(exist_ok=True)
+    for name, pictures in PICTURES_SHOWN.items():
+        if name in runs:
+            runs[name]["entries"].sort(key=lambda entry: entry["name"] != SHOWN_FIRST.get(name))
+            write_report(runs[name], KEPT / name)
+            for picture in pictures:
+                shutil.copyfile(KEPT / name / f"{picture}.svg", PICTURES / f"{name}-{picture}.svg")
+
+
+def other_tables(runs: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Return the tables of policies that look at rewards."""
+    return {
         "loans": table(
             runs,
             {"loans-at-once": "outcomes known at once", "loans": "outcomes at their real dates"},
@@ -187,17 +274,6 @@ def renew(data: Path, replays: int) -> None:
             runs, {"calls": "a round a day", "calls-monthly": "a round a month"}, "k"
         ),
     }
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(
-        MARKS.sub(lambda found: found[1] + "\n" + tables[found[2]] + "\n" + found[3], text),
-        encoding="utf-8",
-    )
-    PICTURES.mkdir(exist_ok=True)
-    for name, pictures in PICTURES_SHOWN.items():
-        runs[name]["entries"].sort(key=lambda entry: entry["name"] != SHOWN_FIRST.get(name))
-        write_report(runs[name], KEPT / name)
-        for picture in pictures:
-            shutil.copyfile(KEPT / name / f"{picture}.svg", PICTURES / f"{name}-{picture}.svg")
 
 
 if __name__ == "__main__":
@@ -205,4 +281,5 @@ if __name__ == "__main__":
     renew(
         Path(given[0]) if given else DOCS.parent.parent / "shared/data",
         int(given[1]) if given[1:] else 200,
+        given[2] if given[2:] else "",
     )

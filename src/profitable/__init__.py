@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from profitable.simulation.clients_per_round import UniformClients as UniformClients
     from profitable.simulation.curve import Curve as Curve
     from profitable.simulation.custom_policy import Seen as Seen
+    from profitable.simulation.lending_world import Borrowers as Borrowers
+    from profitable.simulation.lending_world import LendingWorld as LendingWorld
     from profitable.simulation.result import Result as Result
     from profitable.simulation.runner import simulate as simulate
     from profitable.simulation.scenario import Scenario as Scenario
@@ -67,6 +69,7 @@ _HOMES = {
     "simulation.clients_per_round": ["OnePlusPoisson", "UniformClients"],
     "simulation.curve": ["Curve"],
     "simulation.custom_policy": ["Seen"],
+    "simulation.lending_world": ["Borrowers", "LendingWorld"],
     "simulation.result": ["Result"],
     "simulation.runner": ["simulate"],
     "simulation.scenario": ["Scenario", "Truth"],

@@ -4,7 +4,7 @@ import copy
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from profitable.model.lending import Lending
 from profitable.policy.policies import Plus, Policy
 
 if TYPE_CHECKING:
-    from altair import HConcatChart
+    from altair import HConcatChart, VConcatChart
 
 
 class Agent:
@@ -375,6 +375,32 @@ class Agent:
             from profitable.common.charts import saved
         return saved(decision_chart(self.preview()), path)
 
+    @alone
+    def plot_loans(self, path: str | os.PathLike[str] | None = None) -> "VConcatChart":
+        """Draw when loans default, what categories can afford, and levels by vintage.
+
+        Parameters
+        ----------
+        path : str or os.PathLike, optional
+            File to write the chart to: SVG, PNG, PDF or HTML, by its ending.
+
+        Returns
+        -------
+        altair.VConcatChart
+            A chart that shows itself in notebooks.
+
+        Raises
+        ------
+        InputError
+            If the agent does not lend, the ending is not known, or an extra is missing.
+        NotSavedError
+            If the file cannot be written.
+        """
+        with extra("plot", "charts are drawn with it"):
+            from profitable.agent.loan_charts import loan_chart
+            from profitable.common.charts import saved
+        return saved(loan_chart(*self.ledger.read_book()), path)
+
     # ------------------------------------------------------------------------- learning
 
     def observe(
@@ -537,21 +563,7 @@ class Agent:
         >>> agent.decide().accepted, agent["cars"].counted, agent["cars"].mean
         (('cars',), 10.0, 0.9)
         """
-        if not isinstance(category, str | Mapping):
-            raise ParameterError(
-                "category",
-                category,
-                "must be a name or a mapping",
-                "give a name, or a mapping from names to numbers",
-            )
-        if isinstance(category, Mapping) and clients is not None:
-            raise ParameterError(
-                "clients",
-                clients,
-                "is given together with a mapping",
-                "put the numbers into the mapping",
-            )
-        given: Any = {category: clients} if isinstance(category, str) else category
+        given = _numbers(category, clients)
         if self.ledger.loans is None and emerges != LEARNED and term is None and rate is None:
             self.ledger.expect(given, LateTerms(accepted_in, matures, emerges, promised))
             return
@@ -595,8 +607,8 @@ class Agent:
         Examples
         --------
         >>> import profitable as pb
-        >>> cars = pb.Category.returns("cars")
-        >>> agent = pb.Agent([cars], policy="bayes-ucb", lending=pb.Lending(required=0.05))
+        >>> cars, lending = pb.Category.returns("cars"), pb.Lending(required=0.05)
+        >>> agent = pb.Agent([cars], policy="bayes-ucb", lending=lending)
         >>> agent.quote("cars", 40, term=36, rate=0.12)
         >>> agent.decide().accepted
         ('cars',)
@@ -604,8 +616,7 @@ class Agent:
         >>> agent.waiting
         {'cars': 30}
         """
-        given: Any = {category: clients} if isinstance(category, str) else category
-        self.ledger.quote(given, LoanTerms(term, rate))
+        self.ledger.quote(_numbers(category, clients), LoanTerms(term, rate))
 
     @alone
     def correct(
@@ -668,7 +679,9 @@ class Agent:
         """
         k = self.ledger.categories.position(name)
         if self.ledger.loans is not None:
-            round = self.round if counted_in is None else check.whole("counted_in", counted_in, 0)
+            round = self.round
+            if counted_in is not None:
+                round = check.whole("counted_in", counted_in, least=0, most=round)
             self.ledger.correct_loan(k, was, now, LoanTerms(term, None, accepted_in), round)
             return
         for field, value in (("now_costs", now_costs), ("now_amounts", now_amounts)):
@@ -883,10 +896,10 @@ class Agent:
 
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
+        money = "" if self.lending else f", profit {money_text(self.profit)}"
         return (
             f"{self.policy}, {number_text(len(self))} categories{hidden}, "
-            f"{number_text(self.round)} rounds, "
-            f"profit {money_text(self.profit)}"
+            f"{number_text(self.round)} rounds{money}"
         )
 
     def __str__(self) -> str:
@@ -897,3 +910,24 @@ class Agent:
 
     def _repr_html_(self) -> str:
         return html_table(self._caption(), *self._table())
+
+
+def _numbers(category: object, clients: object) -> Mapping[str, Any]:
+    """Return numbers of clients by category, as `expect` and `quote` take them."""
+    if isinstance(category, str):
+        return {category: clients}
+    if not isinstance(category, Mapping):
+        raise ParameterError(
+            "category",
+            category,
+            "must be a name or a mapping",
+            "give a name, or a mapping from names to numbers",
+        )
+    if clients is not None:
+        raise ParameterError(
+            "clients",
+            clients,
+            "is given together with a mapping",
+            "put the numbers into the mapping",
+        )
+    return cast("Mapping[str, Any]", category)

@@ -24,7 +24,7 @@ from profitable.agent.explanation import (
     with_loans,
 )
 from profitable.agent.limit import Grant, Limit, read_claims
-from profitable.agent.loan_book import BookReading, BookSummary
+from profitable.agent.loan_book import BookReading, BookSummary, LoanStanding
 from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
 from profitable.agent.window import Window
 from profitable.common import check
@@ -363,8 +363,6 @@ class Decision:
         is 6 * 0.97^j after j more rounds.  That is at most 3.5 from j = 18 on.
         """
         categories, policy = self._made.categories, self.policy
-        if self._extras.reading is not None:
-            return self._within_most(table)
         if self._extras.window is not None and not policy.draws:
             return [
                 self._extras.window.next_round(
@@ -376,26 +374,13 @@ class Decision:
             out = np.zeros(positions.size, dtype=np.int64)
             returns(*self._with_targets(table, positions), categories.terms, self.round, out)
             return out.tolist()
+        nats = table[AgentRow.EVIDENCE]
         return policy.next_rounds(
-            table[AgentRow.EVIDENCE],
+            np.where(nats <= categories.patience.most, nats, np.inf),
             self.round,
             table[AgentRow.CLIENTS] + categories.imaginary(positions),
             table[AgentRow.PER_ROUND],
         )
-
-    def _within_most(self, table: FloatArray) -> list[int]:
-        """Return the next rounds; 0 where evidence exceeds the most that is tolerated."""
-        found = self.policy.next_rounds(
-            table[AgentRow.EVIDENCE],
-            self.round,
-            table[AgentRow.CLIENTS],
-            table[AgentRow.PER_ROUND],
-        )
-        most = self._made.categories.patience.most
-        return [
-            0 if nats > most else round or 0
-            for nats, round in zip(table[AgentRow.EVIDENCE].tolist(), found, strict=True)
-        ]
 
     def _with_targets(
         self, table: FloatArray, positions: IntArray
@@ -545,7 +530,7 @@ class Decision:
         """Return a credible interval of a category's mean reward.
 
         It is the middle of the posterior under Jeffreys' prior, or under the prior of
-        the category.
+        the category; for loans, that of the value of a loan at issue.
 
         Parameters
         ----------
@@ -573,7 +558,9 @@ class Decision:
             "share", share, 0.0, 1.0, "is not a probability", "give a number from 0 to 1"
         )
         column = self._require(name)
-        k = int(self.positions[column])
+        k, reading = int(self.positions[column]), self._extras.reading
+        if reading is not None:
+            return reading.interval(k, 0.5 - half)
         view = self._made.categories.view_of(k)
         seen = seen_of(
             self._made.categories.rule_of(k), view, self._table[:, column].tolist(), EMPTY
@@ -618,8 +605,9 @@ class Decision:
             "waiting": table[AgentRow.WAITING].astype(np.int64).tolist(),
             **self._extras.cohorts.columns(positions, self.round - 1),
         }
-        reading = self._extras.reading
+        reading, loans = self._extras.reading, list[LoanStanding]()
         if reading is not None:
+            loans = [reading.standing(k) for k in positions.tolist()]
             columns |= reading.open_and_missing(positions, columns["waiting"])
         needed = ("accepted", "evidence", "patience", "clients", "counted", "propensity", "waiting")
         columns["reason"] = list(
@@ -634,11 +622,13 @@ class Decision:
             )
         )
         if reading is not None:
-            loans = [reading.standing(k) for k in positions.tolist()]
+            words = zip(
+                columns["reason"], columns["evidence"], columns["patience"], loans, strict=True
+            )
             columns["reason"] = [
-                each if flag else with_loans(each, standing)
-                for each, standing, flag in zip(
-                    columns["reason"], loans, paused.tolist(), strict=True
+                said if flag else with_loans(said, evidence, patience, standing)
+                for (said, evidence, patience, standing), flag in zip(
+                    words, paused.tolist(), strict=True
                 )
             ]
         if self._grant is not None:

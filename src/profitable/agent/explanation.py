@@ -215,9 +215,13 @@ def reason(
     return f"skipped: {facts}; {accepted_again(policy, evidence, patience, counted, patient)}"
 
 
-def with_loans(said: str, loans: LoanStanding) -> str:
+def with_loans(said: str, evidence: float, patience: float, loans: LoanStanding) -> str:
     """Return a reason with what the lending book says of the category."""
-    return f"{said}; {loans.sentence()}" if loans.issued else said
+    if not loans.issued:
+        return said
+    if evidence == 0.0 and patience < math.inf:
+        said = "accepted: nothing speaks against it"
+    return f"{said}; {loans.sentence()}"
 
 
 def percent(share: float) -> str:
@@ -398,8 +402,7 @@ def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
     reading, late = ledger.reading, ledger.cohorts.columns(chosen, ledger.round)
     if reading is not None:
         late |= reading.open_and_missing(chosen, table[AgentRow.WAITING].tolist())
-    loans = None if reading is None else [reading.standing(k) for k in chosen.tolist()]
-    return {
+    columns: dict[str, list[Any]] = {
         "name": [ledger.categories.names[k] for k in chosen.tolist()],
         "threshold": table[AgentRow.THRESHOLD].tolist(),
         "clients": table[AgentRow.KNOWN].astype(np.int64).tolist(),
@@ -413,7 +416,10 @@ def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
         "cost": cost.tolist(),
         "profit": (revenue - cost).tolist(),
         "paused": (table[AgentRow.PAUSED] != 0.0).tolist(),
-    } | ({} if loans is None else {"loans": loans})
+    }
+    if reading is not None:
+        columns["loans"] = [reading.standing(k) for k in chosen.tolist()]
+    return columns
 
 
 def standing_of(ledger: Ledger, k: int) -> Standing:
@@ -425,8 +431,10 @@ def standing_of(ledger: Ledger, k: int) -> Standing:
 def table_of(ledger: Ledger, rows: int) -> Cells:
     """Return the standings of the first categories, as headers and cells of a table.
 
-    With cohorts it has more columns.
+    With cohorts it has more columns; a lending book has its own, and no money.
     """
+    if ledger.loans is not None:
+        return _table_of_loans(ledger, rows)
     late = bool(ledger.cohorts)
     shown = ["clients", *(["counted"] if late else []), "mean", "threshold", "evidence", "waiting"]
     shown += ["open", "missing"] if late else []
@@ -442,6 +450,22 @@ def table_of(ledger: Ledger, rows: int) -> Cells:
     return ("category", *shown, "profit", "state"), cells
 
 
+def _table_of_loans(ledger: Ledger, rows: int) -> Cells:
+    """Return what a lending book says of the first categories, as a table."""
+    shown = ["issued", "defaults", "affordable", "multiplier", "break_even"]
+    cells = [
+        [
+            each.name,
+            *(number_text(getattr(each.loans, key), 3) for key in shown),
+            number_text(each.evidence),
+            number_text(each.waiting),
+            "paused" if each.paused else "active",
+        ]
+        for each in (standing_of(ledger, k) for k in range(rows))
+    ]
+    return ("category", *shown[:-1], "break-even", "evidence", "waiting", "state"), cells
+
+
 def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -> str:
     """Return a text: the outcomes, the evidence, the next decision, and the money.
 
@@ -454,16 +478,24 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
         standing_of(ledger, k),
     )
     round = ledger.round + 1
-    kept = ledger.cohorts.tally(k, ledger.round).kept
+    evidence = f"Evidence against it: {number_text(standing.evidence)} nats."
+    outlook = f"Round {number_text(round)}: {_outlook(policy, standing, verdict, patient, round)}."
     above = number_text(category.threshold)
-    if standing.loans is not None:
+    if standing.loans is not None and ledger.loans is not None:
+        required = number_text(100.0 * ledger.loans.lending.required)
         lines = [
-            f"{category.name}: loans, worth accepting if one of 1 is worth above {above} at issue.",
-            *_loans(standing, standing.loans),
-            f"Evidence against it: {number_text(standing.evidence)} nats.",
-            f"Round {number_text(round)}: {_outlook(policy, standing, verdict, patient, round)}.",
+            (
+                f"{category.name}: worth lending to if a loan is worth more than {above} per unit "
+                f"lent, at {required} % a year."
+            ),
+            f"Seen: {standing.loans.sentence()}.",
+            *_open_loans(standing),
+            evidence,
+            *_ahead(ledger, k, standing, verdict),
+            outlook,
         ]
         return "\n".join(lines)
+    kept = ledger.cohorts.tally(k, ledger.round).kept
     lines = [f"{category.name}: {category.family}, worth accepting if its mean is above {above}."]
     if category.amount is not None:
         lost = " or not at all"
@@ -491,30 +523,36 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
         lines.append(
             f"Remembers {number_text(memory // 16)} distinct rewards ({number_text(memory)} bytes)."
         )
-    lines.append(f"Evidence against it: {number_text(standing.evidence)} nats.")
-    if policy.outlook(ledger.round, 1.0):
-        per_round = _per_round(ledger, k)
-        known = "not known yet, 1 is assumed" if per_round is None else number_text(per_round)
-        lines.append(f"Clients in a round: {known}.")
-        if verdict.patience < math.inf:
-            each = per_round or 1.0
-            worth = prospect(policy, ledger.round, standing.evidence, verdict.patience, each)
-            lines.append(f"{worth}.")
-    lines.append(
-        f"Round {number_text(round)}: {_outlook(policy, standing, verdict, patient, round)}."
-    )
+    lines += [evidence, *_ahead(ledger, k, standing, verdict), outlook]
     profit, received, paid = map(money_text, (standing.profit, standing.revenue, standing.cost))
     lines.append(f"Profit so far: {profit} (received {received}, paid {paid}).")
     return "\n".join(lines)
 
 
-def _loans(standing: Standing, loans: LoanStanding) -> list[str]:
-    """Return the sentences about the loans of a category."""
-    lines = [f"Seen: {loans.sentence()}.", f"Open: {number_text(standing.open)} loans."]
+def _ahead(ledger: Ledger, k: int, standing: Standing, verdict: Verdict) -> list[str]:
+    """Return the sentences about clients to come, if the policy looks ahead."""
+    policy = ledger.categories.policy
+    if not policy.outlook(ledger.round, 1.0):
+        return []
+    per_round = _per_round(ledger, k)
+    known = "not known yet, 1 is assumed" if per_round is None else number_text(per_round)
+    lines = [f"Clients in a round: {known}."]
+    if verdict.patience < math.inf:
+        each = per_round or 1.0
+        worth = prospect(policy, ledger.round, standing.evidence, verdict.patience, each)
+        lines.append(f"{worth}.")
+    return lines
+
+
+def _open_loans(standing: Standing) -> list[str]:
+    """Return the sentences about loans whose end is still to come."""
+    lines: list[str] = []
+    if standing.open:
+        lines.append(f"Open: {number_text(standing.open)} loans.")
     if standing.missing:
         lines.append(
-            f"Missing: {number_text(standing.missing)} loans without an end, which are older than "
-            "any loan should be."
+            f"Missing: the end of {number_text(standing.missing)} loans, which are older than "
+            "their last age; if loans take that long, give a larger lag."
         )
     return lines
 

@@ -103,8 +103,10 @@ class LoanStanding:
     unseen : float
         Share of a loan's defaults that are expected at ages no loan has reached.
     level : float
-        What is uncertain of the common level of defaults, as a standard deviation of its
+        What is uncertain of the common level of defaults: a standard deviation of its
         logarithm.
+
+    All of it is as if the present round were over, as at the next decision.
     """
 
     issued: int
@@ -126,18 +128,25 @@ class LoanStanding:
 
         Examples
         --------
-        >>> print(LoanStanding(1900, 189, 100.0, 90.0, 1.89, 0.9, 0.0081, 0.38, 0.3).sentence())
-        189 of 1 900 loans defaulted; it could afford 90 by now; multiplier 1.89 against a
-        break-even of 0.9; P(pays) 0.81 %; 38 % of the curve is extrapolated
+        >>> cars = LoanStanding(1900, 189, 100.0, 90.0, 1.89, 0.9, 0.0081, 0.38, 0.3)
+        >>> for part in cars.sentence().split("; "):
+        ...     print(part)
+        189 of 1 900 defaulted
+        it could afford 90 by now
+        multiplier 1.89 against a break-even of 0.9
+        P(pays) 0.81 %
+        38 % of the curve is extrapolated
         """
-        parts = [f"{number_text(self.defaults)} of {number_text(self.issued)} loans defaulted"]
-        if self.break_even is None:
-            parts.append("nobody has said what its clients ask for")
+        parts = [f"{number_text(self.defaults)} of {number_text(self.issued)} defaulted"]
+        if self.break_even is None or self.affordable is None:
+            parts.append("nobody has asked for its loans yet")
         elif self.break_even == 0.0:
-            parts.append("at today's rates it would not pay without any default")
+            parts.append("it never pays: at today's rates not even without defaults")
         elif self.break_even == math.inf:
-            parts.append("at today's rates it pays whatever defaults")
-        elif self.multiplier is not None and self.affordable is not None:
+            parts.append("it always pays: at today's rates whatever defaults")
+        elif self.multiplier is None:
+            parts.append("so far no loan of the book could have defaulted")
+        else:
             parts.append(f"it could afford {number_text(self.affordable, 3)} by now")
             parts.append(
                 f"multiplier {number_text(self.multiplier, 3)} against a break-even of "
@@ -267,7 +276,11 @@ class BookSummary:
             issued=int(self.issued[k]),
             defaults=int(column[BookRow.DEFAULTS]),
             exposure=exposure,
-            affordable=None if math.isnan(limit) else limit * exposure if exposure else 0.0,
+            affordable=None
+            if math.isnan(limit)
+            else limit
+            if limit == math.inf
+            else limit * exposure,
             multiplier=column[BookRow.DEFAULTS] / exposure if exposure > 0.0 else None,
             break_even=None if math.isnan(limit) else limit,
             pays=math.exp(-column[BookRow.POSTERIOR]),
@@ -289,6 +302,18 @@ class BookReading(BookSummary):
     today: Today
     rates: Rates
     frailty: float  # variance of the multipliers between categories
+
+    def interval(self, k: int, tail: float) -> tuple[float, float] | None:
+        """Return values of a loan that the posterior exceeds with 1 - tail, and tail.
+
+        None if nobody has asked for loans of the category, or no loan of it could default.
+        """
+        if math.isnan(self[BookRow.BREAK_EVEN][k]) or not self[BookRow.EXPOSURE][k]:
+            return None
+        nats = np.full((2, self.issued.size), np.inf)
+        nats[:, k] = -math.log1p(-tail), -math.log(tail) if tail > 0.0 else math.inf
+        low, high = (self.indices(each, is_posterior=True)[k].item() for each in nats)
+        return low, high
 
     def indices(self, patience: FloatArray, *, is_posterior: bool) -> FloatArray:
         """Return the value of a loan against which the evidence is `patience`, [K]."""
@@ -330,7 +355,7 @@ class LoanBook:
         empty = (categories, 0, 0)
         self.open, self.at_risk = np.zeros(empty), np.zeros(empty)
         self.defaults, self.closings = np.zeros(empty), np.zeros(empty)
-        # Loans by the round that accepted them, [K, P, S], and those of them that ended.
+        # Loans by the round that accepted them, and those that ended, [K, P, S].
         self.issued, self.ended = np.zeros((2, categories, 0, 1))
         # Of all categories, by the round that accepted them, [S, P, J].
         self.vintage_risk, self.vintage_defaults = np.zeros((1, 0, 0)), np.zeros((1, 0, 0))
@@ -342,7 +367,7 @@ class LoanBook:
     @property
     def ages(self) -> IntArray:
         """Number of ages at which loans of each product are looked at, [P]."""
-        return self.terms + self.lending.lag + 2
+        return self.lending.ages(self.terms)
 
     def products(self, terms: IntArray) -> IntArray:
         """Return the positions of products; new ones are added."""
@@ -354,7 +379,7 @@ class LoanBook:
         return np.searchsorted(self.terms, terms)
 
     def _add_products(self, terms: IntArray) -> None:
-        places, size = np.searchsorted(terms, self.terms), int(terms[-1]) + self.lending.lag + 2
+        places, size = np.searchsorted(terms, self.terms), int(self.lending.ages(terms)[-1])
         for name in (*BY_AGE, *BY_VINTAGE, *BY_ROUND, *TODAY):
             old = getattr(self, name)
             by_age = name in BY_AGE + BY_VINTAGE
@@ -423,11 +448,11 @@ class LoanBook:
         np.add.at(self.open, (loans.positions[seen], products[seen], now[seen]), number[seen])
         for i in np.flatnonzero(since < now).tolist():
             k, p, vintage = loans.positions[i], products[i], loans.accepted_in[i]
-            spent = np.arange(since[i], min(now[i], ages[i]))
+            spent = np.arange(int(since[i]), int(min(now[i], ages[i])))
             self.at_risk[k, p, spent] += number[i]
             again = Loans(*(np.full(spent.size, each) for each in (k, self.terms[p], vintage)))
             risk = np.full(spent.size, number[i])
-            self._note(again, np.ones(spent.size, bool), spent, risk, np.zeros(spent.size))
+            self._note(again, np.full(spent.size, True), spent, risk, np.zeros(spent.size))
 
     def _note(
         self,
@@ -549,16 +574,21 @@ class LoanBook:
         return int((self.issued[where] - self.ended[where])[0])
 
     def ended_in(self, loans: Loans, round: int) -> tuple[float, float]:
-        """Return how many loans of one category, term and age defaulted, and closed.
+        """Return how many of the loans can have ended in a round.
 
-        Beyond the last age nobody counts how, only how many.
+        All are of one category, term and round.  The first number is that of defaults,
+        the second that of closings.  Loans of other rounds that ended at the same age
+        are counted with them, and beyond the last age nobody counts how loans ended.
         """
         k, product = loans.positions[0], self.products(loans.terms)[0]
         vintage, age = loans.accepted_in[0], round - int(loans.accepted_in[0])
-        if not 0 <= age < self.ages[product]:
-            ended = float(self.ended[k, product, vintage]) if age >= 0 else 0.0
-            return ended, ended
-        return float(self.defaults[k, product, age]), float(self.closings[k, product, age])
+        if age < 0:
+            return 0.0, 0.0
+        most = float(self.ended[k, product, vintage])
+        if age >= self.ages[product]:
+            return most, most
+        defaults, closings = self.defaults[k, product, age], self.closings[k, product, age]
+        return min(float(defaults), most), min(float(closings), most)
 
     # -------------------------------------------------------------------------- reading
 
@@ -568,6 +598,8 @@ class LoanBook:
         All ends of loans in this round are known, so those that are open were at risk.
         """
         categories, products, size = self.at_risk.shape
+        # The round is over: loans that are open now were at risk in it, too.  Without
+        # them, the defaults of the last round would have no exposure.
         counts = Counts(
             self.at_risk + self.open,
             self.defaults,

@@ -359,13 +359,14 @@ def _restore_book(ledger: Ledger, record: BookRecord | None) -> None:
     """Put a lending book into a ledger; BrokenStateError if it does not fit."""
     book, table = ledger.loans, ledger.raw
     _require(book is not None and record is not None, "book", None, "is missing")
-    assert book is not None and record is not None
+    assert book is not None
+    assert record is not None
     for name, part in record:
         if part is None:
             continue
         torn = _torn(part, len(part.term))
         ages = np.array(getattr(part, "age", []), np.int64)
-        last = np.array(part.term, np.int64) + book.lending.lag + 2
+        last = book.lending.ages(np.array(part.term, np.int64))
         fits = (
             max(part.term, default=0) <= LONGEST_TERM
             and min(part.term, default=1) >= 1

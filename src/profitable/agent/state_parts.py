@@ -52,7 +52,7 @@ SETTINGS_PART, CLOCK_PART, TABLE_PART, EXTRAS_PART, COLUMN_PART = (
 WHOLE_PARTS = (SETTINGS_PART, CLOCK_PART, TABLE_PART, EXTRAS_PART)
 ROW_NAMES = [row.name.lower() for row in AgentRow]
 DOUBLE = np.dtype("<f8")
-VINTAGES = "vintages"
+BY_ROUND_AND_AGE = "vintages"
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -81,7 +81,7 @@ def part_of(agent: Agent, part: str, k: int = 0) -> bytes:
             return b"{}"
         found = {str(place): _extras(ledger, place) for place in range(len(ledger))}
         if ledger.loans is not None:
-            found[VINTAGES] = vintages_of(ledger.loans)
+            found[BY_ROUND_AND_AGE] = vintages_of(ledger.loans)
         return _json({place: extras for place, extras in found.items() if extras})
     column = np.array(ledger.column(k), DOUBLE).tobytes()
     extras = _extras(ledger, k)
@@ -109,7 +109,7 @@ def assembled(parts: Mapping[str, bytes], columns: Mapping[int, bytes]) -> Agent
         raise BrokenStateError("table", numbers.size, "is torn", "compute it from the journal")
     ledger.table[:] = numbers.reshape(ledger.numbers.shape)
     extras = from_json(parts[EXTRAS_PART])
-    if ledger.loans is not None and (vintages := extras.pop(VINTAGES, None)):
+    if ledger.loans is not None and (vintages := extras.pop(BY_ROUND_AND_AGE, None)):
         put_values(ledger.loans, {"vintages": vintages})
     for place, each in extras.items():
         _put_extras(ledger, int(place), each)

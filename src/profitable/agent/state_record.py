@@ -2,8 +2,8 @@
 
 The file has columns: one list for each quantity, in the order of the categories.
 Categories that are alike share a kind.  A column that is left out has its default for
-everybody.  Files of format 4, which has no lending, are read; earlier formats were never
-published.
+everybody.  Files of format 4, which has no lending, are read; earlier formats were
+never published.
 """
 
 from typing import Annotated, Any, Literal

@@ -53,9 +53,12 @@ def simulate(
         ),
     ] = None,
     kernel: Annotated[
-        str,
-        typer.Option(help="events skips time; rounds plays every round. Both have the same law."),
-    ] = "events",
+        str | None,
+        typer.Option(
+            help="events skips time; rounds plays every round, as scenarios of loans always do. "
+            "By default events. Both have the same law."
+        ),
+    ] = None,
     workers: Workers = None,
     cluster: Cluster = None,
     common_random_numbers: Annotated[

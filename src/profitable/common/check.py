@@ -1,16 +1,19 @@
 """Checks of the numbers that callers pass: a bad one becomes a ParameterError."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from decimal import Decimal
+from itertools import pairwise
 from numbers import Real
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from profitable.errors import ParameterError
 
 # Numbers beyond it are refused, so that sums and products of legal ones stay finite.
 LARGEST = 1e100
 BELOW_1 = math.nextafter(1.0, 0.0)
+MOST_CHANGES = 1_000  # pairs of a round and a value
 MOST = 10**15  # the same for counts, so that they stay exact as floats
 
 
@@ -93,3 +96,34 @@ def whole(field: str, value: object, least: int = 1, most: int = MOST) -> int:
             field, value, f"is more than {most}", f"give a whole number from {least} to {most}"
         )
     return int(plain)
+
+
+def by_round(field: str, given: object, what: str) -> list[tuple[int, Any]]:
+    """Return pairs [round, value] with rising rounds, the first of them 1.
+
+    `what` names the values in errors; these are for the caller to check.
+
+    >>> by_round("levels", [[1, 2.3], [30, 1.0]], "level")
+    [(1, 2.3), (30, 1.0)]
+    """
+    is_list = isinstance(given, list | tuple)
+    pairs: list[Any] = list(cast(Sequence[Any], given)) if is_list else []
+    remedy = f"give [[1, {what}], [round, {what}], ...] with rising rounds"
+    if not pairs or not all(
+        isinstance(pair, list | tuple) and len(cast(Sequence[Any], pair)) == 2 for pair in pairs
+    ):
+        problem = f"must be a number, or a list of rounds and {what}s"
+        raise ParameterError(field, given, problem, remedy)
+    if len(pairs) > MOST_CHANGES:
+        raise ParameterError(
+            field, f"{len(pairs)} pairs", "are too many", f"give at most {MOST_CHANGES}"
+        )
+    rounds = [whole(f"round in {field}", start) for start, _ in pairs]
+    if rounds[0] != 1:
+        raise ParameterError(
+            field, pairs, f"begins in round {rounds[0]} and not in round 1", remedy
+        )
+    for earlier, later in pairwise(rounds):
+        if later <= earlier:
+            raise ParameterError(field, pairs, f"has round {later} after round {earlier}", remedy)
+    return [(start, value) for start, (_, value) in zip(rounds, pairs, strict=True)]

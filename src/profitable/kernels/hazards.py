@@ -7,9 +7,13 @@ all categories together (`learn`).  The *multiplier* lambda_a says how much wors
 better, a category is than the book.
 
 `judge` compares it with the *break-even multiplier*: the one at which a loan on today's
-terms is worth what it costs (`break_even`).  With D defaults and the *exposure* E, which
-is the sum of h over all ages at which loans of the category were open, D - lambda E is a
+terms is worth what it costs (`break_even`).  With D defaults and the *exposure* E, the
+sum of h over all ages at which loans of the category were open, D - lambda E is a
 martingale however the book grows.  So early defaults are not mistaken for many.
+
+Where each category has products of its own, nothing says whether the category or the
+product is risky.  Then lambda and h depend on the credibility that each is given; their
+product, which decides, does not.
 
 The evidence is that of a Poisson family with exposures:
 
@@ -48,7 +52,9 @@ LEAST_FRAILTY, MOST_FRAILTY = 0.02, 1.0  # variance of the multipliers of catego
 JEFFREYS = 0.5  # imaginary defaults, where multipliers of categories say nothing of each other
 PASSES, CONVERGED = 100, 1e-10
 LARGEST_MULTIPLIER = 1e4  # at which every loan defaults at once
-NEGLIGIBLE = 40.0  # nats below the largest term of an integral, from which on terms are left out
+FAR_BELOW_PEAK = (
+    40.0  # nats below the largest term of an integral, from which on terms are left out
+)
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -116,7 +122,7 @@ class BookRow(IntEnum):
     VALUE = 9  # of a loan at the multiplier seen, per unit lent; NaN without exposure
 
 
-# ------------------------------------------------------------------ learning the hazards
+# ----------------------------------------------------------------- learning the hazards
 
 
 @part
@@ -170,30 +176,20 @@ def _by_product(events: Matrix, exposed: Matrix, today: Today, after: float, out
     total, at_risk = within[0].sum(), within[1].sum()
     mean = total / at_risk if at_risk > 0.0 else 0.0
     tail = _tail(within[0], within[1], mean)
-    longest = max(int(ages.max()), 1)
-    pooled = _by_age(within[0, :longest], within[1, :longest], mean, tail)
+    pooled = _by_age(within[0], within[1], mean, tail)
     late, exposed_late = beyond[0].sum(), beyond[1].sum()
-    later = _by_age(
-        beyond[0, :longest],
-        beyond[1, :longest],
-        late / exposed_late if exposed_late > 0.0 else 0.0,
-        tail if after < 0.0 else after,
-    )
+    mean_late = late / exposed_late if exposed_late > 0.0 else 0.0
+    later = _by_age(beyond[0], beyond[1], mean_late, tail if after < 0.0 else after)
     for p in range(products):
         expected, seen = CREDIBILITY, CREDIBILITY
         for j in range(min(int(terms[p]), int(ages[p]))):
             expected += exposed[p, j] * pooled[j]
             seen += events[p, j]
         factor = seen / expected
-        weight = CREDIBILITY / mean / longest if mean > 0.0 else CREDIBILITY
-        for j in range(size):
-            if j >= ages[p]:
-                out[p, j] = 0.0
-                continue
-            if j < terms[p]:
-                shape = factor * pooled[j]
-            else:
-                shape = later[j - terms[p]]
+        weight = CREDIBILITY / mean / size if mean > 0.0 else CREDIBILITY
+        out[p, ages[p] :] = 0.0
+        for j in range(ages[p]):
+            shape = factor * pooled[j] if j < terms[p] else later[j - terms[p]]
             out[p, j] = min((events[p, j] + weight * shape) / (exposed[p, j] + weight), 1.0)
 
 
@@ -263,7 +259,7 @@ def learn(counts: Counts, today: Today, rates: Rates) -> float:
     return frailty
 
 
-# ------------------------------------------------------------------- what a loan is worth
+# ----------------------------------------------------------------- what a loan is worth
 
 
 @part
@@ -273,25 +269,27 @@ def instalment_of(rate: float, term: int) -> float:
 
 
 @part
-def _present_values(mix: Mix, p: int, rate: float, term: int, lending: LendingTerms) -> None:
-    """Write what a loan that ends at each age is worth when it is issued, per unit lent.
+def present_values(
+    rate: float, term: int, lending: LendingTerms, defaulted: FloatArray, closed: FloatArray
+) -> None:
+    """Write what a loan that ends at each age is worth at issue, per unit lent.
 
     `rate` is its interest in a round.  One that defaults at age j has paid its
     instalments up to j - lag, and a part of its balance comes back at j.  One that
     closes at j has paid them up to j, and pays its balance.
     """
-    instalment, ages = instalment_of(rate, term), mix.ages[p]
+    instalment, ages = instalment_of(rate, term), defaulted.size
     paid, balance = np.empty(ages), np.empty(ages)
     paid[0], balance[0], factor = 0.0, 1.0, 1.0
     for j in range(1, ages):
         factor *= lending.discount
         paid[j] = paid[j - 1] + (instalment * factor if j <= term else 0.0)
-        balance[j] = max(balance[j - 1] * (1.0 + rate) - instalment, 0.0) if j < term else 0.0
+        balance[j] = instalment / instalment_of(rate, term - j) if j < term else 0.0
     factor = 1.0
     for j in range(ages):
         before = max(j - lending.lag, 0)
-        mix.defaulted[p, j] = paid[before] + lending.recovery * balance[before] * factor
-        mix.closed[p, j] = paid[j] + balance[j] * factor
+        defaulted[j] = paid[before] + lending.recovery * balance[before] * factor
+        closed[j] = paid[j] + balance[j] * factor
         factor *= lending.discount
 
 
@@ -312,8 +310,10 @@ def _set_mix(mix: Mix, today: Today, k: int, lending: LendingTerms) -> bool:
         asked = today.asked[k, p]
         mix.shares[p] = asked / clients
         if asked > 0.0:
-            rate = today.offered[k, p] / asked / lending.per_year
-            _present_values(mix, p, rate, today.terms[p], lending)
+            rate, ages = today.offered[k, p] / asked / lending.per_year, today.ages[p]
+            present_values(
+                rate, today.terms[p], lending, mix.defaulted[p, :ages], mix.closed[p, :ages]
+            )
     return True
 
 
@@ -378,7 +378,7 @@ def break_even(threshold: float, mix: Mix) -> float:
     return 0.5 * (low + high)
 
 
-# ------------------------------------------------------------------------------ evidence
+# ----------------------------------------------------------------------------- evidence
 
 
 @part
@@ -401,7 +401,9 @@ def _steepness(z: float) -> float:
 
 @lazy
 def level_evidence(shape: float, rate: float, limit: float, level: float) -> float:
-    """Return -log P(lambda exp(-level Z) <= limit), lambda ~ Gamma(shape, rate), Z normal.
+    """Return -log P(lambda exp(-level Z) <= limit).
+
+    lambda has the law Gamma(shape, rate), and Z is normal.
 
     With w = log(lambda rate / shape), the probability is the integral of
 
@@ -440,7 +442,7 @@ def level_evidence(shape: float, rate: float, limit: float, level: float) -> flo
         w = peak + direction * step
         while True:
             height = -shape * (math.expm1(w) - w) - normal_evidence((w - c) / level) - top
-            if height < -NEGLIGIBLE:
+            if height < -FAR_BELOW_PEAK:
                 break
             total += math.exp(height)
             w += direction * step
@@ -467,12 +469,12 @@ def level_left(issued: FloatArray, level: float, cycle: float) -> float:
     return level * math.sqrt(squares) / total if total > 0.0 else level
 
 
-# ------------------------------------------------------------------------------- judging
+# ------------------------------------------------------------------------------ judging
 
 
 @part
 def _lives(counts: Counts, today: Today, rates: Rates) -> tuple[FloatArray, FloatArray]:
-    """Return the exposure of a loan up to each age, [P, J], and what is unseen of it, [P]."""
+    """Return a loan's exposure up to each age, [P, J], and the unseen part, [P]."""
     products, size = rates.hazards.shape
     grown, unseen = np.zeros((products, size)), np.zeros(products)
     for p in range(products):
@@ -498,7 +500,7 @@ def judge(
     thresholds: FloatArray,
     columns: FloatArray,
 ) -> None:
-    """Fill `columns` [BookRow, K]; a loan must be worth the threshold of its category."""
+    """Fill `columns` [BookRow, K]; a loan must be worth its category's threshold."""
     categories, products, now = counts.issued.shape
     grown, unseen = _lives(counts, today, rates)
     size = rates.hazards.shape[1]
@@ -554,7 +556,7 @@ def value_at(
     patience: FloatArray,
     is_posterior: bool,
 ) -> FloatArray:
-    """Return the value of a loan at the multiplier against which evidence is patience, [K].
+    """Return the value of a loan at the multiplier whose evidence is patience, [K].
 
     It is the index: at least the threshold if and only if evidence is at most patience.
     """
@@ -620,7 +622,8 @@ def values_of_loans(
     for i in range(values.size):
         p = loans.products[i]
         mix.ages[0] = today.ages[p]
-        _present_values(mix, 0, loans.rates[i] / lending.per_year, today.terms[p], lending)
+        rate, size = loans.rates[i] / lending.per_year, mix.ages[0]
+        present_values(rate, today.terms[p], lending, mix.defaulted[0, :size], mix.closed[0, :size])
         age = min(loans.ages[i], mix.ages[0] - 1)
         if loans.ends[i] == DEFAULTED:
             values[i] = mix.defaulted[0, age]

@@ -6,17 +6,22 @@
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from profitable.common import check
+from profitable.common.types import IntArray
 from profitable.errors import ParameterError
 from profitable.kernels.hazards import rates_of_instalments
+
+Rounds = TypeVar("Rounds", int, IntArray)
 
 MONTHS = 12.0
 CYCLE_YEARS = 4.0  # the time over which the common level of vintages is one observation
 MEMORY = 0.8  # the weight of what clients asked for, one month later
 LONGEST_TERM = 1_200  # rounds
+LEAST_LEVEL, MOST_LEVEL = 0.01, 10.0  # besides 0; a narrower law takes too many nodes
 LARGEST_RATE = 10.0  # a year; beyond it, the rate was probably given in percent
 ROUNDED_DOWN = 1e-3  # the share of a loan that rounded instalments may leave
 
@@ -75,6 +80,13 @@ class Lending:
         object.__setattr__(self, "recovery", recovery)
         object.__setattr__(self, "lag", check.whole("lag", self.lag, least=0, most=LONGEST_TERM))
         level = check.not_negative("level", self.level, "give 0 or more, such as 0.3")
+        if 0.0 < level < LEAST_LEVEL or level > MOST_LEVEL:
+            raise ParameterError(
+                "level",
+                self.level,
+                "is not how uncertain the level of a book is",
+                f"give 0, or a number from {LEAST_LEVEL} to {MOST_LEVEL}, such as 0.3",
+            )
         object.__setattr__(self, "level", level)
         if not isinstance(self.frailty, bool):
             raise ParameterError("frailty", self.frailty, "is not a flag", "give True or False")
@@ -94,7 +106,7 @@ class Lending:
     def most_patience(self) -> float:
         """The nats that are tolerated at most, whatever the round.
 
-        Within a cycle, a round brings no new level, so patience counts no more rounds
+        Within a cycle, no round brings a new level, so patience counts no more rounds
         than one cycle has.  Else log t would exceed what the evidence can reach.
         """
         return max(math.log(self.cycle), 0.0) if self.level > 0.0 else math.inf
@@ -147,6 +159,24 @@ class Lending:
             )
         return rate if share > 1.0 / term else 0.0
 
-    def ages(self, term: int) -> int:
-        """Return the number of ages, from 0, at which loans of a term are looked at."""
-        return term + self.lag + 2
+    def ages(self, terms: Rounds) -> Rounds:
+        """Return the number of ages at which loans are looked at.
+
+        The last is one round after a default of the last instalment is known.
+
+        Parameters
+        ----------
+        terms : int or array of int
+            Rounds over which they are repaid.
+
+        Returns
+        -------
+        int or array of int
+            Ages, from 0.
+
+        Examples
+        --------
+        >>> Lending(lag=5).ages(36)
+        43
+        """
+        return terms + self.lag + 2

@@ -21,6 +21,7 @@ from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.backtest_summary import IMMEDIATE
 from profitable.replay.baselines import ALL
 from profitable.replay.interactive_charts import FIGURES_TO_CHOOSE
+from profitable.replay.loan_figures import LOAN_FIGURES
 
 TEMPLATES = Path(__file__).parent / "templates"
 BACKTEST_PAGE, BACKTEST_NUMBERS = "report.html", "backtest.json"
@@ -39,7 +40,7 @@ def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:
     `backtest` is the dict of `Backtest.to_dict()`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made = (draw(backtest) for draw in (*FIGURES, *FIGURES_TO_CHOOSE))
+    made = (draw(backtest) for draw in (*FIGURES, *LOAN_FIGURES, *FIGURES_TO_CHOOSE))
     drawn = {figure.name: figure for figure in made if figure is not None}
     pictures = [path for figure in drawn.values() for path in save_pictures(figure, folder)]
     for name in set(PICTURES) - set(drawn):  # of an earlier report

@@ -5,11 +5,13 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from profitable.agent.loan_curves import loan_curves
 from profitable.common.extras import extra
 from profitable.common.files import as_path
 from profitable.common.text_tables import money_text, number_text, text_table
@@ -20,7 +22,8 @@ from profitable.replay.backtest_entry import BETTER, POLICY, BacktestEntry, in_s
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.baselines import ACCEPT_NONE, ALL
 from profitable.replay.family_choice import FamilyChoice
-from profitable.replay.past import Past
+from profitable.replay.past import Past, SingleClients
+from profitable.replay.past_loans import book_of
 from profitable.version import VERSION
 
 TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
@@ -132,7 +135,16 @@ class Backtest:
             for text in entry.off_policy.warnings
         ]
         doubts = [entry.doubt for entry in self.policies if entry.doubt is not None]
-        return [*self.past.warnings, *left, *self.terms.warnings(), *self.said, *log, *doubts]
+        levels: list[str] = []
+        if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:
+            seen = self.loans["level_seen"]
+            levels.append(
+                f"the level of defaults differs between vintages by {seen:.2f} (standard deviation "
+                f"of its logarithm), more than level = {self.loans['level']:g} allows for: evidence "
+                "may be overstated"
+            )
+        said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
+        return [*said, *log, *doubts]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.
@@ -358,6 +370,7 @@ class Backtest:
                     ],
                 },
                 "lending": self.terms.lending,
+                "loans": self.loans,
                 "intervals": backtest_summary.intervals(self.past),
                 "left_out": self.past.left_out,
                 "notes": self.past.notes,
@@ -371,6 +384,17 @@ class Backtest:
                 "verdict": self.verdict(),
             }
         )
+
+    @cached_property
+    def loans(self) -> dict[str, Any] | None:
+        """Hazards and levels of all loans of the file, if loans are judged by them."""
+        clients, lending = self.past.clients, self.terms.lending
+        if lending is None:
+            return None
+        assert isinstance(clients, SingleClients)
+        book = book_of(clients, lending)
+        reading = book.read(np.ones(len(clients.names)))
+        return loan_curves(book, reading, rounds=max(round(lending.per_year / 4.0), 1))
 
     def _traced(self) -> IntArray:
         """Return the categories whose tables by round are kept, to keep files small."""

@@ -17,8 +17,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.common.text_tables import number_text
+from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.kernels.hazards import rates_of_instalments
 from profitable.model.lending import LARGEST_RATE

@@ -35,11 +35,13 @@ class BoundsReport:
                 "must be a Scenario",
                 "give Scenario(...) or Scenario.load(path)",
             )
-        if scenario.moves:
+        if not scenario.fits_theorems:
             raise InputError(
                 "scenario",
                 scenario.name,
-                "has means that change, and the bounds are about means that do not",
+                "has means that change, and the bounds are about means that do not"
+                if scenario.moves
+                else "is about loans, and the bounds are about outcomes that are known at once",
                 "give one mean for each category",
             )
         self.scenario = scenario

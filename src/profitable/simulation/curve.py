@@ -145,7 +145,7 @@ class Curve:
     @property
     def layout(self) -> RowLayout:
         """The columns of the moments."""
-        return RowLayout(self.t.size, len(self.scenario.truths))
+        return RowLayout(self.t.size, len(self.scenario.names))
 
     @classmethod
     def empty(
@@ -189,7 +189,7 @@ class Curve:
             kernel,
             scenario,
             t,
-            Moments.empty(RowLayout(t.size, len(scenario.truths)).size),
+            Moments.empty(RowLayout(t.size, len(scenario.names)).size),
             new_histogram(t.size),
             key=key,
             unlucky=unlucky,

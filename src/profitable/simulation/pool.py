@@ -128,7 +128,7 @@ class Task:
         settings = self.job.settings
         runs = (
             sum(map(settings.runs_in, self.blocks))
-            * len(settings.scenario.truths)
+            * len(settings.scenario.names)
             * len(self.policies)
         )
         return self.weight * min(float(self.flags[Signal.DONE]) / runs, 1.0)

@@ -76,27 +76,25 @@ def result_chart(result: "Result", *, categories: bool = False) -> alt.VConcatCh
     )
     parts: list[Any] = [main]
     if categories:
-        panels = (_panel(result, k, looks, datasets) for k in range(len(truths)))
+        panels = (_panel(result, k, looks, datasets) for k in range(len(result.scenario.names)))
         parts.append(alt.concat(*panels, columns=PANEL_COLUMNS))
     return styled(alt.vconcat(*parts).properties(datasets=datasets))
 
 
 def _panel(result: "Result", k: int, looks: Mapping[str, Look], datasets: dict[str, Rows]) -> Any:
     """Return a panel with the rounds in which one category is decided wrongly."""
-    truth, t = result.scenario.truths[k], result.checkpoints
-    changes = truth.changes_sides(result.horizon)
-    profitable = truth.phases(result.horizon)[-1].truth.profitable
-    rejections = profitable and not changes
+    scenario, t = result.scenario, result.checkpoints
+    side = scenario.sides(result.horizon)[k]
     name, starts = f"category {k}", f"changes {k}"
-    datasets[starts] = _changes([truth], result.horizon)
+    datasets[starts] = _changes(scenario.truths[k : k + 1], result.horizon)
     datasets[name] = [
-        {"x": x, "y": digits(x - accepted if rejections else accepted), "policy": policy}
+        {"x": x, "y": digits(x - accepted if side else accepted), "policy": policy}
         for curve in result.curves
         for policy in [curve.policy + curve.mark]
         for x, accepted in zip(t.tolist(), curve.accepted_rounds[k].tolist(), strict=True)
     ]
     colour, dash = look_channels("policy", looks, alt.Legend(title=None))
-    up = f"rounds {'rejected' if rejections else 'accepted'}"
+    up = f"rounds {'rejected' if side else 'accepted'}"
     lines = (
         alt.Chart(alt.NamedData(name))
         .mark_line(strokeWidth=1.6)
@@ -109,8 +107,8 @@ def _panel(result: "Result", k: int, looks: Mapping[str, Look], datasets: dict[s
             tooltip=["policy:N", alt.Tooltip("x:Q", title="round"), alt.Tooltip("y:Q", title=up)],
         )
     )
-    kind = "changes sides" if changes else "profitable" if profitable else "unprofitable"
-    title = alt.Title(f"{truth.category.name} ({kind})", anchor="start", fontSize=12, limit=240)
+    kind = "changes sides" if side is None else "profitable" if side else "unprofitable"
+    title = alt.Title(f"{scenario.names[k]} ({kind})", anchor="start", fontSize=12, limit=240)
     return alt.layer(_change_lines(starts), lines).properties(
         width=PANEL_WIDTH, height=PANEL_HEIGHT, title=title
     )

@@ -16,7 +16,7 @@ from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError
 from profitable.simulation.curve import DAGGER, QUESTION, Curve
 from profitable.simulation.running_stats import Moments
-from profitable.simulation.scenario import Scenario, Truth
+from profitable.simulation.scenario import Scenario
 from profitable.version import VERSION
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ UNKNOWN_NOTE = (
 )
 MARK_NOTES = {DAGGER: DAGGER_NOTE, QUESTION: UNKNOWN_NOTE}
 ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
+MARKS = {True: "(+)", False: "(-)", None: "(±)"}
 CHANGING = ACCEPTED.removesuffix(")") + ", (±) the one and the other)"
 
 
@@ -107,7 +108,7 @@ class Result:
     def lower_bound(self) -> FloatArray:
         """The lower bound of Theorem 1 at the checkpoints, [n]: a constant times log t.
 
-        NaN if means change: then there is no such bound.
+        NaN where means change or outcomes are late: then there is no such bound.
         """
         constant = self.scenario.lower_bound_per_log_t()
         return (np.nan if constant is None else constant) * np.log(
@@ -233,13 +234,12 @@ class Result:
             ]
             for curve in self.curves
         ]
-        if not self.scenario.moves:
+        if self.scenario.fits_theorems:
             rows.append(["(lower bound)", short(self.lower_bound[-1]), *[""] * 8])
         return headers, rows
 
     def _accepted_title(self) -> str:
-        marks = map(self._mark, self.scenario.truths)
-        return CHANGING if "(±)" in marks else ACCEPTED
+        return CHANGING if None in self.scenario.sides(self.horizon) else ACCEPTED
 
     def _accepted(self) -> tuple[list[str], list[list[str]]]:
         """Return headers and rows of the table of accepted rounds."""
@@ -250,13 +250,9 @@ class Result:
             ]
             for curve in self.curves
         ]
-        names = (f"{each.category.name} {self._mark(each)}" for each in self.scenario.truths)
-        return ["policy", *names], rows
-
-    def _mark(self, truth: Truth) -> str:
-        if truth.changes_sides(self.horizon):
-            return "(±)"
-        return "(+)" if truth.phases(self.horizon)[-1].truth.profitable else "(-)"
+        marks = (MARKS[side] for side in self.scenario.sides(self.horizon))
+        names = zip(self.scenario.names, marks, strict=True)
+        return ["policy", *(f"{name} {mark}" for name, mark in names)], rows
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""

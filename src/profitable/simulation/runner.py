@@ -44,7 +44,7 @@ def simulate(
     runs: int,
     seed: int = 1,
     checkpoints: Sequence[int] | None = None,
-    kernel: str = "events",
+    kernel: str | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
     common_random_numbers: bool = False,
@@ -70,10 +70,10 @@ def simulate(
         Seed of all random streams; it alone determines the numbers.
     checkpoints : list of int, optional
         Rounds at which results are kept.  By default they are spaced evenly in log t.
-    kernel : str
-        "events" skips time, "rounds" plays every round as in the definition.  Both have
-        the same law.  Your own policies, policies that forget and
-        `common_random_numbers` always go round by round.
+    kernel : str, optional
+        "events", unless given, skips time; "rounds" plays every round as in the
+        definition.  Both have the same law.  Your own policies, policies that forget,
+        `common_random_numbers` and scenarios of loans always go round by round.
     executor : concurrent.futures.Executor, optional
         Where runs are played: by default in threads of this process.  Examples are
         `ProcessPoolExecutor` and `client.get_executor()` of a Dask client.

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
@@ -31,11 +30,11 @@ from profitable.model.families import FAMILIES, Family
 from profitable.policy.policies import Policy
 from profitable.simulation.clients_per_round import LAWS, Clients
 from profitable.simulation.cut_rewards import cut_mean
+from profitable.simulation.lending_world import LendingWorld, read_lending
 from profitable.theory import regret_bounds
 from profitable.theory.unlucky_start import UnluckyStarts, unlucky_rate
 
 NO_SPREAD = 1e-6
-MOST_CHANGES = 1_000
 Means = tuple[tuple[int, float], ...]  # from which round on, and the mean from then on
 
 
@@ -265,28 +264,10 @@ def check_means(name: str, given: object, family: Family) -> float | Means:
     """
     if not isinstance(given, list | tuple):
         return _check_mean(name, given, family)
-    pairs: list[Any] = list(cast(Sequence[Any], given))
-    given = pairs
-    remedy = "give [[1, mean], [round, mean], ...] with rising rounds"
-    if not pairs or not all(
-        isinstance(pair, list | tuple) and len(cast(Sequence[Any], pair)) == 2 for pair in pairs
-    ):
-        raise ParameterError(name, given, "must be a number, or a list of rounds and means", remedy)
-    if len(pairs) > MOST_CHANGES:
-        raise ParameterError(
-            name, f"{len(pairs)} pairs", "are too many", f"give at most {MOST_CHANGES}"
-        )
-    rounds = [check.whole(f"round in {name}", start) for start, _ in pairs]
-    if rounds[0] != 1:
-        raise ParameterError(name, given, f"begins in round {rounds[0]} and not in round 1", remedy)
-    for earlier, later in pairwise(rounds):
-        if later <= earlier:
-            raise ParameterError(name, given, f"has round {later} after round {earlier}", remedy)
-    means = [
-        _check_mean(f"{name} from round {start}", mean, family)
-        for start, (_, mean) in zip(rounds, pairs)
-    ]
-    return means[0] if len(means) == 1 else tuple(zip(rounds, means, strict=True))
+    pairs = check.by_round(name, cast(Sequence[Any], given), "mean")
+    means = [_check_mean(f"{name} from round {start}", mean, family) for start, mean in pairs]
+    starts = (start for start, _ in pairs)
+    return means[0] if len(means) == 1 else tuple(zip(starts, means, strict=True))
 
 
 def _check_mean(name: str, given: object, family: Family) -> float:
@@ -308,6 +289,8 @@ class Scenario:
         Name of the scenario.
     truths : iterable of Truth
         One truth for each category; their names must differ.
+    lending : LendingWorld, optional
+        In place of truths: categories of loans, whose outcomes are known late.
 
     Examples
     --------
@@ -322,8 +305,11 @@ class Scenario:
 
     name: str
     truths: tuple[Truth, ...]
+    lending: LendingWorld | None = None
 
-    def __init__(self, name: str, truths: Iterable[Truth]) -> None:
+    def __init__(
+        self, name: str, truths: Iterable[Truth] = (), lending: LendingWorld | None = None
+    ) -> None:
         if not isinstance(name, str) or not name.strip() or not is_text(name):
             raise ParameterError(
                 "name", name, "must be a text", "give the scenario a name that is not empty"
@@ -336,7 +322,14 @@ class Scenario:
                 "give a list of Truth(category, mean=, clients=)",
             )
         truths = tuple(truths)
-        if not truths:
+        if lending is not None and (truths or not isinstance(lending, LendingWorld)):
+            raise ParameterError(
+                "lending",
+                lending,
+                "stands beside truths" if truths else "must be a LendingWorld",
+                "give truths, or lending=LendingWorld([...], term=, peak=, total=)",
+            )
+        if not truths and lending is None:
             raise InputError("category", [], "is empty", "give at least one category")
         seen: set[str] = set()
         for truth in truths:
@@ -354,16 +347,18 @@ class Scenario:
             seen.add(truth.category.name)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "truths", truths)
+        object.__setattr__(self, "lending", lending)
 
     @property
     def categories(self) -> tuple[Category, ...]:
         """The categories: all that an agent would know."""
-        return tuple(truth.category for truth in self.truths)
+        entries = self.truths if self.lending is None else self.lending.borrowers
+        return tuple(each.category for each in entries)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the categories."""
-        return tuple(truth.category.name for truth in self.truths)
+        return tuple(category.name for category in self.categories)
 
     @property
     def moves(self) -> bool:
@@ -371,11 +366,39 @@ class Scenario:
         return any(truth.moves for truth in self.truths)
 
     @property
+    def fits_theorems(self) -> bool:
+        """Whether means are fixed, and outcomes are known at once."""
+        return self.lending is None and not self.moves
+
+    def sides(self, horizon: int) -> list[bool | None]:
+        """Return whether each category is profitable.
+
+        Parameters
+        ----------
+        horizon : int
+            The last round.
+
+        Returns
+        -------
+        list of bool or None
+            None for one that is profitable in some rounds only.
+
+        """
+        if self.lending is not None:
+            return self.lending.sides(horizon)
+        return [
+            None if truth.changes_sides(horizon) else truth.phases(horizon)[-1].truth.profitable
+            for truth in self.truths
+        ]
+
+    @property
     def unit(self) -> float:
         """The cost of one wrong round in the most expensive category.
 
         Histograms count regret in this unit.
         """
+        if self.lending is not None:
+            return self.lending.largest_loss or 1.0
         return max(truth.largest_loss * truth.clients.average for truth in self.truths) or 1.0
 
     def lower_bound(self) -> regret_bounds.LowerBound:
@@ -389,9 +412,16 @@ class Scenario:
         Raises
         ------
         InputError
-            If means change: the theorem is about means that do not.
+            If means change, or outcomes are late: the theorem is about others.
 
         """
+        if self.lending is not None:
+            raise InputError(
+                "scenario",
+                self.name,
+                "is about loans, which share hazards and end late",
+                "ask about a scenario of truths",
+            )
         return regret_bounds.lower_bound(
             self.categories,
             [truth.fixed_mean for truth in self.truths],
@@ -404,10 +434,10 @@ class Scenario:
         Returns
         -------
         float or None
-            Regret per log T; None if means change.
+            Regret per log T; None where the theorem does not apply.
 
         """
-        return None if self.moves else self.lower_bound().total
+        return self.lower_bound().total if self.fits_theorems else None
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "scenario") -> Self:
@@ -458,9 +488,13 @@ class Scenario:
             TOML; `from_toml` reads the same scenario from it.
 
         """
+        tables = [("[[category]]", _table(truth)) for truth in self.truths]
+        if self.lending is not None:
+            tables.append(("[lending]", self.lending.to_plain()))
+            tables += [("[[category]]", asdict(each)) for each in self.lending.borrowers]
         return f"name = {_plain(self.name)}\n" + "".join(
-            "\n[[category]]\n" + "".join(f"{key} = {_plain(each)}\n" for key, each in table.items())
-            for table in map(_table, self.truths)
+            f"\n{head}\n" + "".join(f"{key} = {_plain(each)}\n" for key, each in table.items())
+            for head, table in tables
         )
 
     def save(self, path: Path | str) -> None:
@@ -491,7 +525,7 @@ def unlucky_starts(scenario: Scenario, policy: Policy | Any, horizon: int) -> Un
     If the policy forgets, a rejected category returns by itself.  If means change, it
     is not judged.  Nothing is known about an object that decides by itself.
     """
-    if scenario.moves or (isinstance(policy, Policy) and policy.forgets):
+    if not scenario.fits_theorems or (isinstance(policy, Policy) and policy.forgets):
         return UnluckyStarts()
     if not isinstance(policy, Policy):
         return UnluckyStarts(known=not any(truth.profitable for truth in scenario.truths))
@@ -517,9 +551,9 @@ def read_toml(field: str, path: Path, remedy: str = "give a TOML file") -> str:
         raise InputError(field, str(path), f"cannot be read ({reason})", remedy) from None
 
 
-def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth]]:
-    """Read the name and the truths of a scenario file; `source` names it in errors."""
-    known_fields(table, {"name", "category"}, source)
+def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth], LendingWorld | None]:
+    """Read the parts of a scenario from a file's table; `source` names it in errors."""
+    known_fields(table, {"name", "lending", "category"}, source)
     name = table.get("name", "")
     if not isinstance(name, str) or not name.strip():
         raise InputError(
@@ -528,8 +562,11 @@ def read_table(table: dict[str, Any], source: str) -> tuple[str, list[Truth]]:
             "is not a name",
             'give the scenario one: name = "..."',
         )
+    entries = read_entries(table, source)
+    if "lending" in table:
+        return name, [], read_lending(table["lending"], entries, f"{source}: lending")
     with said_before():
-        return name, [_truth(*entry) for entry in read_entries(table, source)]
+        return name, [_truth(*entry) for entry in entries], None
 
 
 def _truth(name: str, entry: dict[str, Any], where: str) -> Truth:
@@ -614,6 +651,6 @@ def _plain(value: Any) -> str:
         return "{ " + ", ".join(f"{key} = {_plain(each)}" for key, each in value.items()) + " }"
     if is_list(value):
         return "[" + ", ".join(_plain(each) for each in value) + "]"
-    if isinstance(value, str):
+    if isinstance(value, str | bool):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from profitable.agent.loan_book import check_policy
 from profitable.common import check
 from profitable.common.types import IntArray
 from profitable.errors import ParameterError
@@ -24,6 +25,7 @@ from profitable.simulation.scenario import Scenario
 BLOCK = 100  # runs; never change it, or every seed gives other numbers
 KERNELS = ("events", "rounds")
 MOST_HORIZON = 10**15
+MOST_LENDING_ROUNDS = 10_000
 MOST_RUNS = 10**9
 MOST_CHECKPOINTS = 1000
 POINTS_PER_DECADE = 10
@@ -69,7 +71,7 @@ class Settings:
     @property
     def layout(self) -> RowLayout:
         """The columns of a run's row."""
-        return RowLayout(self.checkpoints.size, len(self.scenario.truths))
+        return RowLayout(self.checkpoints.size, len(self.scenario.names))
 
 
 def prepare(
@@ -80,7 +82,7 @@ def prepare(
     runs: int,
     seed: int,
     checkpoints: Sequence[int] | None = None,
-    kernel: str = "events",
+    kernel: str | None = None,
     common_random_numbers: bool = False,
 ) -> Settings:
     """Check every argument of `simulate`, and make what the kernels read."""
@@ -91,12 +93,14 @@ def prepare(
     horizon = check.whole("horizon", horizon, most=MOST_HORIZON)
     runs = check.whole("runs", runs, most=MOST_RUNS)
     seed = check.whole("seed", seed, least=0, most=2**63 - 1)
-    if kernel not in KERNELS:
+    if kernel is not None and kernel not in KERNELS:
         raise ParameterError("kernel", kernel, "is unknown", f"choose from {', '.join(KERNELS)}")
     if isinstance(policies, str) or not isinstance(policies, Sequence) or not policies:
         raise ParameterError(
             "policies", policies, "must be a list of policies", "give for example ['kl-ucb', 'ts']"
         )
+    if scenario.lending is not None:
+        _check_lending(horizon, kernel)
     points = _checkpoints(checkpoints, horizon)
     chosen: list[PreparedPolicy] = []
     for given in policies:
@@ -109,10 +113,38 @@ def prepare(
     )
 
 
+def _check_lending(horizon: int, kernel: str | None) -> None:
+    """ParameterError for what loans do not allow."""
+    if kernel == "events":
+        raise ParameterError(
+            "kernel",
+            kernel,
+            "plays categories one by one, and loans share their hazards",
+            "leave it out, or give rounds",
+        )
+    if horizon > MOST_LENDING_ROUNDS:
+        raise ParameterError(
+            "horizon",
+            horizon,
+            "is too long for loans, which are played round by round",
+            f"give at most {MOST_LENDING_ROUNDS}",
+        )
+
+
 def _prepare(
-    given: Any, scenario: Scenario, horizon: int, kernel: str, common: bool
+    given: Any, scenario: Scenario, horizon: int, kernel: str | None, common: bool
 ) -> PreparedPolicy:
     policy = Policy.parse(given) if isinstance(given, str) else given
+    if scenario.lending is not None:
+        if not isinstance(policy, Policy):
+            raise ParameterError(
+                "policy",
+                policy,
+                "decides by rewards, and a lending book has only defaults and closings",
+                "choose bayes-ucb, optimal or kl-ucb",
+            )
+        check_policy(policy)
+        return PreparedPolicy(policy, str(given), "rounds", ())
     if not isinstance(policy, Policy):
         name = check_custom(policy)
         inputs = [make_open_input(truth, horizon=horizon) for truth in scenario.truths]

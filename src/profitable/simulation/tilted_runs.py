@@ -73,7 +73,7 @@ def lost_for_good(
     if not policy.stops_for_good or not profitable:
         return None
     varies = any(truth.category.family.view().law.code == NORMAL for truth in profitable)
-    if scenario.moves or varies or isinstance(policy, BoundedPolicy):
+    if not scenario.fits_theorems or varies or isinstance(policy, BoundedPolicy):
         return LostForGood()
     mean, variance, spread = (np.zeros(checkpoints.size) for _ in range(3))
     for truth in profitable:

@@ -27,12 +27,13 @@ from profitable.kernels.compile import SOURCES, compiler
 from profitable.kernels.draw import draw_total
 from profitable.kernels.law import GAMMA, Law
 from profitable.kernels.rounds import run_rounds
-from profitable.kernels.run_record import RUN, Feed, Problem, RunTables
+from profitable.kernels.run_record import RUN, Feed, Problem, RunTables, Signal
 from profitable.kernels.skip_ahead import run_events
 from profitable.policy.policies import Policy
 from profitable.simulation.curve import PARTS
 from profitable.simulation.custom_policy import run_custom
 from profitable.simulation.kernel_input import KernelInput
+from profitable.simulation.lending_rounds import LoanRecord, play_loans
 from profitable.simulation.running_stats import BlockSums, Moments
 from profitable.simulation.scenario import Phase, Truth
 from profitable.simulation.settings import PreparedPolicy, Settings
@@ -224,11 +225,14 @@ def compile_kernels(settings: Settings) -> None:
 
     Here Ctrl-C can stop the compilation; in a worker it cannot.
     """
+    world, few = settings.scenario.lending, min(settings.horizon, FEW)
     for prepared in settings.policies:
-        if isinstance(prepared.policy, Policy):
+        if world is not None:
+            play_loans(world, prepared.policy, few, stream(settings.seed))
+        elif isinstance(prepared.policy, Policy):
             for truth, given in zip(settings.scenario.truths, prepared.inputs, strict=True):
-                few = given.problem._replace(horizon=min(settings.horizon, FEW))
-                _play(settings, prepared, 0, truth, replace(given, problem=few), no_flags(), 1)
+                short = replace(given, problem=given.problem._replace(horizon=few))
+                _play(settings, prepared, 0, truth, short, no_flags(), 1)
 
 
 def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> FloatArray | None:
@@ -238,6 +242,10 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
     rows = np.zeros((number, layout.size))
     columns = {name: rows[:, layout.place(name)] for name in layout.sizes}  # they share memory
     columns["right_set"][:] = True
+    if settings.scenario.lending is not None:
+        if not _play_lending(settings, prepared, block, columns, flags):
+            return None
+        truths = ()
     lost: FloatArray = np.zeros(number)
     for k, (truth, given) in enumerate(zip(truths, prepared.inputs, strict=True)):
         played = _play(settings, prepared, block, truth, given, flags, number)
@@ -262,11 +270,52 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
         profit = _profit(settings, prepared, block, truth, given.problem, runs)
         columns["profit"][:, k] = profit
         columns["total_profit"][:, 0] += profit
-    columns["lost"][:, 0] = lost
+    columns["lost"][:, 0] += lost
     columns["regret"][:] = columns["profitable"] + columns["unprofitable"]
     for part in PARTS:
         columns[f"{part}_rise"][:] = columns[part][:, -1:] - columns[part]
     return rows
+
+
+def _play_lending(
+    settings: Settings,
+    prepared: PreparedPolicy,
+    block: int,
+    columns: dict[str, FloatArray],
+    flags: IntArray,
+) -> bool:
+    """Play a block in a lending world, and fill the columns; False if stopped."""
+    world, horizon, key = settings.scenario.lending, settings.horizon, prepared.key
+    assert world is not None
+    policy: Policy = prepared.policy.within(horizon)
+    rng = stream(settings.seed, "world", key, block)
+    own = stream(settings.seed, "own", key, block)
+    for i in range(settings.runs_in(block)):
+        if flags[Signal.STOP]:
+            return False
+        if settings.common:
+            rng = stream(settings.seed, "world", block, i)
+        record = play_loans(world, policy, horizon, rng, seed=int(own.integers(2**62)))
+        _fill(settings, record, {name: column[i] for name, column in columns.items()})
+        flags[Signal.DONE] += len(world.borrowers)
+    return True
+
+
+def _fill(settings: Settings, record: LoanRecord, row: dict[str, FloatArray]) -> None:
+    """Fill one run's columns; regret counts expected clients."""
+    world, shown = settings.scenario.lending, settings.checkpoints - 1
+    assert world is not None
+    above, accepted = record.values - 1.0, record.accepted
+    mean = np.array([world.clients_in(t) for t in range(1, settings.horizon + 1)])
+    row["profitable"][:] = (np.maximum(above, 0.0) * mean * ~accepted).sum(axis=1).cumsum()[shown]
+    row["unprofitable"][:] = (np.maximum(-above, 0.0) * mean * accepted).sum(axis=1).cumsum()[shown]
+    row["accepted"][:] = accepted.cumsum(axis=0)[shown].T.ravel()
+    row["clients"][:], row["profit"][:] = record.clients, record.profit
+    row["total_profit"][:] = record.profit.sum()
+    row["right_set"][:] = ((above[-1] == 0.0) | (accepted[-1] == (above[-1] > 0.0))).all()
+    sides = world.sides(settings.horizon)
+    rejected = 2 * accepted.sum(axis=0) < settings.horizon
+    row["lost"][:] = np.nan if None in sides else (rejected & np.array(sides, np.bool_)).any()
 
 
 def _play(

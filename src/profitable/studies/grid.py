@@ -30,7 +30,7 @@ from profitable.common.expression import Expression
 from profitable.errors import InputError, ParameterError
 from profitable.model.category_table import in_file, is_list, is_table, known_fields, needed_field
 from profitable.policy.policies import Policy
-from profitable.simulation.scenario import MOST_CHANGES, Scenario, read_table
+from profitable.simulation.scenario import Scenario, read_table
 from profitable.simulation.settings import Settings, prepare
 
 # Fields that hold a text, which may have {names} of axes.
@@ -116,11 +116,12 @@ def _alternating(table: dict[str, Any], values: Mapping[str, Value], where: str)
     given = _filled(needed_field(table, "every", where), values, where, "every")
     every, horizon = check.whole(f"{where}: every", given), values["horizon"]
     assert isinstance(horizon, int)
-    if (changes := -(-horizon // every)) > MOST_CHANGES:
+    if (changes := -(-horizon // every)) > check.MOST_CHANGES:
         raise ParameterError(
             f"{where}: every",
             every,
-            f"makes {changes} phases up to the horizon {horizon}, and {MOST_CHANGES} is the most",
+            f"makes {changes} phases up to the horizon {horizon}, and {check.MOST_CHANGES} is "
+            "the most",
             "give a larger one, or a smaller horizon",
         )
     return [[1 + place * every, means[place % len(means)]] for place in range(changes)]
