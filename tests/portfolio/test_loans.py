@@ -14,7 +14,7 @@ import profitable as pb
 from profitable.agent.loan_state import values_of
 from profitable.portfolio.export import write_clients
 from profitable.portfolio.journal import START, Line, chained
-from profitable.portfolio.new_store import copy_portfolio
+from profitable.portfolio.new_store import copy_portfolio, upgrade
 from tests.portfolio.places import Place
 from tests.portfolio.small import assert_clean, statuses
 
@@ -287,7 +287,8 @@ def test_corrections(place: Place) -> None:
     assert_clean(book)
     # The same, as it should have been said at first.
     twin.decide()
-    twin.expect("cars", 30, term=12, rate=0.12)
+    for _ in range(30):
+        twin.expect("cars", 1, term=12, rate=0.12)
     twin.observe("cars", defaulted=6, closed=1, accepted_in=1)
     twin.decide()
     twin.observe("cars", defaulted=1, accepted_in=1)
@@ -515,6 +516,10 @@ def test_copies_and_decisions_that_are_put_back(file: Place, tmp_path: Path) -> 
         mine, theirs = (each.agent.ledger for each in (book, restored))
         assert np.array_equal(mine.numbers, theirs.numbers)
         assert restored.verify().is_clean
+    upgrade(str(backup))  # which computes the state anew
+    with pb.Portfolio(backup) as upgraded:
+        assert np.array_equal(upgraded.agent.ledger.numbers, book.agent.ledger.numbers)
+        assert upgraded.verify().is_clean
 
 
 def test_loans_as_a_file_for_a_backtest(file: Place, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ TODAY = ("asked", "offered")  # [K, P]
 SUMMARY_NAMES = [
     f"book_{name}" for name in (*(row.name.lower() for row in BookRow), "issued", "open")
 ]
-MOST_PENDING = 64  # events that are kept apart before they are added up
+MOST_PENDING = 256  # events that are kept apart before they are added up
 
 
 def check_policy(policy: Policy) -> None:
@@ -378,9 +378,11 @@ class LoanBook:
 
     def products(self, terms: IntArray) -> IntArray:
         """Return the positions of products; new ones are added."""
-        new = np.setdiff1d(terms, self.terms)
-        if new.size:
-            self._add_products(np.union1d(self.terms, new))
+        places = np.searchsorted(self.terms, terms)
+        known = self.terms.take(places, mode="clip") if self.terms.size else self.terms
+        if np.array_equal(known, terms):
+            return places
+        self._add_products(np.union1d(self.terms, terms))
         return np.searchsorted(self.terms, terms)
 
     def _add_products(self, terms: IntArray) -> None:

@@ -122,6 +122,27 @@ class Lending:
         Instalments that are rounded down may repay a thousandth too little, without
         interest.
 
+        Parameters
+        ----------
+        instalment : float
+            What is paid in each round.
+        amount : float
+            What was lent.
+        term : int
+            Number of rounds over which it is repaid.
+
+        Returns
+        -------
+        float
+            The rate: 0.12 for 12 %.
+
+        Raises
+        ------
+        ParameterError
+            If no rate fits.
+
+        Examples
+        --------
         >>> round(Lending().rate_of(instalment=332.14, amount=10_000, term=36), 4)
         0.12
         """
