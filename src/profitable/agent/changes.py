@@ -23,7 +23,7 @@ from profitable.agent.categories import Categories
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels import agent_rounds
 from profitable.kernels.agent_rounds import LOG_WIDTH, LONG_LOG_WIDTH
-from profitable.kernels.agent_table import SNAPSHOT, SURE, WRITTEN, AgentRow
+from profitable.kernels.agent_table import SNAPSHOT, WRITTEN, AgentRow
 
 if TYPE_CHECKING:
     from profitable.agent.shared_table import SharedTable
@@ -138,10 +138,10 @@ class Changes:
     def accepted_faded(
         self, start: int, made: Rounds, round: int, first: int, size: int
     ) -> BoolArray | None:
-        """Return the decision of a round about some categories, where outcomes fade late.
+        """Return the decision about some categories, where outcomes fade late.
 
-        It is None if verdicts of later rounds were asked for: what they left as sure says
-        nothing of earlier rounds.
+        It is None if verdicts of later rounds were asked for: what they left as sure
+        says nothing of earlier rounds.
         """
         mask, shared = np.empty(size, dtype=np.bool_), self.shared
         with shared._lock:
@@ -154,9 +154,7 @@ class Changes:
                 made.categories.which(),
                 made.categories.view_table(),
                 round,
-                self.log,
-                start,
-                self.used,
+                self.log[start : self.used],
                 mask,
             )
         return mask
@@ -167,6 +165,6 @@ class Changes:
         It is NaN if the category is paused, and None if the table has changed since. No
         lock is needed: `used` or `_rows` changes before the table does.
         """
-        item = self.shared.raw.item
-        nats = math.nan if item(PAUSED_ROW, k) else item(EVIDENCE_ROW, k)
+        table = self.shared.raw
+        nats = math.nan if table[PAUSED_ROW, k] else table.item(EVIDENCE_ROW, k)
         return nats if self.used == start and self._rows is None else None

@@ -152,10 +152,10 @@ class Ledger(SharedTable):
             else:
                 place = changes.used
                 changes.used = place + 1  # before the table changes: readers look at it
+        changes.log[-1, 0] = reward
         bad = agent_rounds.absorb_one(
             self.raw,
             k,
-            float(reward),
             categories.view_rows[categories.kind_numbers[k]],
             self._decided,
             self._latest.drawn,

@@ -23,7 +23,7 @@ from profitable.agent.draws import ExponentialStream
 from profitable.agent.locking import lock_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels import agent_rounds
-from profitable.kernels.agent_table import SNAPSHOT, SURE, WRITTEN, AgentRow
+from profitable.kernels.agent_table import COMES_BACK, SNAPSHOT, WRITTEN, AgentRow
 
 # Rows that a decided round writes.
 ROUND_ROWS = np.array([[AgentRow.PATIENCE], [AgentRow.PER_ROUND], [AgentRow.ACCEPTED]])
@@ -40,7 +40,7 @@ class SharedTable:
         self.categories = categories
         self._lock = lock_of(self)  # which the agent takes, too
         self.fades_late = categories.policy.fades_late
-        self.raw: FloatArray = np.zeros(((SURE if self.fades_late else WRITTEN) + 1, 0))
+        self.raw: FloatArray = np.zeros(((COMES_BACK if self.fades_late else WRITTEN) + 1, 0))
         self.asked = 0  # the latest round whose verdicts were asked for, if outcomes fade late
         self.size = 0
         self._everyone: IntArray = NO_POSITIONS
@@ -128,7 +128,7 @@ class SharedTable:
         self.numbers_with_written()
         self._close()
         if self.fades_late:
-            self.raw[SURE] = 0.0
+            self.raw[COMES_BACK] = 0.0
 
     def _close(self) -> None:
         """Close the log, if decisions share it."""
@@ -149,7 +149,7 @@ class SharedTable:
         if not self._is_written:
             self._write(positions)
         if self.fades_late:
-            self.raw[SURE, positions] = 0.0
+            self.raw[COMES_BACK, positions] = 0.0
 
     def grow(self) -> int:
         """Make columns for the categories that were appended; return their number."""
@@ -266,7 +266,7 @@ class SharedTable:
 
     def rewind(self, rows: FloatArray, round: int, made: Rounds) -> None:
         """Set patience, clients per round and acceptance of a round in kept rows."""
-        if len(rows) > SURE:
+        if len(rows) > COMES_BACK:
             which, views = made.categories.which(), made.categories.view_table()
             agent_rounds.fade_to(rows, which, views, round)
             return

@@ -18,11 +18,11 @@ import numpy as np
 from profitable.common.check import MOST
 from profitable.common.types import BoolArray, FloatArray, IntArray, Matrix
 from profitable.kernels.agent_table import (
+    COMES_BACK,
     FORGOTTEN,
     FULL,
     NONE,
     SNAPSHOT,
-    SURE,
     WRITTEN,
     AgentRow,
     age_one,
@@ -52,9 +52,10 @@ from profitable.kernels.unknown_variance import LEAST_CLIENTS, student_bounds
 # column.
 LOG_HEAD = 4
 LOG_WIDTH = LOG_HEAD + SNAPSHOT
-LONG_LOG_WIDTH = LOG_HEAD + SURE + 1
+LONG_LOG_WIDTH = LOG_HEAD + COMES_BACK + 1
 # A rejection is sure for so many rounds at most, and by this margin, which the rounding
-# of so many rounds cannot reach; nor does it reach a spread of this share of the squares.
+# of so many rounds cannot reach; nor does it reach a spread of this share of the
+# squares.
 SURE_ROUNDS, SURE_MARGIN, CLEAR_SPREAD = 1 << 20, 1e-8, 1e-4
 PATIENCE_TERMS = len(Patience._fields)
 
@@ -307,7 +308,7 @@ def write_rounds(
 
 @part
 def _decide_one(table: FloatArray, k: int, view: CodedView, patience: Patience, round: int) -> bool:
-    """Decide a round about a column that is written and has aged up to it, and write it."""
+    """Decide a round about a column that has aged up to it, and write the round."""
     rounds = table[AgentRow.ROUNDS, k]
     per_round = _per_round(table, k, patience, rounds)
     limit = _patience_of(table, k, patience, round - 1.0, rounds)
@@ -327,7 +328,7 @@ def _decide_one(table: FloatArray, k: int, view: CodedView, patience: Patience, 
 
 @lazy
 def fade_one(table: Matrix, k: int, view: CodedView, patience: Patience, now: int) -> None:
-    """Write the rounds up to `now` that were only decided, and let outcomes age in each.
+    """Write the rounds up to `now` that were only decided, and age outcomes in each.
 
     The numbers are to the last bit those of rounds that are written one by one.
     """
@@ -369,10 +370,10 @@ def fade_to(table: FloatArray, which: IntArray, view_rows: FloatArray, round: in
 
 @part
 def _rest(view: CodedView, column: FloatArray, weight: float) -> float:
-    """Return the evidence of a column when its outcomes count for `weight`; NaN if unsure.
+    """Return the evidence of a column when its outcomes count for `weight`.
 
     Evidence that scales is all that need be known.  Under unknown variance it is
-    (N - 2)/2 times a constant (+ log N), unless it is made of rounding errors.
+    (N - 2)/2 times a constant (+ log N), or NaN if it may be made of rounding errors.
     """
     rule, nats, clients = view.rule, column[AgentRow.EVIDENCE], column[AgentRow.CLIENTS]
     if rule.scales:
@@ -414,13 +415,15 @@ def _is_surely_accepted(
 def _sure(
     view: CodedView, patience: Patience, column: FloatArray, round: int, tolerates: bool
 ) -> float:
-    """Return what SURE says after a decision about a round, in a copy of the column.
+    """Return what COMES_BACK says after a decision about a round.
 
     Evidence falls as outcomes fade, and patience does not.  So a category that is
     accepted stays so; one that is rejected comes back in one round, which is bracketed
-    and halved.
+    and halved.  Round 1 accepts everybody, and says nothing of later ones.
     """
     t = round - 1.0
+    if t == 0.0:
+        return 0.0
     if tolerates:
         return float(round) if _is_surely_accepted(view, patience, column, t, 0.0) else 0.0
     low, high = 0.0, 1.0
@@ -437,18 +440,18 @@ def _sure(
 
 
 @lazy
-def renew_sure(
+def renew_comes_back(
     table: Matrix, k: int, view: CodedView, patience: Patience, round: int, column: Matrix
 ) -> bool:
     """Decide a round about category k, and write into its column what is sure.
 
-    `column` [SURE + 1, 1] is for a copy; nothing else changes in the table.
+    `column` [COMES_BACK + 1, 1] is for a copy; nothing else changes in the table.
     """
     column[:, 0] = table[:, k]
     fade_one(column, 0, view, patience, round - 1)
     tolerates = _decide_one(column, 0, view, patience, round)
     sure = _sure(view, patience, column[:, 0], round, tolerates)
-    table[SURE, k] = sure
+    table[COMES_BACK, k] = sure
     return tolerates
 
 
@@ -460,17 +463,15 @@ def accepted_faded(
     view_rows: FloatArray,
     round: int,
     log: FloatArray,
-    start: int,
-    end: int,
     out: BoolArray,
 ) -> int:
     """Fill `out` [M] with a decision about the categories from `first` on.
 
     Most verdicts are sure since an earlier round.  Returns how many are computed.  What
-    has changed since is in the log, from row `start` up to `end`.
+    has changed since is in the rows of the log.
     """
     last = first + out.size
-    sure, paused = table[SURE, first:last], table[AgentRow.PAUSED, first:last]
+    sure, paused = table[COMES_BACK, first:last], table[AgentRow.PAUSED, first:last]
     patience = patience_behind(view_rows[0])
     column, earlier = np.empty((table.shape[0], 1)), np.empty((table.shape[0], 1))
     now, unsure = float(round), 0
@@ -483,15 +484,15 @@ def accepted_faded(
         if (sure[i] <= 0.0) & (sure[i] > -now):
             k = first + i
             view = view_of(view_rows[which[k]])
-            accepts = renew_sure(table, k, view, patience, round, column)
+            accepts = renew_comes_back(table, k, view, patience, round, column)
             out[i] = accepts and paused[i] == 0.0
             computed += 1
-    for place in range(end - 1, start - 1, -1):
+    for place in range(len(log) - 1, -1, -1):
         k = int(log[place, 0])
         if first <= k < last:
             earlier[:, 0] = log[place, LOG_HEAD:]
             view = view_of(view_rows[which[k]])
-            accepts = renew_sure(earlier, 0, view, patience, round, column)
+            accepts = renew_comes_back(earlier, 0, view, patience, round, column)
             out[k - first] = accepts and earlier[AgentRow.PAUSED, 0] == 0.0
             computed += 1
     return computed
@@ -553,7 +554,7 @@ def undo(rows: FloatArray, log: FloatArray, first: int, last: int) -> None:
     EARLIER, WRITTEN and IMAGINARY, of which the last never changes.  Where outcomes
     fade late, it is a copy of all rows.
     """
-    whole = len(rows) > SURE
+    whole = len(rows) > COMES_BACK
     for place in range(last - 1, first - 1, -1):
         k = int(log[place, 0])
         if k < rows.shape[1]:
@@ -614,7 +615,6 @@ def rewind(
 def absorb_one(
     table: FloatArray,
     k: int,
-    reward: float,
     view_row: FloatArray,
     now: int,
     drawn: Matrix,
@@ -623,21 +623,21 @@ def absorb_one(
 ) -> int:
     """Check one reward and add it at the category's own price.
 
-    Before it is added, the column is kept in row `place` of the log, unless that is
-    NONE, and the rounds up to `now` are written.  `view_row` has the terms of patience behind it.  Returns NONE,
+    The reward stands at the start of the log's last row.  Before it is added, the
+    column is kept in row `place` of the log, unless that is NONE, and the rounds up to
+    `now` are written.  `view_row` has the terms of patience behind it.  Returns NONE,
     FULL, or 0 if the reward is illegal.
     """
     if table[AgentRow.KNOWN, k] + 1.0 > MOST:
         return FULL
     view = view_of(view_row)
-    log[-1, 0] = reward
     bad, batch = digest(view, log[-1, :1])
     if bad < 0:
         if place != NONE:
             _keep(table, k, log, place)
-        if len(table) > SURE:
+        if len(table) > COMES_BACK:
             fade_one(table, k, view, patience_behind(view_row), now)
-            table[SURE, k] = 0.0
+            table[COMES_BACK, k] = 0.0
         else:
             _write_later(table, k, patience_behind(view_row), now, drawn)
         book_own_price(table, k, view, batch)

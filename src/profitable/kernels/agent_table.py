@@ -77,10 +77,10 @@ class AgentRow(IntEnum):
 # rounds of a category are written into its column (see
 # `agent_rounds.write_rounds`).
 WRITTEN = len(AgentRow)
-# And one where outcomes fade late: the round from which on all rounds accept, if nothing
-# is observed and earlier ones reject.  If it is not positive, rounds surely reject up to
-# minus this one, and what follows is not known.
-SURE = WRITTEN + 1
+# And one where outcomes fade late: the round from which on all rounds accept, if
+# nothing is observed; earlier ones reject.  If it is not positive, rounds surely reject
+# up to minus this one, and what follows is not known.
+COMES_BACK = WRITTEN + 1
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(AgentRow.TARGET)  # a decision is made of the rows before this one
