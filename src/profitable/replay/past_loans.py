@@ -6,7 +6,8 @@ of the ages to come.  It is the same for every policy.
 >>> loans = SingleClients.of(
 ...     names=("cars",), labels=tuple("123"), round=[1, 1, 2], category=[0] * 3,
 ...     known=[3, 2, NEVER_KNOWN], reward=[0.0] * 3, profit=[0.0] * 3,
-...     amount=[100.0] * 3, term=[2] * 3, rate=[0.12] * 3, defaulted=[True, False, False],
+...     amount=[100.0] * 3, term=[2] * 3, rate=[0.12] * 3,
+...     defaulted=[True, False, False],
 ... )
 >>> book = book_of(loans, Lending())
 >>> [float(each.sum()) for each in (book.defaults, book.closings, book.open)]
