@@ -171,8 +171,8 @@ def test_evidence_is_calibrated_at_break_even(measured: ModuleType) -> None:
 def test_a_bad_category_is_not_accepted_for_good(measured: ModuleType) -> None:
     """At 1.5 x break-even: never after round 200, and always if the level is constant.
 
-    In 40 runs of 500 rounds 24 % of them were accepted, with an sd of 5 %; three runs
-    are off by 10 % about once in 2 000 samples.
+    In 8 other runs 24 % of 500 rounds were accepted, with an sd of 4 to 5 %: three runs
+    are off by 10 % less than once in 2 000 samples.
     """
     lending = pb.Lending(**measured.TERMS)
     found = measured.accepted(3, "bayes-ucb", lending, 20.0)

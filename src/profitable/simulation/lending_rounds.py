@@ -9,7 +9,7 @@ gets the loans that were accepted, and their ends when they are known.
 >>> run = LoanRun(world, 4, np.random.default_rng(1))
 >>> book = LoanBook(world.lending, 1)
 >>> for t in range(1, 5):
-...     run.ask(book)
+...     values = run.ask(book)
 ...     book.advance()
 ...     loans, number = run.lend(np.array([True]))
 ...     book.add(loans, number)

@@ -119,7 +119,7 @@ class LendingWorld:
 
     Examples
     --------
-    >>> shops = Borrowers("shops", rate=0.12, multiplier=2.0, clients=40)
+    >>> shops = Borrowers("shops", rate=0.12, multiplier=5.0, clients=40)
     >>> levels = [[1, 2], [3, 1]]
     >>> world = LendingWorld([shops], term=36, peak=12, total=0.15, levels=levels)
     >>> world.level_by_round(4).tolist(), world.sides(4)
