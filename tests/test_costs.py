@@ -33,7 +33,7 @@ OBSERVE_BYTES = 1_000  # one reward, however many categories: 500 today
 REWARDS_PER_COPY = SHORTEST_LOG
 # Calls of functions, those of C included: decide and accepts, where there is evidence
 # against the category; observe one reward.
-CALLS = {"kl-ucb": (13, 7), "ts": (20, 7)}
+CALLS = {"kl-ucb": (13, 7), "ts": (18, 7)}
 # Kernels for a first decision (none), and for a first decision and observation.
 KERNELS = {
     "kl-ucb": (0, 38),  # 36 today

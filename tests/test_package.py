@@ -15,9 +15,10 @@ from profitable.policy.policies import POLICIES
 # Families and policies are exported by registering themselves; everything else is
 # pinned here.
 PUBLIC = """
-Agent Backtest Batch Category Cells Client Curve Decision Family OnePlusPoisson Outcome
-Policy Portfolio Prior ProfitableError Receipt Result Scenario Seen Standing Study
-StudyResult Truth UniformClients Verdict __version__ backtest bounds errors simulate study
+Agent Backtest Batch Borrowers Category Cells Client Curve Decision Family Lending
+LendingWorld OnePlusPoisson Outcome Policy Portfolio Prior ProfitableError Receipt
+Result Scenario Seen Standing Study StudyResult Truth UniformClients Verdict __version__
+backtest bounds errors simulate study
 """.split()  # noqa: SIM905
 REGISTERED = """
 BayesUCB Bernoulli Binomial Bounded Exponential Gamma Gaussian Geometric KLBernoulliUCB

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import profitable as pb
+from profitable.kernels import agent_rounds
 from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.evidence import Observed, evidence
 from profitable.kernels.law import posterior_bounds, posterior_evidence
@@ -316,3 +318,135 @@ def test_corrections_say_since_when_they_count() -> None:
     windowed.decide()
     with pytest.raises(pb.errors.CorrectionError, match="counted in round 1"):
         windowed.correct("it", was=0, counted_in=1)
+
+
+# ------------------------------------------------------------------------- faded late
+
+
+LATE_POLICIES = ["kl-ucb:forget=0.9", "kl-ucb:c=3,forget=0.99", "kl-ucb+:forget=0.97"]
+AT_ONCE = ["bayes-ucb:forget=0.95", "ts:forget=0.95", "kl-ucb:window=20"]
+LATE_FAMILIES = [pb.Bernoulli(), pb.Poisson(), pb.Normal(), pb.Bounded(low=-1.0, high=2.0)]
+
+
+class TwoAgents:
+    """Two agents that live alike; one decides and ages everything at once."""
+
+    def __init__(self, policy: str, family: pb.Family) -> None:
+        self.names = [f"c{k}" for k in range(6)]
+        given = [
+            pb.Category(name, family, threshold=0.3 + 0.08 * k) for k, name in enumerate(self.names)
+        ]
+        self.late = pb.Agent(given, policy=policy, seed=3)
+        self.at_once = pb.Agent(given, policy=policy, seed=3)
+
+    def decide(self) -> tuple[pb.Decision, pb.Decision]:
+        return self.late.decide(), self.at_once.decide(available=self.names)
+
+    @property
+    def both(self) -> tuple[pb.Agent, pb.Agent]:
+        return self.late, self.at_once
+
+
+def same(one: pb.Decision, other: pb.Decision) -> bool:
+    """Whether two decisions are the same to the last bit, read in any order."""
+    return repr(one.to_columns()) == repr(other.to_columns())
+
+
+@pytest.mark.parametrize(
+    ("policy", "family"),
+    [
+        *((policy, family) for policy in LATE_POLICIES for family in LATE_FAMILIES),
+        *((policy, pb.Bernoulli()) for policy in AT_ONCE),
+    ],
+    ids=str,
+)
+def test_what_fades_late_is_to_the_last_bit_what_fades_at_once(
+    policy: str, family: pb.Family, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(11)
+    agents = TwoAgents(policy, family)
+    kept: list[tuple[pb.Decision, pb.Decision]] = []
+    for step in range(120):
+        late, at_once = agents.decide()
+        kept.append((late, at_once))
+        name = agents.names[rng.integers(6)]
+        if step % 3 == 0:
+            assert late.accepts(name) == at_once.accepts(name)
+        elif step % 3 == 1:
+            assert (late.accepted_mask == at_once.accepted_mask).all()
+        rewards = rng.integers(0, 2, rng.integers(1, 5)).astype(float).tolist()
+        event = rng.integers(0, 14)
+        if event < 6:
+            for agent in agents.both:
+                agent.observe(name, rewards)
+        elif event == 6:
+            for agent in agents.both:
+                agent.observe(dict.fromkeys(agents.names[:4], rewards))
+        elif event == 7:
+            for agent in agents.both:
+                agent.pause(name)
+        elif event == 8:
+            for agent in agents.both:
+                agent.resume(name)
+        elif event == 9:
+            for agent in agents.both:
+                agent.set_threshold(name, 0.2 + 0.01 * step % 0.5)
+        elif event == 10:
+            agents.late = copy.deepcopy(agents.late)
+        elif event == 11:
+            agents.late.save(tmp_path / "late.json")
+            agents.at_once.save(tmp_path / "at_once.json")
+            agents.late = pb.Agent.load(tmp_path / "late.json")
+            agents.at_once = pb.Agent.load(tmp_path / "at_once.json")
+        elif event == 12:
+            assert agents.late[name] == agents.at_once[name]
+        else:
+            for _ in range(30):
+                agents.decide()
+    for i in rng.permutation(len(kept)).tolist():
+        assert same(*kept[i])
+    assert agents.late.ledger.numbers.tobytes() == agents.at_once.ledger.numbers.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:category .* is rejected because log")
+@pytest.mark.parametrize("family", [pb.Bernoulli(), pb.Normal()], ids=str)
+@pytest.mark.parametrize("policy", LATE_POLICIES)
+def test_thousands_of_rounds_without_outcomes(policy: str, family: pb.Family) -> None:
+    agents = TwoAgents(policy, family)
+    for agent in agents.both:
+        agent.observe(
+            {name: [0.0] * (10 * k + 3) + [1.0] * 4 for k, name in enumerate(agents.names)}
+        )
+    for _ in range(2_000):
+        late, at_once = agents.decide()
+        assert (late.accepted_mask == at_once.accepted_mask).all()
+    assert same(late, at_once)
+    for agent in agents.both:
+        agent.observe("c3", [0.0] * 5)
+    assert same(*agents.decide())
+
+
+@pytest.mark.parametrize("policy", ["kl-ucb:forget=0.9", "kl-ucb:c=1,forget=0.97"])
+def test_a_verdict_is_computed_once_until_outcomes_come(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rejected category comes back in a round that is known beforehand."""
+    agents = TwoAgents(policy, pb.Bernoulli())
+    agents.late.observe({name: [0.0] * (8 * k + 3) for k, name in enumerate(agents.names)})
+    computed: list[int] = []
+    kernel = agent_rounds.accepted_faded
+
+    def counted(*given: Any) -> int:
+        computed.append(kernel(*given))
+        return computed[-1]
+
+    monkeypatch.setattr(agent_rounds, "accepted_faded", counted)
+    accepted = {agents.late.decide().accepted for _ in range(400)}
+    assert len(accepted) > 1
+    assert computed[:2] == [len(agents.names)] * 2  # round 1 says nothing of later ones
+    assert sum(computed[2:]) == 0
+    agents.late.observe("c2", [0.0])
+    assert agents.late.decide().accepts("c5") in (True, False)
+    assert computed[-1] == 0
+    assert agents.late.decide().accepts("c2") in (True, False)
+    assert computed[-1] == 1

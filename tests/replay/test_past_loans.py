@@ -55,8 +55,8 @@ def invented(seed: int = 1, size: int = 3_000) -> pd.DataFrame:
             "term": term,
             "rate": np.where(purpose < 2, 0.12, 0.15),
             "lent": rng.integers(1, 9, size) * 1_000.0,
-            "defaulted": np.where(is_default & known, dates, None),
-            "closed": np.where(~is_default & known, dates, None),
+            "defaulted": pd.Series(dates).where(is_default & known, None),
+            "closed": pd.Series(dates).where(~is_default & known, None),
         }
     )
 
@@ -99,7 +99,8 @@ def test_instalments_say_the_rate() -> None:
     monthly = frame.rate / 12
     frame["monthly"] = frame.lent * monthly / (1 - (1 + monthly) ** -frame.term)
     one, other = clients_of(frame), clients_of(frame, rate=None, instalment="monthly")
-    assert one.rate is not None and other.rate is not None
+    assert one.rate is not None
+    assert other.rate is not None
     np.testing.assert_allclose(np.sort(other.rate), np.sort(one.rate), atol=1e-9)
     np.testing.assert_allclose(np.sort(other.profit), np.sort(one.profit), atol=1e-4)
 
@@ -109,7 +110,8 @@ def test_a_replay_decides_like_an_agent_that_is_told_loan_by_loan(policy: str) -
     clients = clients_of(invented(size=600))
     found = replay(clients, returns(clients), pb.Policy.of(policy), seed=1, lending=TERMS)
     agent = pb.Agent(returns(clients), policy=policy, lending=TERMS)
-    assert clients.term is not None and clients.rate is not None
+    assert clients.term is not None
+    assert clients.rate is not None
     assert clients.defaulted is not None
     for round in range(1, clients.rounds + 1):
         asking = np.flatnonzero(clients.round == round)
@@ -146,8 +148,8 @@ def test_outcomes_known_later_change_no_earlier_decision(policy: str) -> None:
         [str(pd.Period(max(each, month), "M") + int(rng.integers(0, 12))) for each in noise.issued],
         object,
     )
-    noise.loc[late, "defaulted"] = np.where(lucky[late], when[late], None)
-    noise.loc[late, "closed"] = np.where(lucky[late], None, when[late])
+    noise.loc[late, "defaulted"] = pd.Series(when).where(lucky, None)[late]
+    noise.loc[late, "closed"] = pd.Series(when).where(~lucky, None)[late]
     other_clients = clients_of(noise)
     assert (other_clients.by_cell() == clients.by_cell()).all()
     other = replay(

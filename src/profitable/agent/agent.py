@@ -263,33 +263,35 @@ class Agent:
         {'a': 2, 'b': 6}
         """
         with self._lock:
-            ledger = self.ledger
-            if ledger.round >= LAST_ROUND:
-                raise InputError(
-                    "round", ledger.round, "is the last that can be counted", "start a new agent"
-                )
-            unlimited = budget is None and places is None and demand is None and explore is None
-            if unlimited and available is None and ledger.loans is None:
-                made = ledger.decide(self._stream)
-                everyday = ledger.is_plain and not ledger.cohorts.places
-                kept = NOTHING_ELSE if everyday else self._kept(None)
-                decision = Decision(ledger.round + 1, made, ledger.changes, kept)
-            else:
-                positions = None if available is None else ledger.categories.select(available)
-                limit = (
-                    None
-                    if unlimited
-                    else read_limit(ledger.categories, positions, budget, places, demand, explore)
-                )
-                decision = self._decision(ledger.decide_some(self._stream, positions), positions)
-                if limit is not None:
-                    decision.share_out(limit, ledger.numbers[LIMIT_ROWS, :])
-                    ledger.revoke(decision.revoked)
+            ledger, positions, limit = self.ledger, None, None
+            if available is not None:
+                positions = ledger.categories.select(available)
+            if not (budget is None and places is None and demand is None and explore is None):
+                limit = read_limit(ledger.categories, positions, budget, places, demand, explore)
+            decision = self._drawn(positions, limited=limit is not None)
+            if limit is not None:
+                decision.share_out(limit, ledger.numbers[LIMIT_ROWS, :])
+                ledger.revoke(decision.revoked)
             ledger.advance()
             if self._warns and (crowded := decision.crowded()):
                 self._warns = False
                 warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
+
+    def _drawn(self, positions: IntArray | None, *, limited: bool = False) -> Decision:
+        """Return the decision about the next round, which has not passed yet."""
+        ledger = self.ledger
+        round = ledger.round + 1
+        if round > LAST_ROUND:
+            raise InputError(
+                "round", ledger.round, "is the last that can be counted", "start a new agent"
+            )
+        if positions is not None or limited or ledger.loans is not None:
+            return self._decision(ledger.decide_some(self._stream, positions), positions)
+        made = ledger.decide(self._stream)
+        if ledger.is_plain and not ledger.cohorts.places:
+            return Decision(round, made, ledger.changes)
+        return Decision(round, made, ledger.changes, self._kept(None))
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
         """Return a decision whose numbers are known already."""

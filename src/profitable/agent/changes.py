@@ -22,7 +22,7 @@ import numpy as np
 from profitable.agent.categories import Categories
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels import agent_rounds
-from profitable.kernels.agent_rounds import LOG_WIDTH
+from profitable.kernels.agent_rounds import LOG_WIDTH, LONG_LOG_WIDTH
 from profitable.kernels.agent_table import SNAPSHOT, WRITTEN, AgentRow
 
 if TYPE_CHECKING:
@@ -104,20 +104,26 @@ class Changes:
     def __init__(self, shared: "SharedTable") -> None:
         self.shared = shared
         rows = min(max(shared.size, SHORTEST_LOG), LONGEST_LOG)
-        self.log: FloatArray = np.empty((rows + 1, LOG_WIDTH))
+        width = LONG_LOG_WIDTH if shared.fades_late else LOG_WIDTH
+        self.log: FloatArray = np.empty((rows + 1, width))
         self.used, self.room = 0, rows  # the last row is for the reward of `absorb_one`
         self.is_shared = False  # whether a decision was made since it began
         self._rows: FloatArray | None = None  # when it is closed, a copy of the table
 
     def close(self) -> None:
         """Copy the table, which is about to change."""
-        self._rows = kept_rows(self.shared.numbers_with_written())
+        self._rows = self._copied(self.shared.size)
+
+    def _copied(self, size: int) -> FloatArray:
+        """Return a copy of the first columns: all rows, where outcomes fade late."""
+        table = self.shared.raw[:, :size]
+        return table.copy() if self.shared.fades_late else kept_rows(table)
 
     def rows(self, start: int, size: int) -> FloatArray:
         """Return the kept rows of the first categories as of row `start` of the log."""
         with self.shared._lock:
             rows = self._rows
-            rows = kept_rows(self.shared.raw[:, :size]) if rows is None else rows[:, :size].copy()
+            rows = self._copied(size) if rows is None else rows[:, :size].copy()
             agent_rounds.undo(rows, self.log, start, self.used)
         return rows
 
@@ -129,12 +135,36 @@ class Changes:
             agent_rounds.accepted_later(table, limits, self.log, start, self.used, mask)
         return mask
 
+    def accepted_faded(
+        self, start: int, made: Rounds, round: int, first: int, size: int
+    ) -> BoolArray | None:
+        """Return the decision about some categories, where outcomes fade late.
+
+        It is None if verdicts of later rounds were asked for: what they left as sure
+        says nothing of earlier rounds.
+        """
+        mask, shared = np.empty(size, dtype=np.bool_), self.shared
+        with shared._lock:
+            if round < shared.asked:
+                return None
+            shared.asked = round
+            agent_rounds.accepted_faded(
+                shared.raw if self._rows is None else self._rows,
+                first,
+                made.categories.which(),
+                made.categories.view_table(),
+                round,
+                self.log[start : self.used],
+                mask,
+            )
+        return mask
+
     def evidence_of(self, start: int, k: int) -> float | None:
         """Return the evidence against a category, as of row `start` of the log.
 
         It is NaN if the category is paused, and None if the table has changed since. No
         lock is needed: `used` or `_rows` changes before the table does.
         """
-        item = self.shared.raw.item
-        nats = math.nan if item(PAUSED_ROW, k) else item(EVIDENCE_ROW, k)
+        table = self.shared.raw
+        nats = math.nan if table[PAUSED_ROW, k] else table.item(EVIDENCE_ROW, k)
         return nats if self.used == start and self._rows is None else None

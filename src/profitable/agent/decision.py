@@ -190,6 +190,9 @@ class Decision:
         made = self._made
         if not made.is_later:
             return made.accepted
+        if changes.shared.fades_late:
+            mask = changes.accepted_faded(self._start, made, self._round, 0, made.size)
+            return self._table[AgentRow.ACCEPTED] != 0.0 if mask is None else mask
         limits = (
             made.limits(self._round) if made.drawn.size else np.array([self._patience_by_time()])
         )
@@ -470,8 +473,11 @@ class Decision:
         if changes is not None and made.is_later and isinstance(name, str):
             k = made.categories.positions.get(name)
             if k is not None and k < made.size:
-                nats = changes.evidence_of(self._start, k)
-                if nats is not None:
+                if changes.shared.fades_late:
+                    mask = changes.accepted_faded(self._start, made, self._round, k, 1)
+                    if mask is not None:
+                        return bool(mask[0])
+                elif (nats := changes.evidence_of(self._start, k)) is not None:
                     if made.drawn.size:
                         return nats <= made.drawn.item((self._round - 1) % len(made.drawn), k)
                     round, tolerated = made.tolerated

@@ -9,7 +9,7 @@ from profitable.errors import ParameterError
 
 # Draws made at a time, so that not every decision over five categories pays for a NumPy
 # call.  Many categories fill their own array: nothing is gained by a buffer.
-BUFFER, MANY = 1024, 256
+BUFFER, UNBUFFERED = 1024, 256
 
 
 class ExponentialStream:
@@ -32,7 +32,7 @@ class ExponentialStream:
         self._refill(0)
 
     def _refill(self, size: int) -> None:
-        # From which the buffer can be made again; without one, from the generator itself.
+        # From which the buffer can be made again; without one, the generator has it.
         self._start = self._generator.bit_generator.state if size else None
         self._buffer = self._generator.standard_exponential(size)
         self._used, self._size = 0, size
@@ -53,7 +53,7 @@ class ExponentialStream:
         left = self._size - start
         if left:
             out[:left] = self._buffer[start:]
-        if len(out) > MANY:
+        if len(out) > UNBUFFERED:
             self._generator.standard_exponential(out=out[left:])
             if self._size:
                 self._refill(0)

@@ -59,7 +59,7 @@ class Ledger(LoanLedger):
         self.window = None if policy.window is None else Window(policy.window)
         self.cohorts = Cohorts()
         self.is_plain = self.values is None and self.window is None
-        self._fades = policy.forgets or policy.rule.needs_rounds
+        self._fades = not policy.fades_late and (policy.forgets or policy.rule.needs_rounds)
         self._grow()
 
     def advance(self) -> None:
@@ -70,12 +70,14 @@ class Ledger(LoanLedger):
         """
         self.round += 1
         self.advance_loans()
-        if not self._fades and not self.cohorts.places:
+        # What fades late does it at once if the round was written at once.
+        fades = self._fades or (self.fades_late and self._is_written)
+        if not fades and not self.cohorts.places:
             return
         policy, categories = self.categories.policy, self.categories
-        if policy.forget < 1.0 or policy.rule.needs_rounds:
+        if fades and (policy.forget < 1.0 or policy.rule.needs_rounds):
             self.before_all_change()
-        if policy.forget < 1.0:
+        if fades and policy.forget < 1.0:
             agent_table.age(self.raw, categories.which(), categories.view_table(), policy.forget)
             if self.values is not None:
                 self.values = [
@@ -104,10 +106,11 @@ class Ledger(LoanLedger):
         that reading does not change the table.
         """
         self.judge()
-        found = self.raw[AgentRow.EVIDENCE, positions]
-        rough = np.flatnonzero(self.raw[AgentRow.ROUGH, positions])
+        table = self.numbers
+        found = table[AgentRow.EVIDENCE, positions]
+        rough = np.flatnonzero(table[AgentRow.ROUGH, positions])
         if rough.size:
-            columns = np.ascontiguousarray(self.raw[:, positions[rough]])
+            columns = np.ascontiguousarray(table[:, positions[rough]])
             self._compute_evidence(columns, np.arange(rough.size), positions[rough])
             found[rough] = columns[AgentRow.EVIDENCE]
         return found
@@ -155,10 +158,10 @@ class Ledger(LoanLedger):
             else:
                 place = changes.used
                 changes.used = place + 1  # before the table changes: readers look at it
+        changes.log[-1, 0] = reward
         bad = agent_rounds.absorb_one(
             self.raw,
             k,
-            float(reward),
             categories.view_rows[categories.kind_numbers[k]],
             self._decided,
             self._latest.drawn,

@@ -170,6 +170,13 @@ class Loans:
     terms: IntArray
     accepted_in: IntArray
 
+    @classmethod
+    def of(
+        cls, positions: npt.ArrayLike, terms: npt.ArrayLike, accepted_in: npt.ArrayLike
+    ) -> "Loans":
+        """Return loans from any whole numbers, such as lists."""
+        return cls(*(np.asarray(each, np.int64) for each in (positions, terms, accepted_in)))
+
     def __post_init__(self) -> None:
         for each in fields(self):
             object.__setattr__(self, each.name, np.asarray(getattr(self, each.name), np.int64))
@@ -306,7 +313,7 @@ class BookReading(BookSummary):
     def interval(self, k: int, tail: float) -> tuple[float, float] | None:
         """Return values of a loan that the posterior exceeds with 1 - tail, and tail.
 
-        None if nobody has asked for loans of the category, or no loan of it could default.
+        None if nobody has asked for loans of the category, or none could default.
         """
         if math.isnan(self[BookRow.BREAK_EVEN][k]) or not self[BookRow.EXPOSURE][k]:
             return None

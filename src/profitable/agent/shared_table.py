@@ -23,7 +23,7 @@ from profitable.agent.draws import ExponentialStream
 from profitable.agent.locking import lock_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.kernels import agent_rounds
-from profitable.kernels.agent_table import SNAPSHOT, WRITTEN, AgentRow
+from profitable.kernels.agent_table import COMES_BACK, SNAPSHOT, WRITTEN, AgentRow
 
 # Rows that a decided round writes.
 ROUND_ROWS = np.array([[AgentRow.PATIENCE], [AgentRow.PER_ROUND], [AgentRow.ACCEPTED]])
@@ -39,7 +39,9 @@ class SharedTable:
     def __init__(self, categories: Categories) -> None:
         self.categories = categories
         self._lock = lock_of(self)  # which the agent takes, too
-        self.raw: FloatArray = np.zeros((WRITTEN + 1, 0))
+        self.fades_late = categories.policy.fades_late
+        self.raw: FloatArray = np.zeros(((COMES_BACK if self.fades_late else WRITTEN) + 1, 0))
+        self.asked = 0  # the latest round whose verdicts were asked for, if outcomes fade late
         self.size = 0
         self._everyone: IntArray = NO_POSITIONS
         self.round: int = 0  # rounds that have passed
@@ -78,6 +80,8 @@ class SharedTable:
     def numbers_with_written(self) -> FloatArray:
         """Return the same with the row WRITTEN; all rounds are written first."""
         if not self._is_written:
+            if self.fades_late:
+                self._close()  # earlier decisions need outcomes that are not as old
             self._write(self._everyone)
             self._is_written = True
         return self.raw[:, : self.size]
@@ -96,13 +100,18 @@ class SharedTable:
     def column(self, k: int) -> list[float]:
         """Return the numbers of one category."""
         if not self._is_written:
-            self._write(np.array([k]))
+            (self.before_change if self.fades_late else self._write)(np.array([k]))
         return self.raw[:WRITTEN, k].tolist()
 
     # ------------------------------------------------------------------------- changing
 
     def _write(self, positions: IntArray) -> None:
         """Write the decided rounds into some columns."""
+        if self.fades_late:
+            categories = self.categories
+            which, views = categories.which(), categories.view_table()
+            agent_rounds.fade(self.raw, positions, which, views, self._decided)
+            return
         latest = self._latest
         agent_rounds.write_rounds(
             self.raw,
@@ -117,6 +126,12 @@ class SharedTable:
     def before_all_change(self) -> None:
         """Write all rounds, and give a copy of the table to decisions that share it."""
         self.numbers_with_written()
+        self._close()
+        if self.fades_late:
+            self.raw[COMES_BACK] = 0.0
+
+    def _close(self) -> None:
+        """Close the log, if decisions share it."""
         if self.changes.is_shared:
             self.changes.close()
             self.changes = Changes(self)
@@ -133,6 +148,8 @@ class SharedTable:
                 agent_rounds.keep(self.raw, positions, changes.log, place)
         if not self._is_written:
             self._write(positions)
+        if self.fades_late:
+            self.raw[COMES_BACK, positions] = 0.0
 
     def grow(self) -> int:
         """Make columns for the categories that were appended; return their number."""
@@ -249,6 +266,10 @@ class SharedTable:
 
     def rewind(self, rows: FloatArray, round: int, made: Rounds) -> None:
         """Set patience, clients per round and acceptance of a round in kept rows."""
+        if len(rows) > COMES_BACK:
+            which, views = made.categories.which(), made.categories.view_table()
+            agent_rounds.fade_to(rows, which, views, round)
+            return
         agent_rounds.rewind(
             rows,
             made.categories.terms,

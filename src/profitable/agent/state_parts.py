@@ -132,8 +132,7 @@ def pass_round(agent: Agent, available: Iterable[str] | None, acted_on: Decision
     they would have been.
     """
     ledger = agent.ledger
-    positions = None if available is None else ledger.categories.select(available)
-    now = agent._decision(ledger.decide_some(agent._stream, positions), positions)
+    now = agent._drawn(None if available is None else ledger.categories.select(available))
     if now.names != acted_on.names:
         raise InputError(
             "categories", acted_on.names, "are not those to decide about", f"give {now.names}"

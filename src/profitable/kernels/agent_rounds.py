@@ -18,17 +18,21 @@ import numpy as np
 from profitable.common.check import MOST
 from profitable.common.types import BoolArray, FloatArray, IntArray, Matrix
 from profitable.kernels.agent_table import (
+    COMES_BACK,
+    FORGOTTEN,
     FULL,
     NONE,
     SNAPSHOT,
     WRITTEN,
     AgentRow,
+    age_one,
     book_own_price,
     renew_one,
 )
 from profitable.kernels.batch import digest
 from profitable.kernels.coded_view import CodedView, view_of
 from profitable.kernels.compile import kernel, lazy, part
+from profitable.kernels.evidence import adds_logarithm, faded, plus
 from profitable.kernels.law import NORMAL, posterior_bounds
 from profitable.kernels.patience import (
     AHEAD,
@@ -41,12 +45,18 @@ from profitable.kernels.patience import (
     rounds_ahead,
     worth_finding_out,
 )
-from profitable.kernels.unknown_variance import student_bounds
+from profitable.kernels.unknown_variance import LEAST_CLIENTS, student_bounds
 
 # A row of the log is a column before it changed: its position, ROUNDS, EARLIER,
-# WRITTEN, and the rows that make a decision.
+# WRITTEN, and the rows that make a decision.  Where outcomes fade late, it is the whole
+# column.
 LOG_HEAD = 4
 LOG_WIDTH = LOG_HEAD + SNAPSHOT
+LONG_LOG_WIDTH = LOG_HEAD + COMES_BACK + 1
+# A rejection is sure for so many rounds at most, and by this margin, which the rounding
+# of so many rounds cannot reach; nor does it reach a spread of this share of the
+# squares.
+SURE_ROUNDS, SURE_MARGIN, CLEAR_SPREAD = 1 << 20, 1e-8, 1e-4
 PATIENCE_TERMS = len(Patience._fields)
 
 
@@ -296,6 +306,201 @@ def write_rounds(
             _write_later(table, k, patience, now, drawn)
 
 
+# --------------------------------------------------------------------- faded, also late
+
+
+@part
+def _decide_one(table: FloatArray, k: int, view: CodedView, patience: Patience, round: int) -> bool:
+    """Decide a round about a column that has aged up to it, and write the round."""
+    rounds = table[AgentRow.ROUNDS, k]
+    per_round = _per_round(table, k, patience, rounds)
+    limit = _patience_of(table, k, patience, round - 1.0, rounds)
+    if table[AgentRow.ROUGH, k] != 0.0:
+        _settle(table, k, view, limit)
+    tolerates = table[AgentRow.EVIDENCE, k] <= limit
+    accepts = tolerates and table[AgentRow.PAUSED, k] == 0.0
+    table[AgentRow.PATIENCE, k], table[AgentRow.PER_ROUND, k] = limit, per_round
+    table[AgentRow.ACCEPTED, k] = accepts
+    if accepts:
+        if rounds == 0.0:
+            table[AgentRow.EARLIER, k] = table[AgentRow.KNOWN, k] + table[AgentRow.WAITING, k]
+        table[AgentRow.ROUNDS, k] = rounds + 1.0
+    table[WRITTEN, k] = round
+    return tolerates
+
+
+@lazy
+def fade_one(table: Matrix, k: int, view: CodedView, patience: Patience, now: int) -> None:
+    """Write the rounds up to `now` that were only decided, and age outcomes in each.
+
+    The numbers are to the last bit those of rounds that are written one by one.
+    """
+    for round in range(int(table[WRITTEN, k]) + 1, now + 1):
+        if (
+            table[AgentRow.CLIENTS, k] == 0.0
+            and table[AgentRow.LATE, k] == 0.0
+            and table[AgentRow.ROUGH, k] == 0.0
+        ):  # nothing is left that could age
+            _write_later(table, k, patience, now, table[:0])
+            return
+        _decide_one(table, k, view, patience, round)
+        if table[AgentRow.CLIENTS, k] != 0.0 or table[AgentRow.LATE, k] != 0.0:
+            age_one(table, k, view, patience.forget)
+
+
+@kernel
+def fade(
+    table: FloatArray, positions: IntArray, which: IntArray, view_rows: FloatArray, now: int
+) -> None:
+    """Write what is not written yet of the rounds up to `now`, and let outcomes age.
+
+    `which` [K] is the row of `view_rows` that belongs to each category.
+    """
+    patience = patience_behind(view_rows[0])
+    for k in positions:
+        fade_one(table, k, view_of(view_rows[which[k]]), patience, now)
+
+
+@kernel
+def fade_to(table: FloatArray, which: IntArray, view_rows: FloatArray, round: int) -> None:
+    """Make a copy of columns that of the decision about a round."""
+    patience = patience_behind(view_rows[0])
+    for k in range(table.shape[1]):
+        view = view_of(view_rows[which[k]])
+        fade_one(table, k, view, patience, round - 1)
+        _decide_one(table, k, view, patience, round)
+
+
+@part
+def _rest(view: CodedView, column: FloatArray, weight: float) -> float:
+    """Return the evidence of a column when its outcomes count for `weight`.
+
+    Evidence that scales is all that need be known.  Under unknown variance it is
+    (N - 2)/2 times a constant (+ log N), or NaN if it may be made of rounding errors.
+    """
+    rule, nats, clients = view.rule, column[AgentRow.EVIDENCE], column[AgentRow.CLIENTS]
+    if rule.scales:
+        return faded(rule, nats, clients, column[AgentRow.TAKEN], weight)
+    if clients < LEAST_CLIENTS or column[AgentRow.SPREAD] == 0.0:
+        return 0.0
+    if not column[AgentRow.SPREAD] > CLEAR_SPREAD * column[AgentRow.SQUARES]:
+        return math.nan
+    if nats == 0.0 or weight * clients < LEAST_CLIENTS:
+        return 0.0
+    logarithm = plus(rule, clients, 0.0) if adds_logarithm(rule) else 0.0
+    more = plus(rule, weight * clients, 0.0) if adds_logarithm(rule) else 0.0
+    return (nats - logarithm) * (weight * clients - 2.0) / (clients - 2.0) + more
+
+
+@part
+def _is_surely_rejected(
+    view: CodedView, patience: Patience, column: FloatArray, t: float, later: float
+) -> bool:
+    """Return whether round t + 1 + `later` surely rejects, if nothing is observed."""
+    weight = patience.forget**later
+    if weight * column[AgentRow.CLIENTS] < 2.0 * FORGOTTEN:
+        return False
+    limit = patience_at(patience, t + later, 1.0, 1.0)
+    return _rest(view, column, weight) * (1.0 - SURE_MARGIN) > limit + SURE_MARGIN
+
+
+@part
+def _is_surely_accepted(
+    view: CodedView, patience: Patience, column: FloatArray, t: float, later: float
+) -> bool:
+    """Return whether all rounds from t + 1 + `later` on surely accept."""
+    limit = patience_at(patience, t + later, 1.0, 1.0)
+    rest = _rest(view, column, patience.forget**later)
+    return rest == 0.0 or rest * (1.0 + SURE_MARGIN) + SURE_MARGIN <= limit
+
+
+@part
+def _sure(
+    view: CodedView, patience: Patience, column: FloatArray, round: int, tolerates: bool
+) -> float:
+    """Return what COMES_BACK says after a decision about a round.
+
+    Evidence falls as outcomes fade, and patience does not.  So a category that is
+    accepted stays so; one that is rejected comes back in one round, which is bracketed
+    and halved.  Round 1 accepts everybody, and says nothing of later ones.
+    """
+    t = round - 1.0
+    if t == 0.0:
+        return 0.0
+    if tolerates:
+        return float(round) if _is_surely_accepted(view, patience, column, t, 0.0) else 0.0
+    low, high = 0.0, 1.0
+    while high < SURE_ROUNDS and _is_surely_rejected(view, patience, column, t, high):
+        low, high = high, 2.0 * high
+    while high - low > 1.0:
+        middle = math.floor(0.5 * (low + high))
+        if _is_surely_rejected(view, patience, column, t, middle):
+            low = middle
+        else:
+            high = middle
+    comes_back = _is_surely_accepted(view, patience, column, t, low + 1.0)
+    return round + low + 1.0 if comes_back else -(round + low)
+
+
+@lazy
+def renew_comes_back(
+    table: Matrix, k: int, view: CodedView, patience: Patience, round: int, column: Matrix
+) -> bool:
+    """Decide a round about category k, and write into its column what is sure.
+
+    `column` [COMES_BACK + 1, 1] is for a copy; nothing else changes in the table.
+    """
+    column[:, 0] = table[:, k]
+    fade_one(column, 0, view, patience, round - 1)
+    tolerates = _decide_one(column, 0, view, patience, round)
+    sure = _sure(view, patience, column[:, 0], round, tolerates)
+    table[COMES_BACK, k] = sure
+    return tolerates
+
+
+@kernel
+def accepted_faded(
+    table: Matrix,
+    first: int,
+    which: IntArray,
+    view_rows: FloatArray,
+    round: int,
+    log: FloatArray,
+    out: BoolArray,
+) -> int:
+    """Fill `out` [M] with a decision about the categories from `first` on.
+
+    Most verdicts are sure since an earlier round.  Returns how many are computed.  What
+    has changed since is in the rows of the log.
+    """
+    last = first + out.size
+    sure, paused = table[COMES_BACK, first:last], table[AgentRow.PAUSED, first:last]
+    patience = patience_behind(view_rows[0])
+    column, earlier = np.empty((table.shape[0], 1)), np.empty((table.shape[0], 1))
+    now, unsure = float(round), 0
+    for i in range(out.size):  # without branches, so that it takes as long as two rows
+        out[i] = (sure[i] > 0.0) & (sure[i] <= now) & (paused[i] == 0.0)
+    for i in range(out.size):
+        unsure += (sure[i] <= 0.0) & (sure[i] > -now)
+    computed = 0
+    for i in range(out.size if unsure > 0 else 0):
+        if (sure[i] <= 0.0) & (sure[i] > -now):
+            k = first + i
+            view = view_of(view_rows[which[k]])
+            accepts = renew_comes_back(table, k, view, patience, round, column)
+            out[i] = accepts and paused[i] == 0.0
+            computed += 1
+    for place in range(len(log) - 1, -1, -1):
+        k = int(log[place, 0])
+        if first <= k < last:
+            earlier[:, 0] = log[place, LOG_HEAD:]
+            view = view_of(view_rows[which[k]])
+            accepts = renew_comes_back(earlier, 0, view, patience, round, column)
+            out[k - first] = accepts and earlier[AgentRow.PAUSED, 0] == 0.0
+            computed += 1
+    return computed
+
+
 @part
 def _keep(table: FloatArray, k: int, log: FloatArray, place: int) -> None:
     """Write a column that is about to change into a row of the log."""
@@ -303,7 +508,7 @@ def _keep(table: FloatArray, k: int, log: FloatArray, place: int) -> None:
     log[place, 1] = table[AgentRow.ROUNDS, k]
     log[place, 2] = table[AgentRow.EARLIER, k]
     log[place, 3] = table[WRITTEN, k]
-    for row in range(SNAPSHOT):
+    for row in range(log.shape[1] - LOG_HEAD):
         log[place, LOG_HEAD + row] = table[row, k]
 
 
@@ -349,14 +554,16 @@ def undo(rows: FloatArray, log: FloatArray, first: int, last: int) -> None:
     """Undo the changes in the log, from its row `last` - 1 back to `first`.
 
     `rows` [SNAPSHOT + 4, K] is a copy of the rows that decisions keep, and of ROUNDS,
-    EARLIER, WRITTEN and IMAGINARY, of which the last never changes.
+    EARLIER, WRITTEN and IMAGINARY, of which the last never changes.  Where outcomes
+    fade late, it is a copy of all rows.
     """
+    whole = len(rows) > COMES_BACK
     for place in range(last - 1, first - 1, -1):
         k = int(log[place, 0])
         if k < rows.shape[1]:
-            for row in range(SNAPSHOT):
+            for row in range(log.shape[1] - LOG_HEAD):
                 rows[row, k] = log[place, LOG_HEAD + row]
-            for i in range(3):
+            for i in range(0 if whole else 3):
                 rows[SNAPSHOT + i, k] = log[place, 1 + i]
 
 
@@ -411,7 +618,6 @@ def rewind(
 def absorb_one(
     table: FloatArray,
     k: int,
-    reward: float,
     view_row: FloatArray,
     now: int,
     drawn: Matrix,
@@ -420,7 +626,7 @@ def absorb_one(
 ) -> int:
     """Check one reward and add it at the category's own price.
 
-    Before it is added, the
+    The reward stands at the start of the log's last row.  Before it is added, the
     column is kept in row `place` of the log, unless that is NONE, and the rounds up to
     `now` are written.  `view_row` has the terms of patience behind it.  Returns NONE,
     FULL, or 0 if the reward is illegal.
@@ -428,11 +634,14 @@ def absorb_one(
     if table[AgentRow.KNOWN, k] + 1.0 > MOST:
         return FULL
     view = view_of(view_row)
-    log[-1, 0] = reward
     bad, batch = digest(view, log[-1, :1])
     if bad < 0:
         if place != NONE:
             _keep(table, k, log, place)
-        _write_later(table, k, patience_behind(view_row), now, drawn)
+        if len(table) > COMES_BACK:
+            fade_one(table, k, view, patience_behind(view_row), now)
+            table[COMES_BACK, k] = 0.0
+        else:
+            _write_later(table, k, patience_behind(view_row), now, drawn)
         book_own_price(table, k, view, batch)
     return bad

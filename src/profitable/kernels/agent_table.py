@@ -77,6 +77,10 @@ class AgentRow(IntEnum):
 # rounds of a category are written into its column (see
 # `agent_rounds.write_rounds`).
 WRITTEN = len(AgentRow)
+# And one where outcomes fade late: the round from which on all rounds accept, if
+# nothing is observed; earlier ones reject.  If it is not positive, rounds surely reject
+# up to minus this one, and what follows is not known.
+COMES_BACK = WRITTEN + 1
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(AgentRow.TARGET)  # a decision is made of the rows before this one
@@ -443,33 +447,36 @@ def age(table: FloatArray, which: IntArray, view_rows: FloatArray, forget: float
     is read, or when bounds do not settle a decision.
     """
     for k in range(which.size):
-        late = table[AgentRow.LATE, k] != 0.0
-        if table[AgentRow.CLIENTS, k] == 0.0 and not late:
-            continue
-        view = view_of(view_rows[which[k]])
-        rule, clients = view.rule, table[AgentRow.CLIENTS, k]
-        table[AgentRow.CLIENTS, k] = forget * clients
-        table[AgentRow.TOTAL, k] *= forget
-        table[AgentRow.CARRY, k] *= forget
-        if view.by_money:
-            table[AgentRow.LENT : AgentRow.BACK_CARRY + 1, k] *= forget
-        if rule.needs_spread:
-            table[AgentRow.SQUARES, k] *= forget
-            table[AgentRow.SQUARES_CARRY, k] *= forget
-            table[AgentRow.SPREAD, k] *= forget
-        table[AgentRow.DEBT, k] *= forget
-        if forget * clients < FORGOTTEN:
-            if late:
-                _keep_inside(table, k, view)
-            else:
-                _forget_sums(table, k)
-            table[AgentRow.ROUGH, k] = 1.0
-        elif rule.scales:
-            table[AgentRow.EVIDENCE, k] = faded(
-                rule, table[AgentRow.EVIDENCE, k], clients, table[AgentRow.TAKEN, k], forget
-            )
+        if table[AgentRow.CLIENTS, k] != 0.0 or table[AgentRow.LATE, k] != 0.0:
+            age_one(table, k, view_of(view_rows[which[k]]), forget)
+
+
+@part
+def age_one(table: FloatArray, k: int, view: CodedView, forget: float) -> None:
+    """Let one round pass for category k, of which something is known."""
+    rule, clients = view.rule, table[AgentRow.CLIENTS, k]
+    table[AgentRow.CLIENTS, k] = forget * clients
+    table[AgentRow.TOTAL, k] *= forget
+    table[AgentRow.CARRY, k] *= forget
+    if view.by_money:
+        table[AgentRow.LENT : AgentRow.BACK_CARRY + 1, k] *= forget
+    if rule.needs_spread:
+        table[AgentRow.SQUARES, k] *= forget
+        table[AgentRow.SQUARES_CARRY, k] *= forget
+        table[AgentRow.SPREAD, k] *= forget
+    table[AgentRow.DEBT, k] *= forget
+    if forget * clients < FORGOTTEN:
+        if table[AgentRow.LATE, k] != 0.0:
+            _keep_inside(table, k, view)
         else:
-            table[AgentRow.ROUGH, k] = 1.0
+            _forget_sums(table, k)
+        table[AgentRow.ROUGH, k] = 1.0
+    elif rule.scales:
+        table[AgentRow.EVIDENCE, k] = faded(
+            rule, table[AgentRow.EVIDENCE, k], clients, table[AgentRow.TAKEN, k], forget
+        )
+    else:
+        table[AgentRow.ROUGH, k] = 1.0
 
 
 @kernel

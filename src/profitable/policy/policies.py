@@ -50,6 +50,8 @@ POLICIES: dict[str, type["Policy"]] = {}  # by name; filled by the classes thems
 BY_CLIENTS, BY_ROUNDS = "clients", "rounds"
 CROWD = 20.0  # clients for each round that log N may count before it is worth a remark
 VARIANTS = (SHORT, DASH_DOT, DASHED)  # for a policy that one picture shows with several parameters
+# With this weight or less, rounding errors do not pile up until outcomes are forgotten.
+SOON_FORGOTTEN = 0.9999
 
 
 @dataclass(frozen=True)
@@ -300,8 +302,25 @@ class Policy(ABC):
         return (
             self.terms.kind in (TIME, DRAWN)
             and self.floor == 0.0
-            and not self.forgets
+            and (not self.forgets or self.fades_late)
             and not self.rule.needs_rounds
+        )
+
+    @property
+    def fades_late(self) -> bool:
+        """Whether outcomes need not lose weight in the round in which they do.
+
+        What they count for follows from the rounds that have passed, and the verdict of
+        most categories stays the same meanwhile.
+        """
+        return (
+            self.forget <= SOON_FORGOTTEN
+            and self.window is None
+            and self.terms.kind == TIME
+            and self.floor == 0.0
+            and not self.rule.needs_rounds
+            and not self.rule.needs_values
+            and self.rule.scales
         )
 
     def patience(self, t: float, *, known: float = 0.0, per_round: float = 1.0) -> float:

@@ -87,7 +87,7 @@ class BacktestEntry:
     evidence: FloatArray | None = None  # of the first seed, [R, K]
     patience: FloatArray | None = None
     decided: BoolArray | None = None  # by the first seed, [R, K]
-    # Of loans, before each round, [R, K]: defaults known, and how many break even by then.
+    # Of loans, before each round, [R, K]: known defaults, and how many break even.
     defaults: FloatArray | None = None
     affordable: FloatArray | None = None
     shuffled: ShuffledDifference | None = None

@@ -140,8 +140,8 @@ class Backtest:
             seen = self.loans["level_seen"]
             levels.append(
                 f"the level of defaults differs between vintages by {seen:.2f} (standard deviation "
-                f"of its logarithm), more than level = {self.loans['level']:g} allows for: evidence "
-                "may be overstated"
+                f"of its logarithm), more than level = {self.loans['level']:g} allows for: "
+                "evidence may be overstated"
             )
         said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
         return [*said, *log, *doubts]

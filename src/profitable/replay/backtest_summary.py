@@ -264,8 +264,10 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
     ]
     if terms.lending is not None:
         texts += [
-            "Hazards are learnt from loans that the policy itself accepted, as far as their ends "
-            "were known in the round of a decision.",
+            (
+                "Hazards are learnt from loans that the policy itself accepted, as far as their "
+                "ends were known before a decision."
+            ),
             "All categories have the same hazards by age and term, up to one multiplier each.",
             terms_of_lending(terms.lending),
         ]

@@ -183,10 +183,11 @@ def terms_that_know(clients: SingleClients, layout: Layout) -> list[str]:
     share = float(early[defaulted].mean())
     if share < OVERWRITTEN or not isinstance(layout.term, str):
         return []
-    return [
+    problem = (
         f"the column {layout.term} says of {share:.0%} of the loans that defaulted how old they "
         "were then: it was overwritten and knows the outcome. Give the term of the contract"
-    ]
+    )
+    return [problem]
 
 
 # ---------------------------------------------------------------------------- measuring

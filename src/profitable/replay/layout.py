@@ -189,8 +189,8 @@ class Layout(DeclaredOptions):
     )
     late: str | None = delayed(
         None,
-        "How late outcomes are treated: hazards (learnt from when loans defaulted and closed), which "
-        "is the default where `defaulted` is given.",
+        "How late outcomes are treated: hazards (learnt from when loans defaulted and closed), "
+        "which is the default where `defaulted` is given.",
         check=_late,
         needs=("defaulted",),
     )

@@ -5,8 +5,9 @@ of the ages to come.  It is the same for every policy.
 
 >>> loans = SingleClients.of(
 ...     names=("cars",), labels=tuple("123"), round=[1, 1, 2], category=[0] * 3,
-...     known=[3, 2, NEVER_KNOWN], reward=[0.0] * 3, profit=[0.0] * 3, amount=[100.0] * 3,
-...     term=[2] * 3, rate=[0.12] * 3, defaulted=[True, False, False],
+...     known=[3, 2, NEVER_KNOWN], reward=[0.0] * 3, profit=[0.0] * 3,
+...     amount=[100.0] * 3, term=[2] * 3, rate=[0.12] * 3,
+...     defaulted=[True, False, False],
 ... )
 >>> book = book_of(loans, Lending())
 >>> [float(each.sum()) for each in (book.defaults, book.closings, book.open)]
@@ -59,7 +60,8 @@ class LoanCells:
     @classmethod
     def of(cls, clients: SingleClients, weights: IntArray | None) -> "LoanCells":
         """Add up loans, each of which counts `weights` times, [n]."""
-        assert clients.term is not None and clients.rate is not None
+        assert clients.term is not None
+        assert clients.rate is not None
         times = np.ones(len(clients)) if weights is None else weights.astype(np.float64)
         terms, products = np.unique(clients.term.astype(np.int64), return_inverse=True)
         shape = clients.rounds, len(clients.names), terms.size
@@ -80,16 +82,17 @@ class LoanCells:
     def lend(self, agent: Agent, place: int, accepted: BoolArray) -> None:
         """Tell an agent which loans were accepted in a round."""
         positions, products = np.nonzero(self.number[place] * accepted[:, np.newaxis])
-        loans = Loans(positions, self.terms[products], np.full(positions.size, place + 1))
+        loans = Loans.of(positions, self.terms[products], np.full(positions.size, place + 1))
         agent.ledger.add_loans(loans, self.number[place, positions, products])
 
     def end(self, agent: Agent, round: int, accepted: BoolArray) -> None:
         """Tell an agent which of its loans ended in a round."""
         part, clients = self.clients.known_in(round), self.clients
-        assert clients.term is not None and clients.defaulted is not None
+        assert clients.term is not None
+        assert clients.defaulted is not None
         asked, category = clients.round[part], clients.category[part]
         chosen = accepted[asked - 1, category] & (self.weights[part] > 0.0)
-        loans = Loans(category[chosen], clients.term[part][chosen], asked[chosen])
+        loans = Loans.of(category[chosen], clients.term[part][chosen], asked[chosen])
         weights, defaulted = self.weights[part][chosen], clients.defaulted[part][chosen]
         agent.ledger.end_loans(loans, weights * defaulted, weights * ~defaulted)
 
@@ -103,16 +106,17 @@ def last_round(clients: SingleClients) -> int:
 def book_of(clients: SingleClients, lending: Lending) -> LoanBook:
     """Return the book of a lender who accepted everybody, when the file ends."""
     book, cells = LoanBook(lending, len(clients.names)), LoanCells.of(clients, None)
-    assert clients.term is not None and clients.defaulted is not None
+    assert clients.term is not None
+    assert clients.defaulted is not None
     for place in range(last_round(clients)):
         part: Any = np.flatnonzero(clients.known == place + 1)
         book.advance()
         if place < clients.rounds:
             cells.quote(book, place)
             positions, products = np.nonzero(cells.number[place])
-            loans = Loans(positions, cells.terms[products], np.full(positions.size, place + 1))
+            loans = Loans.of(positions, cells.terms[products], np.full(positions.size, place + 1))
             book.add(loans, cells.number[place, positions, products])
-        ended = Loans(clients.category[part], clients.term[part], clients.round[part])
+        ended = Loans.of(clients.category[part], clients.term[part], clients.round[part])
         defaulted = clients.defaulted[part].astype(np.float64)
         book.end(ended, defaulted, 1.0 - defaulted)
     return book

@@ -34,7 +34,7 @@ be accepted.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -263,7 +263,7 @@ def _replay_loans(
             ]
         cells.lend(agent, place, accepted[place])
         cells.end(agent, place + 1, accepted)
-    return Replay(accepted, **(traced or {}))
+    return Replay(accepted) if traced is None else replace(Replay(accepted), **traced)
 
 
 class _Run:

@@ -30,7 +30,7 @@ from profitable.simulation.clients_per_round import MOST_PER_ROUND
 
 SHARPNESS = 2.0  # of the peak: a hazard is like age^2 exp(-2 age / peak)
 MOST_LEVEL = 1e3
-LARGEST_GROWTH = 1.0  # a round; a larger one was probably given in percent
+LARGEST_CLIENT_GROWTH = 1.0  # a round; a larger one was probably given in percent
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,6 @@ class LendingWorld:
     ----------
     borrowers : iterable of Borrowers
         The categories; their names must differ.
-    lending : Lending
-        The terms that agents know, and their view of the level.
     term : int or list of int
         Rounds until a loan is repaid.  If there are several terms, clients ask for each
         of them equally often.
@@ -105,6 +103,9 @@ class LendingWorld:
     total : float
         Probability that a loan over the longest term defaults if it is not prepaid, at
         multiplier 1 and level 1.
+    lending : Lending, optional
+        The terms that agents know, and their view of the level; `Lending()` unless
+        given.
     prepay : float
         Probability that a loan is prepaid in a round.
     growth : float
@@ -177,7 +178,7 @@ class LendingWorld:
                 "growth",
                 growth,
                 -check.BELOW_1,
-                LARGEST_GROWTH,
+                LARGEST_CLIENT_GROWTH,
                 "is not a growth per round",
                 "give a fraction: 0.05 for 5 %",
             ),
@@ -218,7 +219,18 @@ class LendingWorld:
         return values
 
     def fates(self, level: float) -> FloatArray:
-        """Return the probabilities of default and closing by age, [K, P, 2, J]."""
+        """Return what becomes of loans of a vintage.
+
+        Parameters
+        ----------
+        level : float
+            Its common level.
+
+        Returns
+        -------
+        array of shape [K, P, 2, J]
+            Probabilities of default, and of closing, at each age.
+        """
         multipliers = np.array([each.multiplier for each in self.borrowers])
         hazards = np.minimum(multipliers[:, None] * (level * self.hazards), 1.0)[:, None]
         ages, terms = np.arange(self.size), np.array(self.terms)
@@ -230,36 +242,101 @@ class LendingWorld:
         return np.stack([alive * hazards, alive * (1.0 - hazards) * closings], axis=2)
 
     def value_of(self, fates: FloatArray | IntArray) -> FloatArray:
-        """Return what loans with these fates are worth at issue, [K].
+        """Return what loans with these fates are worth at issue.
 
-        Fates are probabilities or numbers of loans, [K, P, 2, J].
+        Parameters
+        ----------
+        fates : array of shape [K, P, 2, J]
+            Probabilities, or numbers of loans.
+
+        Returns
+        -------
+        array of shape [K]
+            Present values, per unit lent.
         """
         return (fates * self._present_values).sum(axis=(1, 2, 3))
 
     def mean_values(self, level: float) -> FloatArray:
-        """Return the expected value of a loan, per unit lent, of a vintage, [K]."""
+        """Return the expected value of a loan of a vintage.
+
+        Parameters
+        ----------
+        level : float
+            Its common level.
+
+        Returns
+        -------
+        array of shape [K]
+            Present values at issue, per unit lent.
+        """
         return self.value_of(self.fates(level)) / len(self.terms)
 
     def level_by_round(self, horizon: int) -> FloatArray:
-        """Return the common level of each vintage, without its random walk, [T]."""
+        """Return the common level of each vintage, without its random walk.
+
+        Parameters
+        ----------
+        horizon : int
+            The last round.
+
+        Returns
+        -------
+        array of shape [T]
+            The levels.
+        """
         if not self.levels:
             return np.ones(horizon)
         starts, levels = zip(*self.levels, strict=True)
         return np.interp(np.arange(1, horizon + 1), starts, levels)
 
     def draw_levels(self, horizon: int, rng: np.random.Generator) -> FloatArray:
-        """Return the common level of each vintage in one run, [T]."""
+        """Return the common level of each vintage in one run.
+
+        Parameters
+        ----------
+        horizon : int
+            The last round.
+        rng : Generator
+            The random generator.
+
+        Returns
+        -------
+        array of shape [T]
+            The levels.
+        """
         steps = rng.standard_normal(horizon) * (self.level_drift / math.sqrt(self.lending.per_year))
         steps[0] = 0.0
         return self.level_by_round(horizon) * np.exp(np.cumsum(steps))
 
     def clients_in(self, round: int) -> FloatArray:
-        """Return the mean number of clients who ask in a round, [K]."""
+        """Return the mean number of clients who ask in a round.
+
+        Parameters
+        ----------
+        round : int
+            The round, from 1.
+
+        Returns
+        -------
+        array of shape [K]
+            The means.
+        """
         first = np.array([each.clients for each in self.borrowers])
         return first * (1.0 + self.growth) ** (round - 1)
 
     def sides(self, horizon: int) -> list[bool | None]:
-        """Return whether each category pays; None if it depends on the round."""
+        """Return whether each category pays.
+
+        Parameters
+        ----------
+        horizon : int
+            The last round.
+
+        Returns
+        -------
+        list of bool or None
+            None for one that pays in some rounds only, or by chance.
+        """
         levels = np.unique(self.level_by_round(horizon))
         pays: BoolArray = np.array([self.mean_values(level) > 1.0 for level in levels])
         if self.level_drift > 0.0:
@@ -275,15 +352,15 @@ class LendingWorld:
     def to_plain(self) -> dict[str, Any]:
         """Return the [lending] table of a scenario file."""
         known = {each.name: getattr(self.lending, each.name) for each in fields(self.lending)}
-        table = {name: getattr(self, name) for name in HIDDEN}
+        table = {name: getattr(self, name) for name in HIDDEN_FIELDS}
         table["levels"] = [list(pair) for pair in self.levels]
         table["term"] = self.term if isinstance(self.term, int) else list(self.term)
         return known | {name: value for name, value in table.items() if value not in (0.0, [])}
 
 
-KNOWN = tuple(each.name for each in fields(Lending))
-HIDDEN = ("term", "peak", "total", "prepay", "growth", "level_drift", "levels")
-NEEDED = ("term", "peak", "total")
+KNOWN_FIELDS = tuple(each.name for each in fields(Lending))
+HIDDEN_FIELDS = ("term", "peak", "total", "prepay", "growth", "level_drift", "levels")
+NEEDED_FIELDS = ("term", "peak", "total")
 
 
 def _terms(given: object) -> tuple[int, ...]:
@@ -338,15 +415,15 @@ def read_lending(
     """Read the [lending] table of a scenario file, and its categories."""
     if not is_table(table):
         raise InputError(where, table, "is not a table", "give [lending] with term, peak and total")
-    known_fields(table, {*KNOWN, *HIDDEN}, where)
-    hidden = {key: needed_field(table, key, where) for key in NEEDED}
-    hidden |= {key: table[key] for key in HIDDEN if key in table}
+    known_fields(table, {*KNOWN_FIELDS, *HIDDEN_FIELDS}, where)
+    hidden = {key: needed_field(table, key, where) for key in NEEDED_FIELDS}
+    hidden |= {key: table[key] for key in HIDDEN_FIELDS if key in table}
     borrowers = [_read_borrowers(*entry) for entry in entries]
     return in_file(
         where,
         lambda: LendingWorld(
             borrowers,
-            lending=Lending(**{key: table[key] for key in KNOWN if key in table}),
+            lending=Lending(**{key: table[key] for key in KNOWN_FIELDS if key in table}),
             **hidden,
         ),
     )

@@ -32,7 +32,7 @@ UNKNOWN_NOTE = (
 )
 MARK_NOTES = {DAGGER: DAGGER_NOTE, QUESTION: UNKNOWN_NOTE}
 ACCEPTED = "Accepted rounds by category, mean over runs ((+) profitable, (-) unprofitable)"
-MARKS = {True: "(+)", False: "(-)", None: "(±)"}
+SIDE_MARKS = {True: "(+)", False: "(-)", None: "(±)"}
 CHANGING = ACCEPTED.removesuffix(")") + ", (±) the one and the other)"
 
 
@@ -250,7 +250,7 @@ class Result:
             ]
             for curve in self.curves
         ]
-        marks = (MARKS[side] for side in self.scenario.sides(self.horizon))
+        marks = (SIDE_MARKS[side] for side in self.scenario.sides(self.horizon))
         names = zip(self.scenario.names, marks, strict=True)
         return ["policy", *(f"{name} {mark}" for name, mark in names)], rows
 

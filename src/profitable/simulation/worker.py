@@ -295,7 +295,7 @@ def _play_lending(
             return False
         if settings.common:
             rng = stream(settings.seed, "world", block, i)
-        record = play_loans(world, policy, horizon, rng, seed=int(own.integers(2**62)))
+        record = play_loans(world, policy, horizon, rng, seed=int(own.random() * 2**53))
         _fill(settings, record, {name: column[i] for name, column in columns.items()})
         flags[Signal.DONE] += len(world.borrowers)
     return True
