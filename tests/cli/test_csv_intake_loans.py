@@ -146,7 +146,7 @@ def test_corrections_and_what_is_shown(folder: Path) -> None:
     log = call("log", "lending.db", "--id", "l-2", cwd=folder).stdout
     assert "defaulted on 2024-06-28 was wrong, closed on 2024-06-28" in log
     assert "multiplier  break_even" in call("status", "lending.db", cwd=folder).stdout
-    assert "0 of 2 loans defaulted" in call("explain", "lending.db", "cars", cwd=folder).stdout
+    assert "0 of 2 defaulted" in call("explain", "lending.db", "cars", cwd=folder).stdout
     done = call("portfolio", "change", "lending.db", "--policy", "ts", cwd=folder)
     assert (done.returncode, "choose bayes-ucb" in done.stderr) == (2, True)
     done = call("portfolio", "change", "lending.db", "--add", "cars.toml", cwd=folder)

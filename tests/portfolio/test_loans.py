@@ -360,7 +360,7 @@ def test_a_stored_decision_reads_as_it_did(place: Place) -> None:
     text = book.explain("cars", key="month 2")
     assert "cars was not accepted in round 2" in text
     assert text.count(cars.sentence()) == 1
-    assert cars.sentence().startswith("12 of 40 loans defaulted; it could afford ")
+    assert cars.sentence().startswith("12 of 40 defaulted; it could afford ")
     assert "Known: 12 loans that ended; 28 accepted clients had no outcome yet." in text
     book.pause("cars")
     paused = book.decide(key="month 4")["cars"]

@@ -236,8 +236,9 @@ class Decision:
 
     @property
     def reading(self) -> BookReading | None:
-        """What the lending book said, for an agent that lends."""
-        return self._extras.reading
+        """What the lending book said, for an agent that lends; a journal keeps less."""
+        reading = self._extras.reading
+        return reading if isinstance(reading, BookReading) else None
 
     @property
     def limit(self) -> Limit | None:
@@ -548,7 +549,7 @@ class Decision:
         Returns
         -------
         tuple of float or None
-            The two ends; None if too little was seen.
+            The two ends; None if too little was seen, or for loans in the journal.
 
         Examples
         --------
@@ -564,9 +565,9 @@ class Decision:
             "share", share, 0.0, 1.0, "is not a probability", "give a number from 0 to 1"
         )
         column = self._require(name)
-        k, reading = int(self.positions[column]), self._extras.reading
-        if reading is not None:
-            return reading.interval(k, 0.5 - half)
+        k = int(self.positions[column])
+        if self._extras.reading is not None:
+            return None if self.reading is None else self.reading.interval(k, 0.5 - half)
         view = self._made.categories.view_of(k)
         seen = seen_of(
             self._made.categories.rule_of(k), view, self._table[:, column].tolist(), EMPTY
