@@ -634,7 +634,7 @@ def values_of_loans(
         np.ones(1), rates.hazards, rates.closings, places[0], places[1], np.zeros(1, np.int64)
     )
     for i in range(values.size):
-        p = loans.products[i]
+        p = int(loans.products[i])
         mix.ages[0] = today.ages[p]
         rate, size = loans.rates[i] / lending.per_year, mix.ages[0]
         present_values(rate, today.terms[p], lending, mix.defaulted[0, :size], mix.closed[0, :size])

@@ -189,10 +189,10 @@ def affordable_figure(backtest: dict[str, Any]) -> Figure | None:
         alt.Tooltip("known:Q", title="known defaults", format=",.4~g"),
         alt.Tooltip("affordable:Q", title="affordable", format=",.4~g"),
     ]
-    up = {"title": "defaults", "axis": alt.Axis(tickCount=6)}
+    axis = alt.Axis(tickCount=6)
     lines = [
         base.mark_line(strokeWidth=2, color=colour, strokeDash=list(dash)).encode(
-            y=alt.Y(f"{field}:Q", **up), tooltip=tooltip
+            y=alt.Y(f"{field}:Q", title="defaults", axis=axis), tooltip=tooltip
         )
         for field, colour, dash in (("known", VERMILION, SOLID), ("affordable", BLACK, DASHED))
     ]

@@ -67,7 +67,7 @@ class LoanCells:
         shape = clients.rounds, len(clients.names), terms.size
         cells = np.ravel_multi_index((clients.round - 1, clients.category, products), shape)
         number, rates = (
-            np.bincount(cells, values, int(np.prod(shape))).reshape(shape)
+            np.bincount(cells, values, int(np.prod(shape))).astype(np.float64).reshape(shape)
             for values in (times, times * clients.rate)
         )
         return cls(clients, terms, number, rates, times)
