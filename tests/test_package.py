@@ -16,7 +16,7 @@ from profitable.policy.policies import POLICIES
 # pinned here.
 PUBLIC = """
 Agent Backtest Batch Borrowers Category Cells Client Curve Decision Family Lending
-LendingWorld OnePlusPoisson Outcome Policy Portfolio Prior ProfitableError Receipt
+LendingWorld LoanOutcome OnePlusPoisson Outcome Policy Portfolio Prior ProfitableError Receipt
 Result Scenario Seen Standing Study StudyResult Truth UniformClients Verdict __version__
 backtest bounds errors simulate study
 """.split()  # noqa: SIM905

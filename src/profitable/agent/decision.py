@@ -21,6 +21,7 @@ from profitable.agent.explanation import (
     in_short,
     losses_first,
     reason,
+    verdicts,
     with_loans,
 )
 from profitable.agent.limit import Grant, Limit, read_claims
@@ -61,14 +62,6 @@ class Kept(NamedTuple):
 
 
 NOTHING_ELSE = Kept()
-
-
-def _verdicts(columns: dict[str, list[Any]]) -> list[Verdict]:
-    """Return verdicts from their fields as columns, which are not always all."""
-    return [
-        Verdict(**dict(zip(columns, row, strict=True)))
-        for row in zip(*columns.values(), strict=True)
-    ]
 
 
 class Decision:
@@ -491,14 +484,14 @@ class Decision:
         return self._made.size
 
     def __iter__(self) -> Iterator[Verdict]:
-        return iter(_verdicts(self._columns(slice(None))))
+        return iter(verdicts(self._columns(slice(None))))
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._column(name) is not None
 
     def __getitem__(self, name: str) -> Verdict:
         column = self._require(name)
-        return _verdicts(self._columns(slice(column, column + 1)))[0]
+        return verdicts(self._columns(slice(column, column + 1)))[0]
 
     def _require(self, name: str) -> int:
         column = self._column(name)
@@ -531,7 +524,7 @@ class Decision:
         list of Verdict
             In the order of `names`.
         """
-        return _verdicts(self._columns(slice(check.whole("number", number, least=0))))
+        return verdicts(self._columns(slice(check.whole("number", number, least=0))))
 
     def interval(self, name: str, share: float) -> tuple[float, float] | None:
         """Return a credible interval of a category's mean reward.

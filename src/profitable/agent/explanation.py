@@ -109,6 +109,14 @@ class Verdict:
         return found if self.loans is None else {**found, "loans": self.loans.to_dict()}
 
 
+def verdicts(columns: dict[str, list[Any]]) -> list[Verdict]:
+    """Return verdicts from their fields as columns, which are not always all."""
+    return [
+        Verdict(**dict(zip(columns, row, strict=True)))
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
 def entry(
     name: str,
     accepted: bool,

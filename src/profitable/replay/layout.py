@@ -19,7 +19,8 @@ from profitable.errors import InputError, ParameterError
 CALENDAR = ("day", "week", "month", "quarter")
 ROUNDS = (*CALENDAR, "number")
 MOST_ROUNDS_LATE = 10**6
-AT_MATURITY, EVENLY, HAZARDS = "at maturity", "evenly", "hazards"
+AT_MATURITY, EVENLY = "at maturity", "evenly"
+HAZARDS = "hazards"
 PER_YEAR = {"day": 365.25, "week": 365.25 / 7.0, "month": 12.0, "quarter": 4.0}  # rounds
 MONTHS = 12.0
 OWN_LATE = ("known", "matures", "emerges", "open_value", "treated")  # instead of hazards

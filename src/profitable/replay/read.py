@@ -52,7 +52,7 @@ from profitable.replay.typed_columns import Dates, complete, decoded, flags, num
 
 LEAST_ROUNDS = 3
 LONGEST_MONTHS = 1_200
-ENDS = ("defaulted", "closed")  # columns of dates
+END_DATES = ("defaulted", "closed")  # columns
 LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
 VALUES_SHOWN = 8  # of a column, in an error
 # The columns of `RowMeaning.applied` that are used.
@@ -82,7 +82,7 @@ class Reader:
         self.known = Dates((layout.known,) if layout.known else (), layout.date_format)
         self.ends = {
             name: Dates((getattr(layout, name),), layout.date_format)
-            for name in (ENDS if layout.by_hazards else ())
+            for name in (END_DATES if layout.by_hazards else ())
         }
         self.roles = dict(columns_by_role(layout, source.columns))
         needed = needed_columns(layout, self.cuts, self.roles)

@@ -38,7 +38,7 @@ class LoanRun:
     def __init__(self, world: LendingWorld, horizon: int, rng: np.random.Generator) -> None:
         self.world, self.rng, self.round = world, rng, 0
         self.levels = world.draw_levels(horizon, rng)  # by vintage, [T]
-        categories, products, size = len(world.borrowers), len(world.terms), world.size
+        categories, products, size = len(world.borrowers), len(world.terms), world.longest
         self.rates = np.array([each.rate for each in world.borrowers])
         self.terms = np.array(world.terms, np.int64)
         self.clients: IntArray = np.zeros((categories, products), np.int64)  # of this round

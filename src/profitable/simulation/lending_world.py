@@ -29,7 +29,7 @@ from profitable.model.lending import LARGEST_RATE, LONGEST_TERM, Lending
 from profitable.simulation.clients_per_round import MOST_PER_ROUND
 
 SHARPNESS = 2.0  # of the peak: a hazard is like age^2 exp(-2 age / peak)
-MOST_LEVEL = 1e3
+HIGHEST_LEVEL = 1e3
 LARGEST_CLIENT_GROWTH = 1.0  # a round; a larger one was probably given in percent
 
 
@@ -194,14 +194,14 @@ class LendingWorld:
         return (self.term,) if isinstance(self.term, int) else self.term
 
     @property
-    def size(self) -> int:
+    def longest(self) -> int:
         """The number of ages at which loans of the longest term are looked at, J."""
         return self.lending.ages(self.terms[-1])
 
     @cached_property
     def hazards(self) -> FloatArray:
         """Probability of a default at each age, at multiplier 1 and level 1, [J]."""
-        ages = np.arange(self.size)
+        ages = np.arange(self.longest)
         shape = np.where(
             ages <= self.terms[-1], ages**SHARPNESS * np.exp(-SHARPNESS * ages / self.peak), 0.0
         )
@@ -211,7 +211,7 @@ class LendingWorld:
     def _present_values(self) -> FloatArray:
         """Value at issue of loans that default, or close, at each age, [K, P, 2, J]."""
         lending, terms = self.lending, self.terms
-        values = np.zeros((len(self.borrowers), len(terms), 2, self.size))
+        values = np.zeros((len(self.borrowers), len(terms), 2, self.longest))
         for k, each in enumerate(self.borrowers):
             for p, term in enumerate(terms):
                 seen = values[k, p, :, : lending.ages(term)]
@@ -233,7 +233,7 @@ class LendingWorld:
         """
         multipliers = np.array([each.multiplier for each in self.borrowers])
         hazards = np.minimum(multipliers[:, None] * (level * self.hazards), 1.0)[:, None]
-        ages, terms = np.arange(self.size), np.array(self.terms)
+        ages, terms = np.arange(self.longest), np.array(self.terms)
         closings = np.where(ages > 0, self.prepay, 0.0)
         closings = np.where(ages >= terms[:, None], 1.0, closings)
         stays = (1.0 - hazards) * (1.0 - closings)
@@ -381,10 +381,10 @@ def _levels(given: Sequence[Sequence[float]]) -> tuple[tuple[int, float], ...]:
             check.within(
                 f"levels from round {start}",
                 level,
-                1.0 / MOST_LEVEL,
-                MOST_LEVEL,
+                1.0 / HIGHEST_LEVEL,
+                HIGHEST_LEVEL,
                 "is not a level",
-                f"give a number from {1.0 / MOST_LEVEL:g} to {MOST_LEVEL:g}",
+                f"give a number from {1.0 / HIGHEST_LEVEL:g} to {HIGHEST_LEVEL:g}",
             ),
         )
         for start, level in check.by_round("levels", cast(object, given), "level")
