@@ -375,12 +375,15 @@ def fade_to(table: FloatArray, which: IntArray, view_rows: FloatArray, round: in
 def _rest(view: CodedView, column: FloatArray, weight: float) -> float:
     """Return the evidence of a column when its outcomes count for `weight`.
 
-    Evidence that scales is all that need be known.  Under unknown variance it is
-    (N - 2)/2 times a constant (+ log N), or NaN if it may be made of rounding errors.
+    Evidence that scales is all that need be known.  Under unknown variance, a
+    divergence is (N - 2)/2 times a constant (+ log N).  It is NaN if nothing is known,
+    or if it may be made of rounding errors.
     """
     rule, nats, clients = view.rule, column[AgentRow.EVIDENCE], column[AgentRow.CLIENTS]
     if rule.scales:
         return faded(rule, nats, clients, column[AgentRow.TAKEN], weight)
+    if rule.logarithms < 0.0:  # it is no divergence
+        return math.nan
     if clients < LEAST_CLIENTS or column[AgentRow.SPREAD] == 0.0:
         return 0.0
     if not column[AgentRow.SPREAD] > CLEAR_SPREAD * column[AgentRow.SQUARES]:
