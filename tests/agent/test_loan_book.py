@@ -64,7 +64,7 @@ def check(book: LoanBook, rows: list[Row]) -> None:
     plain = counted(rows, book.round, book.terms.tolist())
     found = dict(zip(BY_VINTAGE, book.vintages(), strict=True))
     for name, expected in plain.items():
-        ours = found.get(name, getattr(book, name))
+        ours = found[name] if name in found else getattr(book, name)
         if name in BY_ROUND:
             ours, beyond = np.split(ours, [book.round + 1], axis=2)
             assert not beyond.any()

@@ -68,7 +68,9 @@ def made_up(rng: np.random.Generator, *, own_products: bool = False) -> MadeUp:
 
 def learnt(book: MadeUp) -> tuple[Rates, float]:
     categories, products, size = book.counts.at_risk.shape
-    rates = Rates(*np.zeros((2, products, size)), np.zeros((categories, products)))
+    rates = Rates(
+        np.zeros((products, size)), np.zeros((products, size)), np.zeros((categories, products))
+    )
     return rates, learn(book.counts, book.today, rates)
 
 
@@ -103,8 +105,8 @@ def plain_rates(
     latest = within[:, max(0, last - 11) : last + 1].sum(axis=1)
     tail = (latest[0] + 20.0) / (latest[1] + 20.0 / mean) if mean > 0.0 else 0.0
     late = beyond[0].sum() / beyond[1].sum() if beyond[1].sum() > 0.0 else 0.0
-    pooled = plain_by_age(*within, mean, tail)
-    later = plain_by_age(*beyond, late, tail if after is None else after)
+    pooled = plain_by_age(within[0], within[1], mean, tail)
+    later = plain_by_age(beyond[0], beyond[1], late, tail if after is None else after)
     found, weight = np.zeros((products, size)), 20.0 / mean / size if mean > 0.0 else 20.0
     for p, (term, last) in enumerate(zip(today.terms, today.ages, strict=True)):
         factor = (20.0 + events[p, :term].sum()) / (20.0 + exposed[p, :term] @ pooled[:term])
@@ -223,7 +225,7 @@ def test_break_even_and_evidence_are_those_of_a_plain_implementation(seed: int) 
 def test_a_balance_stays_exact_at_high_rates_and_long_terms() -> None:
     """Interest upon interest would multiply rounding errors by 10^19 here."""
     today = Today(np.ones((1, 1)), np.full((1, 1), 0.45), np.array([1_200]), np.array([1_202]))
-    counts = Counts(*np.zeros((3, 1, 1, 1_202)), np.zeros((1, 1, 1)))
+    counts = Counts(*(np.zeros((1, 1, size)) for size in (1_202, 1_202, 1_202, 1)))
     counts.at_risk[:] = 100.0
     counts.defaults[0, 0, :10] = 1.0
     column = judged(MadeUp(counts, today), TERMS._replace(lag=0, discount=1.0))[:, 0]
@@ -242,7 +244,7 @@ def test_two_loans_by_hand() -> None:
     Nothing is discounted.  In one book of two loans, the mean hazard over the three
     ages is 1 / (2 + 2 + 0) = 1/4: they were at risk at ages 0 and 1.
     """
-    counts = Counts(*np.zeros((3, 1, 1, 3)), np.zeros((1, 1, 3)))
+    counts = Counts(*(np.zeros((1, 1, 3)) for _ in range(4)))
     counts.at_risk[0, 0] = 2.0, 2.0, 0.0
     counts.defaults[0, 0] = 0.0, 1.0, 0.0
     counts.closings[0, 0] = 0.0, 1.0, 0.0
@@ -447,7 +449,8 @@ def test_edges_of_a_book_give_numbers(level: float) -> None:
         (0, 3), (1, 2, 40), (0.0, 1.0, 1e6), (0.0, 1.0), (0.0, 1.0)
     ):
         ages = np.array([term + lag + 2])
-        counts = Counts(*np.zeros((3, 1, 1, int(ages[0]))), np.ones((1, 1, 3)))
+        nobody = np.zeros((1, 1, int(ages[0])))
+        counts = Counts(nobody, nobody, nobody, np.ones((1, 1, 3)))
         counts.at_risk[0, 0, : term + 1] = at_risk
         counts.defaults[:] = defaults * counts.at_risk
         today = Today(np.full((1, 1), asked), np.full((1, 1), asked * 0.3), np.array([term]), ages)

@@ -284,7 +284,11 @@ def test_profits_are_compared_where_both_have_decided(two_places: tuple[Place, P
     found = compare(acting, shadow)
     shops = next(row for row in found.rows if row.category == "shops")
     assert (found.shared, found.unjudged) == (6, 3)
-    assert shops.first_profit == shops.second_profit == pytest.approx(acting.status().profit / 2)
+    assert (
+        shops.first_profit
+        == shops.second_profit
+        == pytest.approx((acting.status().profit or 0.0) / 2)
+    )
     assert "3 clients are in none" in str(found)
 
 

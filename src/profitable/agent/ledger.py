@@ -69,7 +69,8 @@ class Ledger(LoanLedger):
         Then open cohorts emerge.
         """
         self.round += 1
-        self.advance_loans()
+        if self.loans is not None:
+            self.advance_loans()
         # What fades late does it at once if the round was written at once.
         fades = self._fades or (self.fades_late and self._is_written)
         if not fades and not self.cohorts.places:
