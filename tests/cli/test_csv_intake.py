@@ -264,7 +264,7 @@ MISTAKES = [
     (["observe", "lending.db", "outcomes.csv", "--refused", "lending.db"], "the portfolio itself"),
     (["observe", "lending.db", "outcomes.csv", "--actor", " "], "actor"),
     (["open", "lending.db", "outcomes.csv"], "'reward' is not known"),
-    (["open", "lending.db", "outcomes.csv", "--date-format", "%d"], "--date-format"),
+    (["open", "lending.db", "outcomes.csv", "--date-format", "day"], "day"),
 ]
 
 

@@ -86,12 +86,12 @@ def test_a_loan_without_defaults_is_worth_its_payments() -> None:
 def test_values_are_those_that_an_agent_would_compute(level: float) -> None:
     """By an expectation over fates, and by the agent's recursion over ages."""
     found = world()
-    assert found.size == 43
-    closings = np.where(np.arange(found.size) > 0, 0.012, 0.0)
+    assert found.longest == 43
+    closings = np.where(np.arange(found.longest) > 0, 0.012, 0.0)
     closings[36:] = 1.0
     for k, each in enumerate(found.borrowers):
         schedule = np.array(
-            [[_worth(found, k, fate, j) for j in range(found.size)] for fate in (0, 1)]
+            [[_worth(found, k, fate, j) for j in range(found.longest)] for fate in (0, 1)]
         )
         mix = Mix(
             np.ones(1),
@@ -99,7 +99,7 @@ def test_values_are_those_that_an_agent_would_compute(level: float) -> None:
             closings[np.newaxis],
             schedule[:1],
             schedule[1:],
-            np.array([found.size]),
+            np.array([found.longest]),
         )
         expected = value_of_mix(level * each.multiplier, mix)
         assert np.isclose(found.mean_values(level)[k], expected, rtol=1e-12)
