@@ -32,8 +32,8 @@ OBSERVE_BYTES = 1_000  # one reward, however many categories: 500 today
 # The table is copied when the log is full; its smallest has room for so many rewards.
 REWARDS_PER_COPY = SHORTEST_LOG
 # Calls of functions, those of C included: decide and accepts, where there is evidence
-# against the category; observe one reward.
-CALLS = {"kl-ucb": (13, 7), "ts": (18, 7)}
+# against the category; observe one reward.  Two of each are the lock.
+CALLS = {"kl-ucb": (10, 8), "ts": (15, 8)}
 # Kernels for a first decision (none), and for a first decision and observation.
 KERNELS = {
     "kl-ucb": (0, 38),  # 36 today

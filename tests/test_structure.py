@@ -39,7 +39,9 @@ def test_kernels_take_few_arguments_and_start_with_an_example() -> None:
     for path in KERNELS:
         for node in functions(path):
             given = len(node.args.args) + len(node.args.kwonlyargs)
-            assert given <= MOST_ARGUMENTS, (path.stem, node.name)
+            # Python calls it with each of them, because to pass a struct takes longer.
+            is_direct = any(ast.unparse(each) == "direct" for each in node.decorator_list)
+            assert given <= MOST_ARGUMENTS + is_direct, (path.stem, node.name)
         text = ast.get_docstring(tree(path)) or ""
         assert path.stem in ("__init__", "compile") or "Example" in text or ">>>" in text, path
 

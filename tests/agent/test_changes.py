@@ -191,3 +191,38 @@ def test_decisions_are_read_by_a_thread_while_the_agent_observes(policy: str) ->
             is_over.set()
             reader.join()
     assert [found[place] for place in range(150)] == said
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("policy", ["kl-ucb", "kl-ucb:forget=0.9", "ts", "optimal"])
+def test_a_decision_knows_categories_that_were_removed_since(policy: str, is_read: bool) -> None:
+    family = pb.Bernoulli()
+    names = ("a", "b", "c")
+    agent = pb.Agent(
+        [pb.Category(name, family, threshold=0.5) for name in names], policy=policy, seed=1
+    )
+    agent.decide()
+    agent.observe({"a": [1], "c": [0] * 40})
+    decision = agent.decide()
+    before = decision.accepted if is_read else None
+    agent.remove_category("a")
+    asked = tuple(name for name in names if decision.accepts(name))
+    assert asked == decision.accepted
+    assert before in (None, asked)
+    later = agent.decide()
+    assert tuple(name for name in ("b", "c") if later.accepts(name)) == later.accepted
+
+
+@pytest.mark.parametrize("policy", ["kl-ucb", "ts"])
+def test_verdicts_follow_a_table_that_grows(policy: str) -> None:
+    family = pb.Bernoulli()
+    agent = pb.Agent([pb.Category("0", family, threshold=0.5)], policy=policy, seed=1)
+    for number in range(1, 40):
+        agent.observe(str(number - 1), [0] * 60)
+        earlier = agent.decide()
+        agent.add_category(pb.Category(str(number), family, threshold=0.5))
+        agent.observe(str(number), [0] * 60)
+        assert [earlier.accepts(name) for name in earlier.names] == earlier.accepted_mask.tolist()
+        later = agent.decide()
+        assert not later.accepts(str(number))
+        assert later.accepts(str(number)) == bool(later.accepted_mask[-1])

@@ -40,7 +40,6 @@ from profitable.common.text_tables import (
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError, ParameterError, ProfitableWarning
 from profitable.kernels.agent_table import AgentRow
-from profitable.kernels.patience import LAST_ROUND
 from profitable.model.category import Category
 from profitable.model.lending import Lending
 from profitable.policy.policies import Plus, Policy
@@ -262,8 +261,23 @@ class Agent:
         >>> agent.decide(places=8, demand={"a": 5, "b": 6}).granted
         {'a': 2, 'b': 6}
         """
-        with self._lock:
+        lock = self._lock
+        lock.acquire()  # half the time of `with`
+        try:
             ledger, positions, limit = self.ledger, None, None
+            if (
+                available is None
+                and budget is None
+                and places is None
+                and demand is None
+                and explore is None
+                and ledger.is_everyday
+                and not ledger.cohorts.places
+                and not self._warns
+            ):
+                made = ledger.decide(self._stream)
+                ledger.round = round = ledger.round + 1
+                return Decision(round, made, ledger.changes)
             if available is not None:
                 positions = ledger.categories.select(available)
             if not (budget is None and places is None and demand is None and explore is None):
@@ -277,21 +291,16 @@ class Agent:
                 self._warns = False
                 warnings.warn(crowded, ProfitableWarning, stacklevel=2)
             return decision
+        finally:
+            lock.release()
 
     def _drawn(self, positions: IntArray | None, *, limited: bool = False) -> Decision:
         """Return the decision about the next round, which has not passed yet."""
         ledger = self.ledger
-        round = ledger.round + 1
-        if round > LAST_ROUND:
-            raise InputError(
-                "round", ledger.round, "is the last that can be counted", "start a new agent"
-            )
         if positions is not None or limited or ledger.loans is not None:
             return self._decision(ledger.decide_some(self._stream, positions), positions)
         made = ledger.decide(self._stream)
-        if ledger.is_plain and not ledger.cohorts.places:
-            return Decision(round, made, ledger.changes)
-        return Decision(round, made, ledger.changes, self._kept(None))
+        return Decision(ledger.round + 1, made, ledger.changes, self._kept(None))
 
     def _decision(self, table: FloatArray, positions: IntArray | None) -> Decision:
         """Return a decision whose numbers are known already."""
@@ -456,24 +465,26 @@ class Agent:
         SumNotEnoughError
             If the policy needs the single rewards and only their sum is given.
         """
-        with self._lock:
+        lock = self._lock
+        lock.acquire()  # half the time of `with`
+        try:
             ledger = self.ledger
-            plain = (
-                count is None
-                and total is None
-                and squares is None
-                and costs is None
-                and amounts is None
-                and accepted_in is None
-                and defaulted is None
-                and closed is None
-                and term is None
-            )
             if isinstance(category, str):
                 k = ledger.categories.positions.get(category)
                 if k is None:
                     raise ledger.categories.unknown(category)
-                if plain and rewards is not None:
+                if (
+                    rewards is not None
+                    and count is None
+                    and total is None
+                    and squares is None
+                    and costs is None
+                    and amounts is None
+                    and accepted_in is None
+                    and defaulted is None
+                    and closed is None
+                    and term is None
+                ):
                     ledger.observe_one(k, rewards)
                     return
                 batch = Batch(
@@ -490,7 +501,8 @@ class Agent:
                 )
                 ledger.observe({k: batch})
                 return
-            if rewards is not None or not plain:
+            more = (count, total, squares, costs, amounts, accepted_in, defaulted, closed, term)
+            if rewards is not None or any(each is not None for each in more):
                 raise ParameterError(
                     "rewards",
                     rewards,
@@ -505,6 +517,8 @@ class Agent:
                     "give a name, or a mapping from names to rewards",
                 )
             ledger.observe(ledger.categories.by_position(category))
+        finally:
+            lock.release()
 
     @alone
     def expect(

@@ -36,7 +36,6 @@ from profitable.errors import UnknownCategoryError
 from profitable.kernels.agent_table import SNAPSHOT, AgentRow
 from profitable.kernels.decision_values import evidences, indices, returns
 from profitable.kernels.evidence import index
-from profitable.kernels.patience import patience_of
 from profitable.model.posterior import Posterior
 from profitable.policy.policies import CROWD, ONE_BY_ONE, Policy
 
@@ -186,15 +185,7 @@ class Decision:
         if changes.shared.fades_late:
             mask = changes.accepted_faded(self._start, made, self._round, 0, made.size)
             return self._table[AgentRow.ACCEPTED] != 0.0 if mask is None else mask
-        limits = (
-            made.limits(self._round) if made.drawn.size else np.array([self._patience_by_time()])
-        )
-        return changes.accepted(self._start, made.size, limits)
-
-    def _patience_by_time(self) -> float:
-        """Return the patience of a round that time alone decides."""
-        terms, t = self._made.categories.patience, self._round - 1
-        return patience_of(terms.c, terms.inflate, float(t)) if t else math.inf
+        return changes.accepted(self._start, made.size, made.limits(self._round))
 
     @property
     def revoked(self) -> IntArray:
@@ -463,21 +454,20 @@ class Decision:
         """
         # Asked for every client, so the everyday case is made fast.
         made, changes = self._made, self._changes
-        if changes is not None and made.is_later and isinstance(name, str):
+        if changes is not None and made.is_later and name.__class__ is str:
             k = made.categories.positions.get(name)
             if k is not None and k < made.size:
                 if changes.shared.fades_late:
                     mask = changes.accepted_faded(self._start, made, self._round, k, 1)
                     if mask is not None:
                         return bool(mask[0])
-                elif (nats := changes.evidence_of(self._start, k)) is not None:
-                    if made.drawn.size:
-                        return nats <= made.drawn.item((self._round - 1) % len(made.drawn), k)
-                    round, tolerated = made.tolerated
-                    if round > self._round or not nats <= tolerated:
-                        tolerated = self._patience_by_time()
-                        made.tolerated = (self._round, tolerated)
-                    return nats <= tolerated
+                elif (current := changes.current) is not None:
+                    nats, paused = current[0][k], current[1][k]
+                    # No lock is needed: the log changes before the table does.
+                    if changes.used == self._start and changes.current is current:
+                        if paused or nats <= 0.0:  # patience is never negative
+                            return not paused
+                        return made.tolerates(self._round, k, nats)
         return bool(self.accepted_mask[self._require(name)])
 
     def __len__(self) -> int:

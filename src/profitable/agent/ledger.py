@@ -60,6 +60,9 @@ class Ledger(LoanLedger):
         self.cohorts = Cohorts()
         self.is_plain = self.values is None and self.window is None
         self._fades = not policy.fades_late and (policy.forgets or policy.rule.needs_rounds)
+        self._takes_one = self.is_plain and self.loans is None
+        # Whether a round that passes changes nothing else, if no cohort is open.
+        self.is_everyday = self._takes_one and self._is_later and not self._fades
         self._grow()
 
     def advance(self) -> None:
@@ -140,12 +143,10 @@ class Ledger(LoanLedger):
     def observe_one(self, k: int, rewards: Any) -> None:
         """Book outcomes of one category; a single reward is the everyday case."""
         if not (
-            self.is_plain
-            and self.loans is None
+            self._takes_one
             and rewards.__class__ is list
             and len(rewards) == 1
             and (reward := rewards[0]).__class__ in PLAIN
-            and LEAST_REWARD <= reward <= MOST_REWARD
         ):
             self.observe({k: rewards})
             return
@@ -153,26 +154,31 @@ class Ledger(LoanLedger):
             self._write(np.array([k]))
         categories, changes, place = self.categories, self.changes, NONE
         if changes.is_shared:
-            if changes.used == changes.room:
+            place = changes.used
+            if place == changes.room:
                 self.before_all_change()
-                changes = self.changes
+                changes, place = self.changes, NONE
             else:
-                place = changes.used
                 changes.used = place + 1  # before the table changes: readers look at it
-        changes.log[-1, 0] = reward
-        bad = agent_rounds.absorb_one(
-            self.raw,
-            k,
-            categories.view_rows[categories.kind_numbers[k]],
-            self._decided,
-            self._latest.drawn,
-            changes.log,
-            place,
-        )
+        try:
+            bad = agent_rounds.absorb_one.call(
+                self.raw,
+                k,
+                reward,
+                categories.view_rows[categories.kind_numbers[k]],
+                self._decided,
+                self._latest.drawn,
+                changes.log,
+                place,
+            )
+        except OverflowError:  # an integer beyond all doubles
+            bad = 0
         if bad != NONE:
             if place != NONE:
                 changes.used = place
-            raise self._refusal(np.array([k]), np.array([1]), np.array([reward], FLOAT64), 0, bad)
+            raise self._refusal(
+                np.array([k]), np.array([1]), reward_array(rewards, categories.names[k]), 0, bad
+            )
 
     def _absorb_all(self, positions: IntArray, ends: IntArray, rewards: FloatArray) -> None:
         categories = self.categories

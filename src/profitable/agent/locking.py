@@ -43,10 +43,9 @@ def lock_of(owner: object, shared: Any = None) -> Any:
 class _Lost:
     """The lock of something that a missing thread was using."""
 
-    def acquire(self, *, blocking: bool) -> bool:  # it is asked for without waiting
-        return False
-
-    def __enter__(self) -> None:
+    def acquire(self, *, blocking: bool = True) -> bool:
+        if not blocking:
+            return False
         raise ForkedError(
             "process",
             os.getpid(),
@@ -54,8 +53,14 @@ class _Lost:
             "fork while nobody uses it, or spawn the process",
         )
 
-    def __exit__(self, *_: object) -> None:
+    def release(self) -> None:
         raise AssertionError("nobody has it")
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 _owners: WeakValueDictionary[int, Any] = WeakValueDictionary()

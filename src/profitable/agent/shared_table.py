@@ -22,8 +22,10 @@ from profitable.agent.changes import (
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.locking import lock_of
 from profitable.common.types import FloatArray, IntArray
+from profitable.errors import InputError
 from profitable.kernels import agent_rounds
 from profitable.kernels.agent_table import COMES_BACK, SNAPSHOT, WRITTEN, AgentRow
+from profitable.kernels.patience import LAST_ROUND
 
 # Rows that a decided round writes.
 ROUND_ROWS = np.array([[AgentRow.PATIENCE], [AgentRow.PER_ROUND], [AgentRow.ACCEPTED]])
@@ -157,12 +159,13 @@ class SharedTable:
         start, self.size = self.size, len(self.categories)
         self._everyone = np.arange(self.size)
         if self.size > self.raw.shape[1]:
+            self._close()
             grown = np.zeros((len(self.raw), max(self.size, 2 * start)))
             grown[:, :start] = self.raw[:, :start]
             self.raw = grown
         self.raw[WRITTEN, start : self.size] = self._decided  # which were not about them
         if not self.changes.is_shared:
-            self.changes = Changes(self)  # with more room
+            self.changes = Changes(self)  # with more room, of the new table
         return self.size - start
 
     def take_out(self, k: int) -> None:
@@ -172,6 +175,7 @@ class SharedTable:
         self._begin(Rounds(self.categories, self.size - 1))
         self.raw = np.delete(self.raw[:, : self.size], k, axis=1)
         self.size -= 1
+        self.changes = Changes(self)
         self._everyone = np.arange(self.size)
 
     # ------------------------------------------------------------------------- deciding
@@ -188,6 +192,8 @@ class SharedTable:
         or by the floor, if there is one.  The stream has the draws of patience and of
         the floor.
         """
+        if self.round >= LAST_ROUND:
+            raise self._no_more_rounds()
         self.changes.is_shared = True
         if not self._is_later:
             self._latest = self._decide(
@@ -199,11 +205,16 @@ class SharedTable:
         self._is_written = False
         return self._latest
 
+    def _no_more_rounds(self) -> InputError:
+        return InputError(
+            "round", self.round, "is the last that can be counted", "start a new agent"
+        )
+
     def _begin(self, rounds: Rounds) -> None:
         """Write all rounds; later ones are these."""
         self.numbers_with_written()
         latest = self._latest
-        if latest.is_later and latest.drawn.size:
+        if latest.is_later and latest.is_drawn:
             latest.end, latest.counts = self._decided, self.raw[AgentRow.ROUNDS].copy()
         self._latest = rounds
 
@@ -227,6 +238,8 @@ class SharedTable:
 
     def decide_some(self, stream: ExponentialStream, positions: IntArray | None) -> FloatArray:
         """Decide the next round, and write it at once; return the kept columns."""
+        if self.round >= LAST_ROUND:
+            raise self._no_more_rounds()
         self.before_all_change()
         chosen = self._everyone if positions is None else positions
         rows = self._decided_rows(self.raw, chosen, self._next_draws(stream, chosen.size))

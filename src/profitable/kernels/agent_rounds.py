@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from profitable.common.check import MOST
-from profitable.common.types import BoolArray, FloatArray, IntArray, Matrix
+from profitable.common.types import BoolArray, FloatArray, IntArray, Matrix, Vector
 from profitable.kernels.agent_table import (
     COMES_BACK,
     FORGOTTEN,
@@ -31,7 +31,7 @@ from profitable.kernels.agent_table import (
 )
 from profitable.kernels.batch import digest
 from profitable.kernels.coded_view import CodedView, view_of
-from profitable.kernels.compile import kernel, lazy, part
+from profitable.kernels.compile import direct, kernel, lazy, part
 from profitable.kernels.evidence import adds_logarithm, faded, plus
 from profitable.kernels.law import NORMAL, posterior_bounds
 from profitable.kernels.patience import (
@@ -219,6 +219,8 @@ def _accepted_rounds(
             number += nats <= drawn[place, k]
             place = place + 1 if place + 1 < len(drawn) else 0  # a division takes longer
         return number
+    if nats <= 0.0:  # patience is never negative
+        return last - first + 1.0
     if first == 1:  # it accepts everybody
         return 1.0 + _accepted_later(patience, nats, 2, last)
     return _accepted_later(patience, nats, first, last)
@@ -227,10 +229,12 @@ def _accepted_rounds(
 @lazy
 def _accepted_later(patience: Patience, nats: float, first: int, last: int) -> float:
     """Return how many of the rounds from `first`, after the first of all, accept."""
-    if last < first or not nats <= patience_at(patience, last - 1.0, 1.0, 1.0):
+    if last < first:
         return 0.0
     if nats <= patience_at(patience, first - 1.0, 1.0, 1.0):
         return last - first + 1.0
+    if not nats <= patience_at(patience, last - 1.0, 1.0, 1.0):
+        return 0.0
     return float(last - first_time(patience, nats, first - 1, 1.0, 1.0))
 
 
@@ -617,26 +621,27 @@ def rewind(
             rows[AgentRow.ACCEPTED, k] = nats <= limit and not is_paused
 
 
-@kernel
+@direct
 def absorb_one(
-    table: FloatArray,
+    table: Matrix,
     k: int,
-    view_row: FloatArray,
+    reward: float,
+    view_row: Vector,
     now: int,
     drawn: Matrix,
-    log: FloatArray,
+    log: Matrix,
     place: int,
 ) -> int:
     """Check one reward and add it at the category's own price.
 
-    The reward stands at the start of the log's last row.  Before it is added, the
-    column is kept in row `place` of the log, unless that is NONE, and the rounds up to
-    `now` are written.  `view_row` has the terms of patience behind it.  Returns NONE,
-    FULL, or 0 if the reward is illegal.
+    Before it is added, the column is kept in row `place` of the log, unless that is
+    NONE, and the rounds up to `now` are written.  `view_row` has the terms of patience
+    behind it.  Returns NONE, FULL, or 0 if the reward is illegal.
     """
     if table[AgentRow.KNOWN, k] + 1.0 > MOST:
         return FULL
     view = view_of(view_row)
+    log[-1, 0] = reward  # of which `digest` takes a slice, so that nothing is allocated
     bad, batch = digest(view, log[-1, :1])
     if bad < 0:
         if place != NONE:

@@ -19,7 +19,7 @@ from profitable.common.types import BoolArray, FloatArray, IntArray, Matrix
 from profitable.kernels.batch import Sums, digest, money, weighted
 from profitable.kernels.coded_view import CodedView, edges, view_of, widest
 from profitable.kernels.compile import kernel, lazy, part
-from profitable.kernels.evidence import Observed, evidence, faded
+from profitable.kernels.evidence import Observed, evidence_of_rewards, evidence_of_sums, faded
 from profitable.kernels.exact import exact_sum, squared_deviations, weighted_deviations
 
 
@@ -133,18 +133,16 @@ def renew_one(table: Matrix, k: int, view: CodedView) -> None:
         return
     clients = table[AgentRow.CLIENTS, k] + view.prior_clients
     total, error = exact_sum(table[AgentRow.TOTAL, k], view.prior_total)
-    nothing = table[0, :0]
-    spread = table[AgentRow.SPREAD, k] if view.rule.needs_spread else np.nan
-    seen = Observed(
-        clients,
-        total,
-        spread,
-        nothing,
-        nothing,
-        table[AgentRow.TAKEN, k],
-        table[AgentRow.CARRY, k] + error,
-    )
-    table[AgentRow.EVIDENCE, k] = evidence(view.rule, view.law, seen, table[AgentRow.TARGET, k])
+    carry, target = table[AgentRow.CARRY, k] + error, table[AgentRow.TARGET, k]
+    taken = table[AgentRow.TAKEN, k]
+    if view.rule.needs_spread:
+        nothing = table[0, :0]
+        seen = Observed(clients, total, table[AgentRow.SPREAD, k], nothing, nothing, taken, carry)
+        table[AgentRow.EVIDENCE, k] = evidence_of_rewards(view.rule, view.law, seen, target)
+    else:
+        table[AgentRow.EVIDENCE, k] = evidence_of_sums(
+            view.rule, view.law, clients, total, taken, target, carry
+        )
 
 
 @kernel

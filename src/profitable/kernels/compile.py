@@ -1,4 +1,4 @@
-"""The decorators that compile: `kernel`, `lazy`, `part` and `inlined`.
+"""The decorators that compile: `kernel`, `direct`, `lazy`, `part` and `inlined`.
 
 Every compiled function of the project carries one of them, so the compile options stand
 in one place.  Kernels are cached on disk: next to the source where that is writable,
@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numba
 from llvmlite.binding import get_host_cpu_name
@@ -57,6 +57,27 @@ if IS_LAZY:
 def kernel(function: Function) -> Function:
     """Compile `function` on its first call, and cache the machine code on disk."""
     return _cached(function, _OPTIONS)
+
+
+def direct(function: Function) -> "Direct[Function]":
+    """Compile `function` for a Python caller that asks for a microsecond of work.
+
+    It has one signature, that of its annotations: numba would look for the code by the
+    types of all arguments, and that takes as long as the work.  For the same reason it
+    keeps the interpreter's lock.
+    """
+    return Direct(function, _cached(function, {**_OPTIONS, "nogil": False}))
+
+
+class Direct(Generic[Function]):
+    """A kernel with one signature; `call` calls its compiled code."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, function: Function, compiled: Function) -> None:
+        self.call: Function = compiled
+        if IS_LAZY:
+            self.call = lazy_compile.entered_directly(self, function, compiled)
 
 
 def lazy(function: Function) -> Function:

@@ -114,6 +114,19 @@ def linked_on_demand(function: Function, compiled: Any) -> Function:
     return cast(Function, call)
 
 
+def entered_directly(owner: Any, function: Function, compiled: Any) -> Function:
+    """Return a function that compiles `compiled` and becomes its entry in the owner."""
+
+    @functools.wraps(function)
+    def first(*values: Any) -> Any:
+        own = _signature_of(function)
+        compiled.compile(own.args)
+        owner.call = compiled.overloads[own.args].entry_point
+        return owner.call(*values)
+
+    return cast(Function, first)
+
+
 def _signature_of(function: Callable[..., Any]) -> Any:
     hints = get_type_hints(function, include_extras=True)
     result = _type_of(hints.pop("return"))
