@@ -64,8 +64,6 @@ def clients_in(
     """Draw the clients of the rounds t + 1 .. t + rounds.
 
     `extra` is what Poisson arrivals bring beyond one per round.
-
-    t + rounds; `extra` is what Poisson arrivals bring beyond one per round.
     """
     if arrivals.code == ONE_PLUS_POISSON:
         return rounds + extra

@@ -83,7 +83,7 @@ def _large_poisson(rng: np.random.Generator, mean: float) -> int:
         place, height = rng.random() - 0.5, rng.random()
         edge = 0.5 - abs(place)
         # Not truncated: what lies between -1 and 0 would be drawn as another 0.
-        number = int(math.floor((2.0 * slope / edge + width) * place + mean + 0.43))
+        number = math.floor((2.0 * slope / edge + width) * place + mean + 0.43)
         if edge >= 0.07 and height <= surely:
             return number
         if number < 0 or (edge < 0.013 and height > edge):

@@ -27,8 +27,9 @@ from profitable.kernels.evidence import (
     evidence_of_sums,
     plus,
 )
-from profitable.kernels.law import variance
+from profitable.kernels.law import POISSON, Law, posterior_bounds, variance
 from profitable.kernels.run_record import Problem, Run
+from profitable.kernels.special import HALF_LOG_TWO_PI, deviance_term
 from profitable.kernels.tangent import Tangent, most_evidence, most_worst_clients, tangent_at
 
 UNLIMITED = 1e19  # clients; no run has more
@@ -70,6 +71,52 @@ def worst_evidence(problem: Problem, run: Run, n: float, rounds: float) -> float
     )
 
 
+@part
+def most_posterior_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
+    """Return an upper bound on the evidence of a posterior, up to rounding.
+
+    It is infinite unless rewards are Poisson numbers with a mean below the threshold.
+    Exact tails take several times as long.
+
+    For a = S + 1/2 and x = N tau, P(G > x) is x^a e^-x/Gamma(a) times the integral of
+    (1 + u)^(a - 1) e^(-x u) over u > 0.  Since log(1 + u) >= u - u^2/2, the integral is
+    at least Mills' ratio at z = (x - a + 1)/sqrt(a - 1) over sqrt(a - 1); and Mills'
+    ratio is at least 2/(z + sqrt(z^2 + 4)) (Birnbaum).
+
+    >>> from profitable.kernels.law import POISSON, Law, posterior_evidence
+    >>> poisson = Law(POISSON)
+    >>> round(most_posterior_evidence(poisson, 1000.0, 1850.0, 2.0), 3)
+    7.977
+    >>> round(posterior_evidence(poisson, 1000.0, 1850.0, 2.0, 0.0), 3)
+    7.972
+    """
+    a, x = total + 0.5, clients * threshold
+    if law.code != POISSON or a <= 1.0 or x < a:
+        return math.inf
+    gap = x - a
+    integral = 2.0 / (gap + 1.0 + math.sqrt((gap + 1.0) * (gap + 1.0) + 4.0 * (a - 1.0)))
+    return (
+        HALF_LOG_TWO_PI
+        + deviance_term(a, x, gap)
+        + 1.0 / (12.0 * a)
+        - math.log(math.sqrt(a) * integral)
+    )
+
+
+@inlined
+def stays_within(problem: Problem, run: Run, n: float, rounds: float, limit: float) -> bool:
+    """Return whether `worst_evidence` is at most the limit; bounds say so of most."""
+    view = problem.sight
+    if view.rule.is_posterior:
+        clients, total = run.clients + view.prior_clients + n, run.total + view.prior_total
+        total += n * problem.smallest
+        if posterior_bounds(view.law, clients, total, problem.threshold)[0] > limit:
+            return False
+        if most_posterior_evidence(view.law, clients, total, problem.threshold) <= limit:
+            return True
+    return worst_evidence(problem, run, n, rounds) <= limit
+
+
 @inlined
 def new_tangent(problem: Problem, run: Run, nats: float, known: Tangent) -> Tangent:
     """Return the tangent of the evidence now; the known one if that has none."""
@@ -82,12 +129,15 @@ def new_tangent(problem: Problem, run: Run, nats: float, known: Tangent) -> Tang
 
 @inlined
 def surely_within(problem: Problem, run: Run, tangent: Tangent, limit: float) -> bool:
-    """Return whether evidence is at most `limit`, as far as the tangent tells."""
-    if not tangent.variance > 0.0:
-        return False
+    """Return whether evidence is at most `limit`, as far as bounds tell."""
     view = problem.sight
+    if not tangent.variance > 0.0 and not view.rule.is_posterior:
+        return False
     clients, total = run.clients + view.prior_clients, run.total + view.prior_total
-    most = most_evidence(view.law, tangent, clients, total)
+    if view.rule.is_posterior:
+        most = most_posterior_evidence(view.law, clients, total, problem.threshold)
+    else:
+        most = most_evidence(view.law, tangent, clients, total)
     return most <= limit - MARGIN * (1.0 + limit)
 
 
@@ -139,7 +189,7 @@ def certain_clients(
         while n >= least and n > most:
             n *= 0.5
     while n >= least:
-        if worst_evidence(problem, run, n, rounds) <= limit:
+        if stays_within(problem, run, n, rounds, limit):
             return n
         n *= 0.5
     return 0.0
