@@ -45,6 +45,7 @@ from profitable.kernels.patience import (
     rounds_ahead,
     worth_finding_out,
 )
+from profitable.kernels.posterior_fading import accepted_until, is_surely_rejected
 from profitable.kernels.unknown_variance import LEAST_CLIENTS, student_bounds
 
 # A row of the log is a column before it changed: its position, ROUNDS, EARLIER,
@@ -57,6 +58,9 @@ LONG_LOG_WIDTH = LOG_HEAD + COMES_BACK + 1
 # of so many rounds cannot reach; nor does it reach a spread of this share of the
 # squares.
 SURE_ROUNDS, SURE_MARGIN, CLEAR_SPREAD = 1 << 20, 1e-8, 1e-4
+# What COMES_BACK says of a verdict by a posterior that was looked at once since the column
+# changed; and of one that accepts up to a round: that round and this number.
+LOOKED_AT, UNTIL = -0.5, 2.0**52
 PATIENCE_TERMS = len(Patience._fields)
 
 
@@ -344,6 +348,7 @@ def fade_one(table: Matrix, k: int, view: CodedView, patience: Patience, now: in
             table[AgentRow.CLIENTS, k] == 0.0
             and table[AgentRow.LATE, k] == 0.0
             and table[AgentRow.ROUGH, k] == 0.0
+            and patience.kind != AHEAD
         ):  # nothing is left that could age
             _write_later(table, k, patience, now, table[:0])
             return
@@ -401,9 +406,12 @@ def _rest(view: CodedView, column: FloatArray, weight: float) -> float:
 
 @part
 def _is_surely_rejected(
-    view: CodedView, patience: Patience, column: FloatArray, t: float, later: float
+    view: CodedView, patience: Patience, columns: FloatArray, t: float, later: float
 ) -> bool:
-    """Return whether round t + 1 + `later` surely rejects, if nothing is observed."""
+    """Return whether rounds up to t + 1 + `later` surely reject, if nothing is observed."""
+    if view.rule.is_posterior:
+        return is_surely_rejected(columns, 0, view, patience, t, later)
+    column = columns[:, 0]
     weight = patience.forget**later
     if weight * column[AgentRow.CLIENTS] < 2.0 * FORGOTTEN:
         return False
@@ -412,40 +420,48 @@ def _is_surely_rejected(
 
 
 @part
-def _is_surely_accepted(
-    view: CodedView, patience: Patience, column: FloatArray, t: float, later: float
-) -> bool:
-    """Return whether all rounds from t + 1 + `later` on surely accept."""
+def _accepted_until(
+    view: CodedView, patience: Patience, columns: FloatArray, t: float, later: float
+) -> float:
+    """Return the last round that surely accepts, from round t + 1 + `later` on.
+
+    Where evidence falls as outcomes fade, it is infinite, or t if none is sure.
+    """
+    if view.rule.is_posterior:
+        return accepted_until(columns, 0, view, patience, t, later)
     limit = patience_at(patience, t + later, 1.0, 1.0)
-    rest = _rest(view, column, patience.forget**later)
-    return rest == 0.0 or rest * (1.0 + SURE_MARGIN) + SURE_MARGIN <= limit
+    rest = _rest(view, columns[:, 0], patience.forget**later)
+    sure = rest == 0.0 or rest * (1.0 + SURE_MARGIN) + SURE_MARGIN <= limit
+    return math.inf if sure else t
 
 
 @part
 def _sure(
-    view: CodedView, patience: Patience, column: FloatArray, round: int, tolerates: bool
+    view: CodedView, patience: Patience, columns: FloatArray, round: int, tolerates: bool
 ) -> float:
     """Return what COMES_BACK says after a decision about a round.
 
-    Evidence falls as outcomes fade, and patience does not.  So a category that is
-    accepted stays so; one that is rejected comes back in one round, which is bracketed
-    and halved.  Round 1 accepts everybody, and says nothing of later ones.
+    A category that is rejected comes back in one round, which is bracketed and halved.
+    Where evidence falls as outcomes fade and patience does not, it stays accepted from
+    then on; a posterior may say so only up to a round.  Round 1 accepts everybody, and
+    says nothing of later ones.
     """
     t = round - 1.0
-    if t == 0.0:
+    if t == 0.0 or t > UNTIL:
         return 0.0
     if tolerates:
-        return float(round) if _is_surely_accepted(view, patience, column, t, 0.0) else 0.0
+        until = _accepted_until(view, patience, columns, t, 0.0)
+        return float(round) if until == math.inf else UNTIL + until if until > t else 0.0
     low, high = 0.0, 1.0
-    while high < SURE_ROUNDS and _is_surely_rejected(view, patience, column, t, high):
+    while high < SURE_ROUNDS and _is_surely_rejected(view, patience, columns, t, high):
         low, high = high, 2.0 * high
     while high - low > 1.0:
         middle = math.floor(0.5 * (low + high))
-        if _is_surely_rejected(view, patience, column, t, middle):
+        if _is_surely_rejected(view, patience, columns, t, middle):
             low = middle
         else:
             high = middle
-    comes_back = _is_surely_accepted(view, patience, column, t, low + 1.0)
+    comes_back = _accepted_until(view, patience, columns, t, low + 1.0) == math.inf
     return round + low + 1.0 if comes_back else -(round + low)
 
 
@@ -455,14 +471,22 @@ def renew_comes_back(
 ) -> bool:
     """Decide a round about category k, and write into its column what is sure.
 
-    `column` [COMES_BACK + 1, 1] is for a copy; nothing else changes in the table.
+    `column` [COMES_BACK + 1, 1] is for a copy; nothing else changes in the table.  What
+    is sure by a posterior takes some microseconds, and outcomes may change the column in
+    every round.  So the first look after a change says nothing of later rounds.
     """
     column[:, 0] = table[:, k]
     fade_one(column, 0, view, patience, round - 1)
     tolerates = _decide_one(column, 0, view, patience, round)
-    sure = _sure(view, patience, column[:, 0], round, tolerates)
-    table[COMES_BACK, k] = sure
+    is_first = view.rule.is_posterior and table[COMES_BACK, k] == 0.0
+    table[COMES_BACK, k] = LOOKED_AT if is_first else _sure(view, patience, column, round, tolerates)
     return tolerates
+
+
+@part
+def _is_unsure(said: float, now: float) -> bool:
+    """Return whether COMES_BACK does not say whether a round accepts."""
+    return ((said <= 0.0) & (said > -now)) | ((said > UNTIL) & (said < UNTIL + now))
 
 
 @kernel
@@ -484,14 +508,16 @@ def accepted_faded(
     sure, paused = table[COMES_BACK, first:last], table[AgentRow.PAUSED, first:last]
     patience = patience_behind(view_rows[0])
     column, earlier = np.empty((table.shape[0], 1)), np.empty((table.shape[0], 1))
-    now, unsure = float(round), 0
+    now, until, unsure = float(round), UNTIL + round, 0
     for i in range(out.size):  # without branches, so that it takes as long as two rows
-        out[i] = (sure[i] > 0.0) & (sure[i] <= now) & (paused[i] == 0.0)
+        said = sure[i]
+        accepts = ((said > 0.0) & (said <= now)) | (said >= until)
+        out[i] = accepts & (paused[i] == 0.0)
     for i in range(out.size):
-        unsure += (sure[i] <= 0.0) & (sure[i] > -now)
+        unsure += _is_unsure(sure[i], now)
     computed = 0
     for i in range(out.size if unsure > 0 else 0):
-        if (sure[i] <= 0.0) & (sure[i] > -now):
+        if _is_unsure(sure[i], now):
             k = first + i
             view = view_of(view_rows[which[k]])
             accepts = renew_comes_back(table, k, view, patience, round, column)
@@ -501,6 +527,7 @@ def accepted_faded(
         k = int(log[place, 0])
         if first <= k < last:
             earlier[:, 0] = log[place, LOG_HEAD:]
+            earlier[COMES_BACK, 0] = 0.0
             view = view_of(view_rows[which[k]])
             accepts = renew_comes_back(earlier, 0, view, patience, round, column)
             out[k - first] = accepts and earlier[AgentRow.PAUSED, 0] == 0.0

@@ -79,7 +79,8 @@ class AgentRow(IntEnum):
 WRITTEN = len(AgentRow)
 # And one where outcomes fade late: the round from which on all rounds accept, if
 # nothing is observed; earlier ones reject.  If it is not positive, rounds surely reject
-# up to minus this one, and what follows is not known.
+# up to minus this one, and what follows is not known.  If it is more than
+# `agent_rounds.UNTIL`, they surely accept up to that many rounds more.
 COMES_BACK = WRITTEN + 1
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted

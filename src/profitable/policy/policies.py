@@ -302,9 +302,9 @@ class Policy(ABC):
         return (
             self.terms.kind in (TIME, DRAWN)
             and self.floor == 0.0
-            and (not self.forgets or self.fades_late)
+            and not self.forgets
             and not self.rule.needs_rounds
-        )
+        ) or self.fades_late
 
     @property
     def fades_late(self) -> bool:
@@ -320,7 +320,7 @@ class Policy(ABC):
             and self.floor == 0.0
             and not self.rule.needs_rounds
             and not self.rule.needs_values
-            and self.rule.scales
+            and (self.rule.scales or self.rule.is_posterior)
         )
 
     def patience(self, t: float, *, known: float = 0.0, per_round: float = 1.0) -> float:
