@@ -61,6 +61,7 @@ SURE_ROUNDS, SURE_MARGIN, CLEAR_SPREAD = 1 << 20, 1e-8, 1e-4
 # What COMES_BACK says of a verdict by a posterior that was looked at once since the column
 # changed; and of one that accepts up to a round: that round and this number.
 LOOKED_AT, UNTIL = -0.5, 2.0**52
+BLOCK = 1024  # verdicts that are looked through at a time
 PATIENCE_TERMS = len(Patience._fields)
 
 
@@ -489,6 +490,18 @@ def _is_unsure(said: float, now: float) -> bool:
     return ((said <= 0.0) & (said > -now)) | ((said > UNTIL) & (said < UNTIL + now))
 
 
+@part
+def _fill(sure: FloatArray, paused: FloatArray, now: float, out: BoolArray) -> int:
+    """Fill `out` with the verdicts that are sure, and return how many are not."""
+    unsure = 0
+    for i in range(out.size):  # without branches, so that it takes as long as two rows
+        accepts = ((sure[i] > 0.0) & (sure[i] <= now)) | (sure[i] >= UNTIL + now)
+        out[i] = accepts & (paused[i] == 0.0)
+    for i in range(out.size):
+        unsure += _is_unsure(sure[i], now)
+    return unsure
+
+
 @kernel
 def accepted_faded(
     table: Matrix,
@@ -508,21 +521,18 @@ def accepted_faded(
     sure, paused = table[COMES_BACK, first:last], table[AgentRow.PAUSED, first:last]
     patience = patience_behind(view_rows[0])
     column, earlier = np.empty((table.shape[0], 1)), np.empty((table.shape[0], 1))
-    now, until, unsure = float(round), UNTIL + round, 0
-    for i in range(out.size):  # without branches, so that it takes as long as two rows
-        said = sure[i]
-        accepts = ((said > 0.0) & (said <= now)) | (said >= until)
-        out[i] = accepts & (paused[i] == 0.0)
-    for i in range(out.size):
-        unsure += _is_unsure(sure[i], now)
     computed = 0
-    for i in range(out.size if unsure > 0 else 0):
-        if _is_unsure(sure[i], now):
-            k = first + i
-            view = view_of(view_rows[which[k]])
-            accepts = renew_comes_back(table, k, view, patience, round, column)
-            out[i] = accepts and paused[i] == 0.0
-            computed += 1
+    for start in range(0, out.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        if _fill(sure[block], paused[block], float(round), out[block]) == 0:
+            continue
+        for i in range(start, min(start + BLOCK, out.size)):
+            if _is_unsure(sure[i], float(round)):
+                k = first + i
+                view = view_of(view_rows[which[k]])
+                accepts = renew_comes_back(table, k, view, patience, round, column)
+                out[i] = accepts and paused[i] == 0.0
+                computed += 1
     for place in range(len(log) - 1, -1, -1):
         k = int(log[place, 0])
         if first <= k < last:

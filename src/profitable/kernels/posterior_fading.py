@@ -43,6 +43,7 @@ from profitable.kernels.unknown_variance import unknown_variance_posterior
 # Weights and totals are rounded in each round, by less than this share in all; evidence,
 # by less than this margin.
 ROUNDED, MARGIN = 1e-10, 1e-6
+CLEAR_SPREAD = 1e-4  # the share of the squares from which on a spread is no rounding error
 MOST_SLACK = 8.0  # nats; bounds that are wider than that are not worth a computation
 
 
@@ -119,6 +120,9 @@ def bound(
     is_below = table[AgentRow.TOTAL, k] < table[AgentRow.CLIENTS, k] * threshold
     end = high if is_below == (lean > 0.0) else low
     if law.code == NORMAL:
+        spread = table[AgentRow.SPREAD, k]
+        if spread != 0.0 and not spread > CLEAR_SPREAD * table[AgentRow.SQUARES, k]:
+            return math.inf if lean > 0.0 else 0.0
         nats = _evidence(table, k, view, end, lean)
         if lean < 0.0:  # it is 0 where too few clients are left
             return min(nats, _evidence(table, k, view, low, lean))
