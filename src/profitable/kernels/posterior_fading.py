@@ -162,7 +162,7 @@ def _limit(
     early, late = rounds_ahead(patience, t + first), rounds_ahead(patience, t + last)
     if is_least:
         known = patience.forget**first * (1.0 + ROUNDED) * clients + view.prior_clients
-        per_round, ahead = clients_per_round(patience, came, rounds + last), min(early, late)
+        per_round, ahead = clients_per_round(patience, came, rounds + last - 1.0), min(early, late)
     else:
         known = patience.forget**last * (1.0 - ROUNDED) * clients + view.prior_clients
         per_round, ahead = clients_per_round(patience, came, rounds), max(early, late)
@@ -203,24 +203,25 @@ def accepted_until(
 ) -> float:
     """Return the last round that surely accepts, from round t + 1 + `first` on.
 
-    It is infinite if all of them do, and t + `first` if the first one may not.  The
-    weights until nothing is left are cut into intervals: as long as bounds allow.
+    It is infinite if all of them do, and t + `first` if the first one may not; round t +
+    1 has accepted.  The weights until nothing is left are cut into intervals, as long as
+    bounds allow.
     """
     clients, end, j = table[AgentRow.CLIENTS, k], first, first
     fading = -math.log(patience.forget)
     if clients > 0.0:
         end = max(first, math.ceil(math.log(2.0 * clients / FORGOTTEN) / fading))
     step = max(1.0, math.floor(2.0 / fading))
+    if first > 0.0 and not _is_surely_accepted(table, k, view, patience, (t, first, first)):
+        return t + first
     while j < end:
         last = min(j + step, end)
-        if _is_surely_accepted(table, k, view, patience, (t, j, last)):
+        if _is_surely_accepted(table, k, view, patience, (t, j + 1.0, last)):
             j, step = last, 4.0 * step
         elif step > 1.0:
             step = max(1.0, math.floor(0.25 * step))
-        elif j > first or _is_surely_accepted(table, k, view, patience, (t, j, j)):
-            return t + 1.0 + j
         else:
-            return t + j
+            return t + 1.0 + j
     # Then nothing is left but the prior, and perhaps no client is expected.
     nats = _evidence(table, k, view, 0.0, 1.0)
     limit = patience_for(patience, 0.0, view.prior_clients)
@@ -228,4 +229,4 @@ def accepted_until(
         limit = patience_at(patience, max(t + first, t + end - 2.0 / fading), 1.0, 1.0)
     if nats == 0.0 or nats * (1.0 + MARGIN) + MARGIN <= limit:
         return math.inf
-    return t + j
+    return t + 1.0 + j
