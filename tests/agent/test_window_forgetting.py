@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import profitable as pb
-from profitable.kernels import agent_rounds
+from profitable.kernels import faded_verdicts
 from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.evidence import Observed, evidence
 from profitable.kernels.law import posterior_bounds, posterior_evidence
@@ -442,13 +442,13 @@ def test_a_verdict_is_computed_once_until_outcomes_come(
     agents = TwoAgents(policy, pb.Bernoulli())
     agents.late.observe({name: [0.0] * (8 * k + 3) for k, name in enumerate(agents.names)})
     computed: list[int] = []
-    kernel = agent_rounds.accepted_faded
+    kernel = faded_verdicts.accepted_faded
 
     def counted(*given: Any) -> int:
         computed.append(kernel(*given))
         return computed[-1]
 
-    monkeypatch.setattr(agent_rounds, "accepted_faded", counted)
+    monkeypatch.setattr(faded_verdicts, "accepted_faded", counted)
     accepted = {agents.late.decide().accepted for _ in range(400)}
     assert len(accepted) > 1
     assert computed[:2] == [len(agents.names)] * 2  # round 1 says nothing of later ones

@@ -220,9 +220,9 @@ def posterior_parameters(
 ) -> tuple[float, float, float]:
     """Return a, b and x of a posterior that is made of gamma variables.
 
-    With x > 0 it is that of a share B ~ Beta(a, b), and x is the share at the threshold.
-    With x = 0, mean times rate (or rate over mean) is G ~ Gamma(a, 1), and b is that
-    product at the threshold.
+    With x > 0 it is that of a share B ~ Beta(a, b), and x is the share at the
+    threshold.  With x = 0 it is that of G ~ Gamma(a, 1), the mean times a rate or a
+    rate over the mean, and b is G at the threshold.
     """
     if law.code == GAMMA:
         return law.size * clients, law.size * total / threshold, 0.0
