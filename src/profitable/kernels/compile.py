@@ -50,8 +50,10 @@ def is_tested(version: str) -> bool:
 
 IS_LAZY = is_tested(numba.__version__) and os.environ.get("PROFITABLE_LATE") != "0"
 lazy_compile: Any = import_module("profitable.kernels.lazy_compile") if IS_LAZY else None
+lean_compile: Any = import_module("profitable.kernels.lean_compile") if IS_LAZY else None
 if IS_LAZY:
     _OPTIONS["no_cfunc_wrapper"] = True  # nobody calls a kernel from C
+    _OPTIONS["pipeline_class"] = lean_compile.LeanCompiler
 
 
 def kernel(function: Function) -> Function:
@@ -181,6 +183,7 @@ def _stamped(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     except RuntimeError:  # numba found no writable folder at all
         return njit(**options)(function)
     lazy_compile.stamp(compiled, SOURCES)
+    lean_compile.cache_parts(compiled)
     return compiled
 
 
