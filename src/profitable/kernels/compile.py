@@ -183,7 +183,7 @@ def _stamped(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     except RuntimeError:  # numba found no writable folder at all
         return njit(**options)(function)
     lazy_compile.stamp(compiled, SOURCES)
-    lean_compile.cache_parts(compiled)
+    compiled._cache._impl.__class__ = lean_compile.Cached
     return compiled
 
 
