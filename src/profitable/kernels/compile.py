@@ -6,10 +6,10 @@ otherwise in the user's own cache folder (numba's rule).  Where neither is writa
 are compiled in each process.
 
 `lazy` and `part` save most of the compiler's work, by inner parts of numba that all
-stand in `kernels/lazy_compile.py`.  That file is imported only under a version of numba
-it was tested with (`TESTED`).  Under any other version, or with PROFITABLE_LATE=0 in
-the environment, numba's public interface does it all: the same numbers, compiled more
-slowly.
+stand in `kernels/lazy_compile.py` and `kernels/lean_compile.py`.  Those are imported
+only under a version of numba they were tested with (`TESTED`).  Under any other
+version, or with PROFITABLE_LATE=0 in the environment, numba's public interface does it
+all: the same numbers, compiled more slowly.
 """
 
 import hashlib
@@ -183,7 +183,7 @@ def _stamped(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     except RuntimeError:  # numba found no writable folder at all
         return njit(**options)(function)
     lazy_compile.stamp(compiled, SOURCES)
-    compiled._cache._impl.__class__ = lean_compile.Cached
+    lean_compile.keep_parts(compiled)
     return compiled
 
 

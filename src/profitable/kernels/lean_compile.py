@@ -118,15 +118,20 @@ class _Library(cast(Any, codegen).JITCodeLibrary):
         return library
 
     def _link(self) -> None:
-        pending, seen = self._linking_libraries, set[Any]()
+        """Take in all parts, each after those that call it: LLVM leaves out others."""
+        found: dict[Any, None] = {}
+        self._find(found)
         self._linking_libraries = []
-        while pending:
-            library = pending.pop()
-            if library not in seen:
-                seen.add(library)
-                if isinstance(library, _Library):
-                    pending += library._linking_libraries
-                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        for library in list(found)[-2::-1]:  # without this one, the last
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+
+    def _find(self, found: dict[Any, None]) -> None:
+        """Add all libraries below, and this one after them."""
+        for each in self._linking_libraries:
+            if isinstance(each, _Library) and each not in found:
+                each._find(found)
+            found[each] = None
+        found[self] = None
 
     def _get_module_for_linking(self) -> Any:
         if self._finalized:
@@ -138,27 +143,21 @@ class _Library(cast(Any, codegen).JITCodeLibrary):
         return module
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Only say how data lie in memory.
+        """Simplify each function once, before it is taken into kernels.
 
-        numba optimises each function before it links it, and declarations, too.  The
-        passes over the whole kernel do that.
+        numba does all it can here, makes the passes anew for each function, and runs
+        them over declarations as well.  The passes over the kernel do the rest.
         """
         ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager(opt=1)
+        for each in _define(ll_module):
+            passes.run(each, builder)
 
 
 class _Codegen(cast(Any, codegen).JITCPUCodegen):
     """The code generator of numba, with our libraries."""
 
     _library_class = _Library
-
-    def _module_pass_manager(self, **options: Any) -> Any:
-        """Simplify a kernel before its counts of references are removed.
-
-        There, numba finds parts that it has optimised, and takes no such pass.
-        """
-        if options.get("cost") == "cheap":
-            options["opt"] = max(options["opt"], 1)
-        return super()._module_pass_manager(**options)
 
     def set_env(self, env_name: str, env: Any) -> None:
         """Set an environment where native code has one; parts have none yet."""
@@ -192,11 +191,17 @@ class _Target(CPUContext):
         return super().get_constant_generic(builder, ty, val)
 
 
-class Cached(CompileResultCacheImpl):
+class _Cached(CompileResultCacheImpl):
     """The cache of numba, for our libraries."""
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Read a compiled function."""
         return super().rebuild(_seen_as(_Target, target_context), payload)
+
+
+def keep_parts(compiled: Any) -> None:
+    """Let the cache of a function keep it without native code."""
+    compiled._cache._impl.__class__ = _Cached
 
 
 class _Typing(Context):
@@ -237,7 +242,7 @@ class _Passes(PassManager):
     The lifetimes of variables are computed where a pass asks for them.
     """
 
-    def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:
+    def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:  # noqa: N802  # pyright: ignore[reportIncompatibleVariableOverride]
         pss.analysis = self._analysis
         with cast(Any, errors).new_error_context("Pass {name}", name=pss.name()):
             pss.run_pass(internal_state)
@@ -254,6 +259,10 @@ def _lean(passes: Any) -> Any:
     return ours
 
 
+def _untyped_passes(state: Any) -> Any:
+    return _lean(compiler.DefaultPassBuilder.define_untyped_pipeline(state))
+
+
 class _InlineWorker(cast(Any, inline_closurecall).InlineWorker):
     """Writes the code of a function into its caller.
 
@@ -262,30 +271,37 @@ class _InlineWorker(cast(Any, inline_closurecall).InlineWorker):
     """
 
     def run_untyped_passes(self, func: Any, enable_ssa: bool = False) -> Any:
-        passes = compiler.DefaultPassBuilder.define_untyped_pipeline
-        self._compiler_pipeline = lambda state: _lean(passes(state))
+        self._compiler_pipeline = _untyped_passes
         return super().run_untyped_passes(func, enable_ssa)
 
-    def inline_ir(self, caller_ir: Any, block: Any, i: int, callee_ir: Any, *more: Any, **by: Any):
+    def inline_ir(
+        self, caller_ir: Any, block: Any, i: int, callee_ir: Any, *more: Any, **by_name: Any
+    ) -> Any:
         blocks = list(callee_ir.blocks.values())
         for each in blocks:
-            each.__deepcopy__ = lambda _, own=each: own
+            each.__deepcopy__ = functools.partial(_itself, each)
         try:
-            return super().inline_ir(caller_ir, block, i, callee_ir, *more, **by)
+            return super().inline_ir(caller_ir, block, i, callee_ir, *more, **by_name)
         finally:
             for each in blocks:
                 del each.__deepcopy__
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
+def _itself(block: Any, _: Any) -> Any:
+    return block
+
+
+@cast(Any, register_pass)(mutates_CFG=True, analysis_only=False)
 class _Inline(InlineInlinables):
     """The pass of numba that inlines, with our worker."""
 
     _name = "profitable_inline"
 
-    def _do_work(self, state: Any, work_list: Any, block: Any, i: int, expr: Any, worker: Any):
-        worker.__class__ = _InlineWorker
-        return super()._do_work(state, work_list, block, i, expr, worker)
+    def _do_work(
+        self, state: Any, work_list: Any, block: Any, i: int, expr: Any, inline_worker: Any
+    ) -> Any:
+        inline_worker.__class__ = _InlineWorker
+        return super()._do_work(state, work_list, block, i, expr, inline_worker)
 
 
 class LeanCompiler(compiler.Compiler):
@@ -300,6 +316,7 @@ class LeanCompiler(compiler.Compiler):
         self.state.flags = _Flags(self.state.flags)
 
     def define_pipelines(self) -> list[Any]:
+        """Return numba's passes, run our way."""
         return [_lean(each) for each in super().define_pipelines()]
 
     def compile_extra(self, func: Any) -> Any:
@@ -317,7 +334,7 @@ def _typing(context: Any) -> Any:
 
 
 def _compile_extra(*arguments: Any, pipeline_class: Any = compiler.Compiler, **more: Any) -> Any:
-    """Compile what numba needs for a kernel, such as `rng.binomial`, like the kernel."""
+    """Compile what a kernel needs of numba, such as `rng.binomial`, like the kernel."""
     if LeanCompiler.depth and pipeline_class is compiler.Compiler:
         pipeline_class = LeanCompiler
     return _numba_compile_extra(*arguments, pipeline_class=pipeline_class, **more)
