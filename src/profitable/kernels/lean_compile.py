@@ -28,6 +28,7 @@ from numba.core.compiler_machinery import PassManager, _pass_registry, register_
 from numba.core.cpu import CPUContext
 from numba.core.environment import lookup_environment
 from numba.core.postproc import PostProcessor, VariableLifetime
+from numba.core.typed_passes import AnnotateTypes
 from numba.core.typing.context import Context
 from numba.core.untyped_passes import InlineInlinables
 
@@ -171,15 +172,6 @@ class _Target(CPUContext):
     def codegen(self) -> Any:
         return _seen_as(_Codegen, self._internal_codegen)
 
-    def load_additional_registries(self) -> None:
-        """Look for what was registered lately.
-
-        Whenever it does not find a function at once, numba imports 40 modules again.
-        They are imported before a function is compiled.
-        """
-        for each in list(self._registries):
-            self.install_registry(each)
-
     def get_constant_generic(self, builder: Any, ty: Any, val: Any) -> Any:
         """Write nothing for the name of a function that is called.
 
@@ -208,7 +200,7 @@ class _Typing(Context):
     """The types of numba; each call of a known function is resolved once.
 
     numba goes through all templates of a function, such as the 30 of an addition,
-    wherever it is called and whenever one more type of the caller is known.
+    wherever it is called and whenever one more type in the caller is known.
     """
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
@@ -251,9 +243,15 @@ class _Passes(PassManager):
 
 
 def _lean(passes: Any) -> Any:
+    """Return passes, run our way.
+
+    One is left out: it notes the types of all lines, for `inspect_types`.
+    """
     ours = _Passes(passes.pipeline_name)
     ours.passes = [
-        (_Inline if each is InlineInlinables else each, text) for each, text in passes.passes
+        (_Inline if each is InlineInlinables else each, text)
+        for each, text in passes.passes
+        if each is not AnnotateTypes
     ]
     ours.finalize()
     return ours
