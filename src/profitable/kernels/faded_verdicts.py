@@ -43,6 +43,7 @@ SURE_ROUNDS, SURE_MARGIN = 1 << 20, 1e-8
 # What COMES_BACK says of a verdict by a posterior that was looked at once since the
 # column changed; and of one that accepts up to a round: that round plus this number.
 LOOKED_AT, UNTIL = -0.5, 2.0**52
+SELDOM = 8  # a verdict that did not last a round is looked ahead of every so many rounds
 AT_A_TIME = 1024  # verdicts that are looked through at a time
 
 
@@ -184,17 +185,23 @@ def _renew_posterior(
             rounds += t - table[LOOKED, k]
         now = Moment(t, t - table[WRITTEN, k], rounds)
         if patience.kind != AHEAD or table[LOOKED, k] == t or said <= -t or said >= UNTIL + t:
-            tolerates = is_surely_accepted(table, k, view, patience, now, 0.0, 0.0)
-            is_sure = tolerates or is_surely_rejected(table, k, view, patience, now, 0.0)
+            is_sure = is_surely_rejected(table, k, view, patience, now, 0.0)
+            if not is_sure:
+                is_sure = tolerates = is_surely_accepted(table, k, view, patience, now, 0.0, 0.0)
         rounds += tolerates and is_open
     if not is_sure:
         tolerates = _decide_copy(table, k, view, patience, round, column)
         rounds = column[AgentRow.ROUNDS, 0]
+    # The optimal policy hovers where patience falls with each accepted round.
+    hovers = patience.kind == AHEAD and said not in (0.0, LOOKED_AT) and table[LOOKED, k] == t
     table[LOOKED, k], table[ACCEPTED_SO_FAR, k] = round, rounds
-    now = Moment(t, t - table[WRITTEN, k], rounds)
-    table[COMES_BACK, k] = (
-        LOOKED_AT if said == 0.0 else _sure(table, k, view, patience, now, tolerates)
-    )
+    if said == 0.0:
+        table[COMES_BACK, k] = LOOKED_AT
+    elif hovers and (round + k) % SELDOM != 0:
+        table[COMES_BACK, k] = -t
+    else:
+        now = Moment(t, t - table[WRITTEN, k], rounds)
+        table[COMES_BACK, k] = _sure(table, k, view, patience, now, tolerates)
     return tolerates
 
 

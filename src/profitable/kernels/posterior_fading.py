@@ -150,7 +150,7 @@ def bound(table: Matrix, k: int, view: CodedView, low: float, high: float, lean:
             return min(nats, _evidence(table, k, view, low, lean))
         return nats if is_below else max(nats, LOG_TWO)
     slack = 0.0
-    if law.low < threshold < law.high:
+    if law.low < threshold < law.high and high > (1.0 + 10.0 * ROUNDED_AWAY) * low:
         slack = (high / low - 1.0) * max(0.0, -_known(table, k, view, low))
     if not slack <= MOST_SLACK:
         return math.inf if lean > 0.0 else 0.0
