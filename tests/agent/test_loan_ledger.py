@@ -282,8 +282,13 @@ def test_the_numbers_of_a_standing_agree_with_each_other_and_with_the_words(
         assert (defaults, issued) == (loans.defaults, loans.issued)
         assert defaults / affordable == pytest.approx(multiplier / limit, rel=0.02)
         assert "money" not in busy.explain(name)
-        assert "Profit" not in busy.explain(name)
-    assert "profit" not in str(busy)
+        assert busy.explain(name).endswith(
+            "Profit so far: not known, because it is reported how loans end, and not what they pay."
+        )
+        assert (busy[name].revenue, busy[name].cost, busy[name].profit) == (None, None, None)
+    assert busy.profit is None
+    assert str(busy).splitlines()[0].endswith(" rounds, profit not known")
+    assert busy.to_frame("polars")["profit"].to_list() == [None] * len(busy)
     assert "mean reward" not in str(busy)
 
 
