@@ -1,4 +1,4 @@
-"""Model of a portfolio that lends: the same as `model.py`, of loans and how they ended."""
+"""Model of a portfolio that lends: as `model.py`, of loans and how they ended."""
 
 import math
 from dataclasses import dataclass, field

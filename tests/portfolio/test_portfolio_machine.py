@@ -234,6 +234,10 @@ class Machine(RuleBasedStateMachine):
         key=OWN_KEY,
     )
     def change_threshold(self, which: tuple[str, float], key: str | None) -> None:
+        self.set_threshold(which, key)
+
+    def set_threshold(self, which: tuple[str, float], key: str | None) -> None:
+        """Set another threshold, or be refused."""
         is_so = self.model.agent.category(which[0]).threshold == which[1]
         if self.change(
             partial(self.writer.set_threshold, *which), "threshold", *which, is_so=is_so, key=key
@@ -329,16 +333,8 @@ LENDER_POLICIES = ["bayes-ucb", "kl-ucb", "optimal:horizon=60"]
 TERMS = st.sampled_from([2, 2, 6])  # a loan over 2 rounds becomes too old to be looked at
 RATES = st.sampled_from([0.05, 0.12, 0.5])
 ENDS = st.sampled_from(
-    [{how: day} for how in ("defaulted", "closed") for day in (*DAYS, *DAYS, BEFORE)]
+    [{how: day} for how in ("defaulted", "closed") for day in (*DAYS, *DAYS, *DAYS, BEFORE)]
 )
-
-
-@st.composite
-def a_loan_outcome(draw: st.DrawFn) -> pb.LoanOutcome:
-    end = draw(st.one_of(ENDS, ENDS, ENDS, st.just({})))
-    return pb.LoanOutcome(
-        draw(SOME_ID), **end, category=draw(st.sampled_from([None, None, None, *NAMES]))
-    )
 
 
 @st.composite
@@ -361,6 +357,9 @@ class Lender(Machine):
         self.book = self.place.create(names, **options, shadow=shadow)
         self.other = self.place.open()
         self.is_busy, self.lines = False, 1
+        self.ask("day 0", {"available": None, "applicants": None})
+        for name in NAMES[:2]:  # so that loans can end from the first step on
+            self.open([f"client {name} {i}" for i in range(4)], name, 6, 0.12, ISSUED, 0)
 
     @rule(
         key=SOME_KEY,
@@ -370,20 +369,23 @@ class Lender(Machine):
     def decide(self, key: str, available: list[str] | None, applicants: list[pb.Client]) -> None:
         self.ask(key, {"available": available, "applicants": applicants or None})
 
-    @rule(
-        outcomes=st.lists(a_loan_outcome(), min_size=1, max_size=6),
-        whole=st.booleans(),
-        dry=st.booleans(),
-    )
-    def observe(self, outcomes: list[pb.LoanOutcome], whole: bool, dry: bool) -> None:
-        self.report(outcomes, whole, dry)
+    @precondition(lambda self: self.model.clients)
+    @rule(data=st.data(), whole=st.booleans(), dry=st.booleans())
+    def observe(self, data: st.DataObject, whole: bool, dry: bool) -> None:
+        known = st.sampled_from(sorted(self.model.clients))
+        outcomes = st.builds(
+            lambda id, end, category: pb.LoanOutcome(id, **end, category=category),
+            st.one_of(known, known, known, known, SOME_ID),
+            st.one_of(ENDS, ENDS, ENDS, st.just({})),
+            st.sampled_from([None, None, None, NAMES[0]]),
+        )
+        self.report(data.draw(st.lists(outcomes, min_size=1, max_size=6)), whole, dry)
 
-    @precondition(lambda self: self.model.agent.round > 0)
     @rule(
         ids=st.lists(SOME_ID, min_size=1, max_size=6, unique=True),
         name=st.sampled_from(NAMES),
         term=TERMS,
-        rate=st.one_of(st.none(), RATES),
+        rate=st.one_of(RATES, RATES, st.none()),
         issued=st.sampled_from([ISSUED, ISSUED, ISSUED, None]),
         early=st.integers(0, 4),
     )
@@ -412,9 +414,16 @@ class Lender(Machine):
         self.lines += expected.count("counted")
 
     @precondition(lambda self: self.model.outcomes)
-    @rule(data=st.data(), right=st.one_of(ENDS, ENDS, st.just({"take_back": True})), key=OWN_KEY)
-    def correct(self, data: st.DataObject, right: dict[str, Any], key: str | None) -> None:
-        self.mend(data.draw(st.sampled_from(sorted(self.model.outcomes))), right, key)
+    @rule(data=st.data())
+    def correct(self, data: st.DataObject) -> None:
+        id = st.sampled_from(sorted(self.model.outcomes))
+        right = st.one_of(ENDS, st.just({"take_back": True}))
+        for each in data.draw(st.lists(st.tuples(id, right, OWN_KEY), min_size=1, max_size=5)):
+            self.mend(*each)
+
+    @rule(which=st.tuples(st.sampled_from(NAMES), st.sampled_from([1.0, 1.05])), key=OWN_KEY)
+    def change_threshold(self, which: tuple[str, float], key: str | None) -> None:
+        self.set_threshold(which, key)
 
     @rule(policy=st.sampled_from(LENDER_POLICIES), key=OWN_KEY)
     def change_policy(self, policy: str, key: str | None) -> None:
