@@ -20,7 +20,7 @@ from profitable.portfolio.export import write_clients
 from profitable.portfolio.journal import START, Line, chained
 from profitable.portfolio.new_store import copy_portfolio, upgrade
 from tests.portfolio.places import Place
-from tests.portfolio.small import assert_clean, statuses
+from tests.portfolio.small import assert_clean, small, statuses
 
 LENDING = pb.Lending(required=0.05, recovery=0.1, lag=1)
 NAMES = ("cars", "phones")
@@ -419,6 +419,40 @@ def test_status(file: Place) -> None:
     assert (found["profit"], found["profit_unknown"]) == (None, PROFIT_UNKNOWN)
     assert book.explain("cars").endswith(f"Profit so far: not known, because {PROFIT_UNKNOWN}.")
     assert "break_even" in str(status)
+
+
+def test_the_chart_has_what_each_decision_knew(place: Place, tmp_path: Path) -> None:
+    book = lender(place)
+    book.open(clients("cars", 40))
+    for month in range(2, 7):
+        book.observe(ends("defaulted", *range(3 * month, 3 * month + 3)))
+        book.decide(key=f"month {month}", available=["cars"] if month == 4 else None)
+    book.add_category(pb.Category.returns("boats"))
+    book.set_policy("kl-ucb")
+    book.decide(key="month 7")
+    path = tmp_path / "loans.svg"
+    chart = book.plot_loans(path).to_dict()
+    assert path.stat().st_size > 5_000
+    points = next(
+        rows
+        for rows in reversed(chart["datasets"].values())
+        if any(row.get("kind") for row in rows)
+    )
+    for name in ("cars", "phones"):
+        rounds = [2, 3, 5, 6, 7] if name == "phones" else [2, 3, 4, 5, 6, 7]
+        standings = [book.decision(round)[name].loans for round in (1, *rounds)]
+        known = [each.defaults for each in standings if each is not None]
+        assert [
+            (row["x"], row["number"])
+            for row in points
+            if (row["name"], row["kind"]) == (name, "defaults")
+        ] == list(zip((1, *rounds), known, strict=True))
+    last = book.decision(7)["cars"].loans
+    assert last is not None
+    drawn = [row for row in points if (row["name"], row["kind"]) == ("cars", "affordable")]
+    assert drawn[-1]["number"] == pytest.approx(last.affordable, rel=1e-3)
+    with pytest.raises(pb.errors.ParameterError, match="lends"):
+        small(Place(str(tmp_path / "other.db"))).plot_loans()
 
 
 def test_two_portfolios_are_compared_by_how_loans_ended(tmp_path: Path) -> None:
