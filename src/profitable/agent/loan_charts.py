@@ -29,7 +29,7 @@ CATEGORIES_DRAWN = 20  # more cannot be read
 PERIOD = 3  # rounds of issue whose loans share a level
 SIDE, TALL = 330, 210
 LINE = 24  # pixels of a category
-PANELS, COLUMNS, SMALL, LOW = 12, 4, 150, 110  # of categories side by side
+CATEGORIES_BESIDE, IN_A_ROW, NARROW, LOW = 12, 4, 150, 110  # of categories side by side
 DEFAULTS, AFFORDABLE = "defaults", "affordable"
 TWO_SIDED = 1.96  # standard errors of a 95 % interval
 
@@ -158,7 +158,7 @@ def _affordable(reading: BookReading, every: list[str]) -> Any:
 
 def _against(rows: Rows, every: list[str], along: str, across: str) -> list[Any]:
     """Draw known and affordable defaults along `x`, in a panel for each category."""
-    names = every[:PANELS]
+    names = every[:CATEGORIES_BESIDE]
     points: Rows = [
         {"name": row["name"], "x": row["x"], "kind": kind, "number": digits(row[kind])}
         for row in rows
@@ -184,14 +184,14 @@ def _against(rows: Rows, every: list[str], along: str, across: str) -> list[Any]
             ),
             tooltip=["name:N", "kind:N", "x:Q", "number:Q"],
         )
-        .properties(width=SMALL, height=LOW)
+        .properties(width=NARROW, height=LOW)
     )
     title = f"Known defaults and those that a category can afford, {along}"
     if len(every) > len(names):
         title += f" (first {len(names)} of {len(every)})"
     panels = lines.facet(
         alt.Facet("name:N", title=None, sort=names),
-        columns=COLUMNS,
+        columns=IN_A_ROW,
         title=alt.Title(title, anchor="start", fontSize=12, fontWeight="normal"),
     )
     return [panels.resolve_scale(y="independent")]
