@@ -53,7 +53,7 @@ ALMOST_ALL = 0.6
 # Share of defaults whose term is their age, or who have a rate that hardly anybody else
 # has.
 OVERWRITTEN = 0.5
-HARDLY_ANY = 0.01
+HARDLY_ANYBODY_ELSE = 0.01
 ENOUGH_DEFAULTS = 20  # so that a rare rate among them is no chance
 MUCH = 0.12
 SOME = 0.05  # suspicious if it is also several times what the next column explains
@@ -197,7 +197,7 @@ def loans_that_know(clients: SingleClients, layout: Layout) -> list[str]:
     if rates is not None and isinstance(layout.rate, str) and defaulted.sum() >= ENOUGH_DEFAULTS:
         values, times = np.unique(rates[defaulted], return_counts=True)
         usual, share = float(values[times.argmax()]), float(times.max() / defaulted.sum())
-        if share >= OVERWRITTEN and (rates[~defaulted] == usual).mean() <= HARDLY_ANY:
+        if share >= OVERWRITTEN and (rates[~defaulted] == usual).mean() <= HARDLY_ANYBODY_ELSE:
             found.append(
                 f"the column {layout.rate} is {usual:g} in {share:.0%} of the loans that "
                 "defaulted, and in hardly any other: it was overwritten and knows the outcome. "
