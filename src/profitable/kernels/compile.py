@@ -6,10 +6,10 @@ otherwise in the user's own cache folder (numba's rule).  Where neither is writa
 are compiled in each process.
 
 `lazy` and `part` save most of the compiler's work, by inner parts of numba that all
-stand in `kernels/lazy_compile.py`.  That file is imported only under a version of numba
-it was tested with (`TESTED`).  Under any other version, or with PROFITABLE_LATE=0 in
-the environment, numba's public interface does it all: the same numbers, compiled more
-slowly.
+stand in `kernels/lazy_compile.py` and `kernels/lean_compile.py`.  Those are imported
+only under a version of numba they were tested with (`TESTED`).  Under any other
+version, or with PROFITABLE_LATE=0 in the environment, numba's public interface does it
+all: the same numbers, compiled more slowly.
 """
 
 import hashlib
@@ -50,8 +50,10 @@ def is_tested(version: str) -> bool:
 
 IS_LAZY = is_tested(numba.__version__) and os.environ.get("PROFITABLE_LATE") != "0"
 lazy_compile: Any = import_module("profitable.kernels.lazy_compile") if IS_LAZY else None
+lean_compile: Any = import_module("profitable.kernels.lean_compile") if IS_LAZY else None
 if IS_LAZY:
     _OPTIONS["no_cfunc_wrapper"] = True  # nobody calls a kernel from C
+    _OPTIONS["pipeline_class"] = lean_compile.LeanCompiler
 
 
 def kernel(function: Function) -> Function:
@@ -181,6 +183,7 @@ def _stamped(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     except RuntimeError:  # numba found no writable folder at all
         return njit(**options)(function)
     lazy_compile.stamp(compiled, SOURCES)
+    lean_compile.keep_parts(compiled)
     return compiled
 
 
