@@ -333,7 +333,7 @@ class Ledger(LoanLedger):
             ends.append(len(flat))
         try:
             values = np.array(flat, FLOAT64)
-        except (OverflowError, TypeError):  # an integer beyond all doubles; its own category says so
+        except OverflowError:  # an integer beyond all doubles; its own category says so
             values = np.concatenate([reward_array(each, names[k]) for k, each in given.items()])
         return positions, np.array(ends, INT64), values
 
