@@ -18,6 +18,7 @@ import platform
 import re
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -77,9 +78,22 @@ class Direct(Generic[Function]):
     __slots__ = ("call",)
 
     def __init__(self, function: Function, compiled: Function) -> None:
-        self.call: Function = compiled
-        if IS_LAZY:
-            self.call = lazy_compile.entered_directly(self, function, compiled)
+        self.call: Function = (
+            lazy_compile.entered_directly(self, function, compiled)
+            if IS_LAZY
+            else _with_floats(function, compiled)
+        )
+
+
+def _with_floats(function: Function, compiled: Function) -> Function:
+    """Convert what a function annotates as float: so it has one signature, too."""
+    kinds = [each.annotation for each in signature(function).parameters.values()]
+
+    def call(*arguments: Any) -> Any:
+        pairs = zip(arguments, kinds, strict=True)
+        return compiled(*(float(each) if kind is float else each for each, kind in pairs))
+
+    return cast(Function, call)
 
 
 def lazy(function: Function) -> Function:
