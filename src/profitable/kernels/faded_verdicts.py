@@ -43,7 +43,7 @@ SURE_ROUNDS, SURE_MARGIN = 1 << 20, 1e-8
 # What COMES_BACK says of a verdict by a posterior that was looked at once since the
 # column changed; and of one that accepts up to a round: that round plus this number.
 LOOKED_AT, UNTIL = -0.5, 2.0**52
-LOOK_EVERY = 8  # a verdict that did not last a round is looked ahead of every so many rounds
+HOVERING_ROUNDS = 8  # a verdict that did not last a round is looked ahead of every so many rounds
 AT_A_TIME = 1024  # verdicts that are looked through at a time
 
 
@@ -197,7 +197,7 @@ def _renew_posterior(
     table[LOOKED, k], table[ACCEPTED_SO_FAR, k] = round, rounds
     if said == 0.0:
         table[COMES_BACK, k] = LOOKED_AT
-    elif hovers and (round + k) % LOOK_EVERY != 0:
+    elif hovers and (round + k) % HOVERING_ROUNDS != 0:
         table[COMES_BACK, k] = -t
     else:
         now = Moment(t, t - table[WRITTEN, k], rounds)
