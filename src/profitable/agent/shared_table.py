@@ -23,7 +23,7 @@ from profitable.agent.draws import ExponentialStream
 from profitable.agent.locking import lock_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError
-from profitable.kernels import agent_rounds
+from profitable.kernels import agent_rounds, faded_draws
 from profitable.kernels.agent_table import ACCEPTED_SO_FAR, COMES_BACK, SNAPSHOT, WRITTEN, AgentRow
 from profitable.kernels.patience import LAST_ROUND
 
@@ -47,6 +47,9 @@ class SharedTable:
         self.asked = 0  # the latest round whose verdicts were asked for, if outcomes fade late
         self.size = 0
         self._everyone: IntArray = NO_POSITIONS
+        # Those that cannot be written late, because rounds that are only decided round
+        # their spread.
+        self._with_spread: IntArray = NO_POSITIONS
         self.round: int = 0  # rounds that have passed
         self._decided = 0  # rounds that are decided; the last of them may not have passed yet
         self._is_written = True  # whether every column has all of them
@@ -113,7 +116,8 @@ class SharedTable:
         if self.fades_late:
             categories = self.categories
             which, views = categories.which(), categories.view_table()
-            agent_rounds.fade(self.raw, positions, which, views, self._decided)
+            drawn = self._latest.drawn
+            agent_rounds.fade(self.raw, positions, which, views, self._decided, drawn)
             return
         latest = self._latest
         agent_rounds.write_rounds(
@@ -158,7 +162,7 @@ class SharedTable:
         """Make columns for the categories that were appended; return their number."""
         self._begin(Rounds(self.categories, len(self.categories)))
         start, self.size = self.size, len(self.categories)
-        self._everyone = np.arange(self.size)
+        self._set_positions()
         if self.size > self.raw.shape[1]:
             self._close()
             grown = np.zeros((len(self.raw), max(self.size, 2 * start)))
@@ -169,6 +173,11 @@ class SharedTable:
             self.changes = Changes(self)  # with more room, of the new table
         return self.size - start
 
+    def _set_positions(self) -> None:
+        self._everyone = np.arange(self.size)
+        if self.fades_late and self._draws:
+            self._with_spread = np.flatnonzero(self.categories.keep_squares())
+
     def take_out(self, k: int) -> None:
         """Forget the column of a category."""
         self.before_all_change()
@@ -177,7 +186,7 @@ class SharedTable:
         self.raw = np.delete(self.raw[:, : self.size], k, axis=1)
         self.size -= 1
         self.changes = Changes(self)
-        self._everyone = np.arange(self.size)
+        self._set_positions()
 
     # ------------------------------------------------------------------------- deciding
 
@@ -196,10 +205,12 @@ class SharedTable:
         if self.round >= LAST_ROUND:
             raise self._no_more_rounds()
         self.changes.is_shared = True
-        if not self._is_later:
-            self._latest = self._decide(
-                self.raw, NO_POSITIONS, self.size, self._next_draws(stream, self.size)
-            )
+        if not self._is_later or (self.fades_late and self._draws):
+            draws = self._next_draws(stream, self.size)
+            if self.fades_late and self.round > 0:
+                self._latest = self._decide_faded(draws)
+            else:
+                self._latest = self._decide(self.raw, NO_POSITIONS, self.size, draws)
         elif self._draws:
             self._draw(stream)
         self._decided = self.round + 1
@@ -278,11 +289,25 @@ class SharedTable:
         limits = draws[:size].reshape(1, size) if drawn else NO_LIMITS
         return Rounds(categories, size, self.round, limits, counts, accepted)
 
+    def _decide_faded(self, draws: FloatArray) -> Rounds:
+        """Decide about all categories by their draws, where outcomes fade late."""
+        if self._with_spread.size:
+            self.before_change(self._with_spread)
+            self.changes.is_shared = True
+        categories = self.categories
+        which, views = categories.which(), categories.view_table()
+        counts, accepted = np.empty(self.size), np.empty(self.size, dtype=np.bool_)
+        faded_draws.decide_faded(
+            self.raw, which, views, self.round + 1, draws, counts, accepted
+        )
+        limits = draws.reshape(1, self.size)
+        return Rounds(categories, self.size, self.round, limits, counts, accepted)
+
     def rewind(self, rows: FloatArray, round: int, made: Rounds) -> None:
         """Set patience, clients per round and acceptance of a round in kept rows."""
         if len(rows) > COMES_BACK:
             which, views = made.categories.which(), made.categories.view_table()
-            agent_rounds.fade_to(rows, which, views, round)
+            agent_rounds.fade_to(rows, which, views, round, made.drawn, made.counts)
             return
         agent_rounds.rewind(
             rows,

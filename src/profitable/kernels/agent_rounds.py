@@ -18,9 +18,11 @@ import numpy as np
 from profitable.common.check import MOST
 from profitable.common.types import BoolArray, FloatArray, IntArray, Matrix, Vector
 from profitable.kernels.agent_table import (
+    BOUND_UNTIL,
     COMES_BACK,
     FULL,
     NONE,
+    SETTLED,
     SNAPSHOT,
     WRITTEN,
     AgentRow,
@@ -34,6 +36,7 @@ from profitable.kernels.compile import direct, kernel, lazy, part
 from profitable.kernels.law import NORMAL, posterior_bounds
 from profitable.kernels.patience import (
     AHEAD,
+    DRAWN,
     Patience,
     clients_per_round,
     first_time,
@@ -156,6 +159,20 @@ def _tolerates(
 
 
 @part
+def quick_bounds(table: FloatArray, k: int, view: CodedView) -> tuple[float, float]:
+    """Return bounds on the evidence of a posterior, which take a tenth of its time."""
+    clients, total = (
+        table[AgentRow.CLIENTS, k] + view.prior_clients,
+        table[AgentRow.TOTAL, k] + view.prior_total,
+    )
+    if view.law.code == NORMAL:
+        return student_bounds(
+            view.law, clients, total, table[AgentRow.SPREAD, k], table[AgentRow.TARGET, k]
+        )
+    return posterior_bounds(view.law, clients, total, table[AgentRow.TARGET, k])
+
+
+@part
 def _settle(table: FloatArray, k: int, view: CodedView, limit: float) -> None:
     """Make evidence exact enough to compare it with the limit.
 
@@ -164,15 +181,7 @@ def _settle(table: FloatArray, k: int, view: CodedView, limit: float) -> None:
     if not view.rule.is_posterior:
         renew_one(table, k, view)
         return
-    clients, total = (
-        table[AgentRow.CLIENTS, k] + view.prior_clients,
-        table[AgentRow.TOTAL, k] + view.prior_total,
-    )
-    least, most = posterior_bounds(view.law, clients, total, table[AgentRow.TARGET, k])
-    if view.law.code == NORMAL:
-        least, most = student_bounds(
-            view.law, clients, total, table[AgentRow.SPREAD, k], table[AgentRow.TARGET, k]
-        )
+    least, most = quick_bounds(table, k, view)
     if least > limit:
         table[AgentRow.EVIDENCE, k] = least
     elif most <= limit:
@@ -326,12 +335,67 @@ def decide_one(table: FloatArray, k: int, view: CodedView, patience: Patience, r
     return tolerates
 
 
+@part
+def age_until(table: FloatArray, k: int, view: CodedView, forget: float, round: int) -> None:
+    """Let all rounds before this one pass for a column, where patience is drawn.
+
+    Evidence that has aged is settled in each round, and what it was says nothing of the
+    next.  Only if nothing is left that could age, it stays as it was computed.
+    """
+    for _ in range(int(table[WRITTEN, k]) + 1, round):
+        if table[AgentRow.CLIENTS, k] == 0.0 and table[AgentRow.LATE, k] == 0.0:
+            break
+        age_one(table, k, view, forget)
+    if table[AgentRow.ROUGH, k] != 0.0 and SETTLED <= table[BOUND_UNTIL, k] < SETTLED + round:
+        renew_one(table, k, view)
+
+
+@part
+def tolerates_draw(table: FloatArray, k: int, view: CodedView, limit: float) -> bool:
+    """Return whether a draw tolerates a column that has aged up to its round."""
+    if table[AgentRow.ROUGH, k] != 0.0:
+        _settle(table, k, view, limit)
+    return table[AgentRow.EVIDENCE, k] <= limit
+
+
+@part
+def _write_drawn(
+    table: FloatArray,
+    k: int,
+    view: CodedView,
+    patience: Patience,
+    round: int,
+    drawn: Matrix,
+    before: float,
+) -> None:
+    """Write a round whose patience was drawn; accepted rounds are counted already.
+
+    `before` are those before this one; NaN if none were counted since.
+    """
+    limit = drawn[0, k] if drawn.size > 0 else math.inf
+    age_until(table, k, view, patience.forget, round)
+    accepts = tolerates_draw(table, k, view, limit) and table[AgentRow.PAUSED, k] == 0.0
+    rounds = table[AgentRow.ROUNDS, k] - accepts if math.isnan(before) else before
+    table[AgentRow.PER_ROUND, k] = _per_round(table, k, patience, rounds)
+    table[AgentRow.PATIENCE, k], table[AgentRow.ACCEPTED, k] = limit, accepts
+    table[WRITTEN, k] = round
+
+
 @lazy
-def fade_one(table: Matrix, k: int, view: CodedView, patience: Patience, now: int) -> None:
+def fade_one(
+    table: Matrix, k: int, view: CodedView, patience: Patience, now: int, drawn: Matrix
+) -> None:
     """Write the rounds up to `now` that were only decided, and age outcomes in each.
 
-    The numbers are to the last bit those of rounds that are written one by one.
+    The numbers are to the last bit those of rounds that are written one by one.  If
+    patience is drawn, `drawn` [1, K] is that of round `now`.
     """
+    if patience.kind == DRAWN:
+        if table[WRITTEN, k] < now:
+            _write_drawn(table, k, view, patience, now, drawn, math.nan)
+            if table[AgentRow.CLIENTS, k] != 0.0 or table[AgentRow.LATE, k] != 0.0:
+                age_one(table, k, view, patience.forget)
+        return
     for round in range(int(table[WRITTEN, k]) + 1, now + 1):
         if (
             table[AgentRow.CLIENTS, k] == 0.0
@@ -348,24 +412,44 @@ def fade_one(table: Matrix, k: int, view: CodedView, patience: Patience, now: in
 
 @kernel
 def fade(
-    table: FloatArray, positions: IntArray, which: IntArray, view_rows: FloatArray, now: int
+    table: FloatArray,
+    positions: IntArray,
+    which: IntArray,
+    view_rows: FloatArray,
+    now: int,
+    drawn: Matrix,
 ) -> None:
     """Write what is not written yet of the rounds up to `now`, and let outcomes age.
 
-    `which` [K] is the row of `view_rows` that belongs to each category.
+    `which` [K] is the row of `view_rows` that belongs to each category.  If patience is
+    drawn, `drawn` [1, K] is that of round `now`.
     """
     patience = patience_behind(view_rows[0])
     for k in positions:
-        fade_one(table, k, view_of(view_rows[which[k]]), patience, now)
+        fade_one(table, k, view_of(view_rows[which[k]]), patience, now, drawn)
 
 
 @kernel
-def fade_to(table: FloatArray, which: IntArray, view_rows: FloatArray, round: int) -> None:
-    """Make a copy of columns that of the decision about a round."""
+def fade_to(
+    table: FloatArray,
+    which: IntArray,
+    view_rows: FloatArray,
+    round: int,
+    drawn: Matrix,
+    counts: FloatArray,
+) -> None:
+    """Make a copy of columns that of the decision about a round.
+
+    If patience is drawn, `drawn` [1, K] is that of the round, and `counts` [K] are the
+    accepted rounds before it.
+    """
     patience = patience_behind(view_rows[0])
     for k in range(table.shape[1]):
         view = view_of(view_rows[which[k]])
-        fade_one(table, k, view, patience, round - 1)
+        if patience.kind == DRAWN:
+            _write_drawn(table, k, view, patience, round, drawn, counts[k])
+            continue
+        fade_one(table, k, view, patience, round - 1, drawn)
         decide_one(table, k, view, patience, round)
 
 
@@ -508,7 +592,7 @@ def absorb_one(
         if place != NONE:
             _keep(table, k, log, place)
         if len(table) > COMES_BACK:
-            fade_one(table, k, view, patience_behind(view_row), now)
+            fade_one(table, k, view, patience_behind(view_row), now, drawn)
             table[COMES_BACK, k] = 0.0
         else:
             _write_later(table, k, patience_behind(view_row), now, drawn)

@@ -85,6 +85,12 @@ COMES_BACK = WRITTEN + 1
 # And two where a posterior fades late: the round of the latest look at the category,
 # and the rounds that had accepted it then.
 LOOKED, ACCEPTED_SO_FAR = WRITTEN + 2, WRITTEN + 3
+# Where patience is drawn, the same rows say something else: up to which round the next
+# two rows bound the evidence, if nothing is observed (see `faded_draws`).
+BOUND_UNTIL, LEAST_EVIDENCE, MOST_EVIDENCE = COMES_BACK, LOOKED, ACCEPTED_SO_FAR
+# What BOUND_UNTIL says if nothing is left that could age, and evidence was computed in
+# some round: that round plus this number.
+SETTLED = 2.0**52
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(AgentRow.TARGET)  # a decision is made of the rows before this one

@@ -146,7 +146,7 @@ def _decide_copy(
 ) -> bool:
     """Decide a round about a copy of a column, [COMES_BACK + 1, 1] or longer."""
     column[:, 0] = table[:, k]
-    fade_one(column, 0, view, patience, round - 1)
+    fade_one(column, 0, view, patience, round - 1, column[:0])
     return decide_one(column, 0, view, patience, round)
 
 

@@ -125,7 +125,7 @@ def _evidence(table: Matrix, k: int, view: CodedView, weight: float, lean: float
 
 
 @part
-def _other_side(nats: float) -> float:
+def other_side(nats: float) -> float:
     """Return -log(1 - e^-nats)."""
     return -math.log1p(-math.exp(-max(nats, 0.0)))
 
@@ -157,7 +157,7 @@ def bound(table: Matrix, k: int, view: CodedView, low: float, high: float, lean:
     nats = _evidence(table, k, view, end, lean)
     if is_below or slack == 0.0:
         return nats + lean * slack
-    return _other_side(_other_side(nats) - lean * slack)
+    return other_side(other_side(nats) - lean * slack)
 
 
 @part
@@ -185,7 +185,7 @@ def _limit(
     early, late = rounds_ahead(patience, now.t + first), rounds_ahead(patience, now.t + last)
     few = clients_per_round(patience, came, now.rounds + max(last - 1.0, 0.0)) * min(early, late)
     many = clients_per_round(patience, came, now.rounds) * max(early, late)
-    low, high = _weights(patience, now, first, last)
+    low, high = weights(patience, now, first, last)
     clients = table[AgentRow.CLIENTS, k]
     return (
         patience_for(patience, few, high * clients + view.prior_clients),
@@ -194,7 +194,7 @@ def _limit(
 
 
 @part
-def _weights(patience: Patience, now: Moment, first: float, last: float) -> tuple[float, float]:
+def weights(patience: Patience, now: Moment, first: float, last: float) -> tuple[float, float]:
     """Return the least and the most weight, from `first` to `last` rounds after now."""
     return (
         patience.forget ** (now.since + last) * (1.0 - ROUNDED_AWAY),
@@ -210,7 +210,7 @@ def is_surely_rejected(
 
     Nothing is observed meanwhile.
     """
-    low, high = _weights(patience, now, 0.0, later)
+    low, high = weights(patience, now, 0.0, later)
     if 0.0 < low * table[AgentRow.CLIENTS, k] < 2.0 * FORGOTTEN:
         return False
     limit = _limit(table, k, view, patience, now, 0.0, later)[1]
@@ -230,7 +230,7 @@ def is_surely_accepted(
     last: float,
 ) -> bool:
     """Return whether it is surely accepted from `first` to `last` rounds later."""
-    low, high = _weights(patience, now, first, last)
+    low, high = weights(patience, now, first, last)
     limit = _limit(table, k, view, patience, now, first, last)[0]
     return (
         bound(table, k, view, low, high, 1.0) * (1.0 + POSTERIOR_MARGIN) + POSTERIOR_MARGIN <= limit

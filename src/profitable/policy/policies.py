@@ -316,7 +316,7 @@ class Policy(ABC):
         return (
             self.forget <= SOON_FORGOTTEN
             and self.window is None
-            and self.terms.kind in (TIME, AHEAD)
+            and self.terms.kind in (TIME, DRAWN, AHEAD)
             and self.floor == 0.0
             and not self.rule.needs_rounds
             and not self.rule.needs_values
