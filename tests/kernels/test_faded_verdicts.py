@@ -25,6 +25,8 @@ POLICIES = [
     "optimal:discount=0.95,risk=0.5,forget=0.99",
     "optimal:clients=2,forget=0.95",
     "ts:forget=0.95",
+    "ts:forget=0.5",
+    "ts:forget=0.99",
     "bayes-ucb:forget=0.9,floor=0.1",
     "optimal:window=9",
     "kl-ucb:forget=0.95",

@@ -59,10 +59,7 @@ class Ledger(LoanLedger):
         self.window = None if policy.window is None else Window(policy.window)
         self.cohorts = Cohorts()
         self.is_plain = self.values is None and self.window is None
-        self._fades = not policy.fades_late and (policy.forgets or policy.rule.needs_rounds)
         self._takes_one = self.is_plain and self.loans is None
-        # Whether a round that passes changes nothing else, if no cohort is open.
-        self.is_everyday = self._takes_one and self._is_later and not self._fades
         self._grow()
 
     def advance(self) -> None:
@@ -479,7 +476,10 @@ class Ledger(LoanLedger):
 
     def _grow(self) -> None:
         """Make columns for the categories that were appended to the list."""
-        added = self.grow()
+        added, policy = self.grow(), self.categories.policy
+        self._fades = not self.fades_late and (policy.forgets or policy.rule.needs_rounds)
+        # Whether a round that passes changes nothing else, if no cohort is open.
+        self.is_everyday = self._takes_one and self._is_later and not self._fades
         if self.loans is not None:
             self.loans.grow(added)
         if self.values is not None:

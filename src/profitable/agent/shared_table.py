@@ -47,9 +47,6 @@ class SharedTable:
         self.asked = 0  # the latest round whose verdicts were asked for, if outcomes fade late
         self.size = 0
         self._everyone: IntArray = NO_POSITIONS
-        # Those that cannot be written late, because rounds that are only decided round
-        # their spread.
-        self._with_spread: IntArray = NO_POSITIONS
         self.round: int = 0  # rounds that have passed
         self._decided = 0  # rounds that are decided; the last of them may not have passed yet
         self._is_written = True  # whether every column has all of them
@@ -161,8 +158,10 @@ class SharedTable:
     def grow(self) -> int:
         """Make columns for the categories that were appended; return their number."""
         self._begin(Rounds(self.categories, len(self.categories)))
+        if self.fades_late and self._draws and self.categories.keep_squares().any():
+            self._fade_at_once()
         start, self.size = self.size, len(self.categories)
-        self._set_positions()
+        self._everyone = np.arange(self.size)
         if self.size > self.raw.shape[1]:
             self._close()
             grown = np.zeros((len(self.raw), max(self.size, 2 * start)))
@@ -173,10 +172,16 @@ class SharedTable:
             self.changes = Changes(self)  # with more room, of the new table
         return self.size - start
 
-    def _set_positions(self) -> None:
-        self._everyone = np.arange(self.size)
-        if self.fades_late and self._draws:
-            self._with_spread = np.flatnonzero(self.categories.keep_squares())
+    def _fade_at_once(self) -> None:
+        """Let outcomes fade in each round from now on.
+
+        A draw that needs exact evidence also computes the spread from the squares, and
+        so rounds it in another way than aging does.
+        """
+        self._close()
+        self.fades_late = self._is_later = False
+        self.raw = self.raw[: WRITTEN + 1].copy()
+        self.changes = Changes(self)
 
     def take_out(self, k: int) -> None:
         """Forget the column of a category."""
@@ -186,7 +191,7 @@ class SharedTable:
         self.raw = np.delete(self.raw[:, : self.size], k, axis=1)
         self.size -= 1
         self.changes = Changes(self)
-        self._set_positions()
+        self._everyone = np.arange(self.size)
 
     # ------------------------------------------------------------------------- deciding
 
@@ -291,9 +296,6 @@ class SharedTable:
 
     def _decide_faded(self, draws: FloatArray) -> Rounds:
         """Decide about all categories by their draws, where outcomes fade late."""
-        if self._with_spread.size:
-            self.before_change(self._with_spread)
-            self.changes.is_shared = True
         categories = self.categories
         which, views = categories.which(), categories.view_table()
         counts, accepted = np.empty(self.size), np.empty(self.size, dtype=np.bool_)

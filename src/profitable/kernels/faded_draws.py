@@ -51,30 +51,44 @@ AT_A_TIME = 512  # draws that are looked through at a time
 def _renew_bounds(table: Matrix, k: int, view: CodedView, patience: Patience, round: int) -> None:
     """Bound the evidence of a column in this round and some later ones.
 
-    Over j rounds evidence moves by about E (1 - forget) j, and then a draw is between
-    its bounds with a probability of e^-E times as much.  So j is such that computing it
-    then costs as much as the bounds do.  Where the mean is above the threshold, E is
-    that of the other side.
+    Over j rounds evidence E moves by about E (1 - forget) j, and a draw falls between
+    such bounds with e^-E times that probability.  So j is such that computing evidence
+    then costs as much as bounds do.  Where the mean is above the threshold, E is the
+    evidence of the other side.  Quick bounds say roughly what it is.
     """
+    if table[AgentRow.CLIENTS, k] == 0.0:
+        return
     now = Moment(round - 1.0, round - 1.0 - table[WRITTEN, k], 0.0)
     low, high = weights(patience, now, 0.0, 0.0)
-    nats = bound(table, k, view, low, high, 1.0)
-    side = min(max(nats, other_side(nats)), 100.0)
-    fading = 1.0 - patience.forget
-    share = side * math.exp(-side) * fading
-    later = math.floor(min(looks_ahead(now), math.sqrt(BOUNDS_COST / share)))
+    least, most = quick_bounds(table, k, view)
+    nats = high * (least if least > 0.0 else other_side(most))
+    between = nats * math.exp(-nats) * (1.0 - patience.forget)
+    later = math.floor(min(looks_ahead(now), math.sqrt(BOUNDS_COST / between)))
     # Outcomes that count for next to nothing are forgotten.
     clients = low * table[AgentRow.CLIENTS, k] / (FORGOTTEN * (1.0 + 1e-6))
-    if clients > 0.0:
-        later = min(later, math.floor(math.log(clients) / -math.log(patience.forget)))
+    later = min(later, math.floor(math.log(clients) / -math.log(patience.forget)))
     if not later >= 0.0:
-        table[LEAST_EVIDENCE, k], table[MOST_EVIDENCE, k] = 0.0, math.inf
         return
-    low, high = weights(patience, now, 0.0, later)
-    least, most = bound(table, k, view, low, high, -1.0), bound(table, k, view, low, high, 1.0)
-    table[LEAST_EVIDENCE, k] = least * (1.0 - POSTERIOR_MARGIN) - POSTERIOR_MARGIN
-    table[MOST_EVIDENCE, k] = most * (1.0 + POSTERIOR_MARGIN) + POSTERIOR_MARGIN
+    least, most = _bounds(table, k, view, weights(patience, now, 0.0, later), math.inf)
+    if table[AgentRow.PAUSED, k] != 0.0:
+        least = most = math.inf
+    table[LEAST_EVIDENCE, k], table[MOST_EVIDENCE, k] = least, most
     table[BOUND_UNTIL, k] = round + later
+
+
+@part
+def _bounds(
+    table: FloatArray, k: int, view: CodedView, between: tuple[float, float], limit: float
+) -> tuple[float, float]:
+    """Return bounds on the evidence of a column at all weights between two.
+
+    The upper one is infinite if the lower one is above the limit already.
+    """
+    low, high = between
+    least = bound(table, k, view, low, high, -1.0) * (1.0 - POSTERIOR_MARGIN) - POSTERIOR_MARGIN
+    if least > limit:
+        return least, math.inf
+    return least, bound(table, k, view, low, high, 1.0) * (1.0 + POSTERIOR_MARGIN) + POSTERIOR_MARGIN
 
 
 @lazy
@@ -90,33 +104,70 @@ def _look(
     """Decide a round about a category whose bounds do not; `column` is for a copy.
 
     Bounds take longer than a decision, and outcomes may change the column in every
-    round.  So they are for the second look after a change.  Whatever computes evidence
-    may round the spread of a column, so one that has a spread is up to date, and is
-    decided itself.
+    round.  So they are for the second look after a change.
     """
-    if view.rule.needs_spread:
-        return tolerates_draw(table, k, view, limit)
-    said = table[BOUND_UNTIL, k]
+    is_open, said = table[AgentRow.PAUSED, k] == 0.0, table[BOUND_UNTIL, k]
+    if table[AgentRow.CLIENTS, k] > 0.0 and said == 0.0:
+        table[BOUND_UNTIL, k] = LOOKED_AT
+        if table[AgentRow.ROUGH, k] == 0.0 and table[WRITTEN, k] == round - 1:
+            return limit >= table[AgentRow.EVIDENCE, k] and is_open
     if 0.0 < said < round:
         _renew_bounds(table, k, view, patience, round)
-        if limit >= table[MOST_EVIDENCE, k]:
-            return True
-        if limit < table[LEAST_EVIDENCE, k]:
-            return False
+    if round <= table[BOUND_UNTIL, k] < SETTLED:
+        now = Moment(round - 1.0, round - 1.0 - table[WRITTEN, k], 0.0)
+        least, most = table[LEAST_EVIDENCE, k], table[MOST_EVIDENCE, k]
+        if least <= limit < most:
+            least, most = _bounds(table, k, view, weights(patience, now, 0.0, 0.0), limit)
+        if limit >= most or limit < least:
+            return limit >= most
     column[:, 0] = table[:, k]
     age_until(column, 0, view, patience.forget, round)
     tolerates = tolerates_draw(column, 0, view, limit)
     if column[AgentRow.CLIENTS, 0] == 0.0 and column[AgentRow.LATE, 0] == 0.0:
         # Nothing ages any more, so that evidence is computed once.
-        least = most = column[AgentRow.EVIDENCE, 0]
+        least = most = column[AgentRow.EVIDENCE, 0] if is_open else math.inf
         table[BOUND_UNTIL, k] = SETTLED + round
         if column[AgentRow.ROUGH, 0] != 0.0:
             least, most = quick_bounds(column, 0, view)
-            table[BOUND_UNTIL, k] = math.inf
+            table[BOUND_UNTIL, k] = math.inf if is_open else LOOKED_AT
         table[LEAST_EVIDENCE, k], table[MOST_EVIDENCE, k] = least, most
-    elif said == 0.0:
-        table[BOUND_UNTIL, k] = LOOKED_AT
-    return tolerates
+    return tolerates and is_open
+
+
+@part
+def _compare(
+    draws: FloatArray,
+    until: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+    round: float,
+    accepted: BoolArray,
+    sure: BoolArray,
+) -> bool:
+    """Fill `accepted` with what bounds decide, and `sure` with whether they do so.
+
+    Returns whether all are sure.
+    """
+    number = 0
+    for i in range(accepted.size):  # without branches: they are as random as the draws
+        accepted[i] = draws[i] >= most[i]
+    for i in range(accepted.size):
+        sure[i] = (until[i] >= round) & ((draws[i] >= most[i]) | (draws[i] < least[i]))
+    for i in range(accepted.size):
+        number += sure[i]
+    return number == accepted.size
+
+
+@part
+def _count(rounds: FloatArray, before: FloatArray, accepted: BoolArray) -> bool:
+    """Count accepted rounds; return whether some category is accepted for the first time."""
+    first = 0
+    for i in range(accepted.size):
+        before[i] = rounds[i]
+        rounds[i] += accepted[i]
+    for i in range(accepted.size):
+        first += accepted[i] & (before[i] == 0.0)
+    return first > 0
 
 
 @kernel
@@ -136,28 +187,22 @@ def decide_faded(
     changes.
     """
     patience, number = patience_behind(view_rows[0]), float(round)
-    until, paused = table[BOUND_UNTIL], table[AgentRow.PAUSED]
-    least, most = table[LEAST_EVIDENCE], table[MOST_EVIDENCE]
-    rounds = table[AgentRow.ROUNDS]
-    column = np.empty((table.shape[0], 1))
+    until, least, most = table[BOUND_UNTIL], table[LEAST_EVIDENCE], table[MOST_EVIDENCE]
+    rounds, column = table[AgentRow.ROUNDS], np.empty((table.shape[0], 1))
+    sure = np.empty(AT_A_TIME, dtype=np.bool_)
     for start in range(0, draws.size, AT_A_TIME):
         end = min(start + AT_A_TIME, draws.size)
-        sure = first = 0
-        for i in range(start, end):  # without branches
-            accepts = draws[i] >= most[i]
-            accepted[i] = accepts & (paused[i] == 0.0)
-            sure += (until[i] >= number) & (accepts | (draws[i] < least[i]))
-        for i in range(start, end if sure < end - start else start):
-            if not (until[i] >= number and (draws[i] >= most[i] or draws[i] < least[i])):
-                view = view_of(view_rows[which[i]])
-                tolerates = _look(table, i, view, patience, round, draws[i], column)
-                accepted[i] = tolerates and paused[i] == 0.0
-        for i in range(start, end):
-            before[i] = rounds[i]
-            first += accepted[i] & (rounds[i] == 0.0)
-            rounds[i] += accepted[i]
-        for i in range(start, end if first > 0 else start):
-            if accepted[i] and before[i] == 0.0:
-                table[AgentRow.EARLIER, i] = (
-                    table[AgentRow.KNOWN, i] + table[AgentRow.WAITING, i]
-                )
+        block = slice(start, end)
+        all_sure = _compare(
+            draws[block], until[block], least[block], most[block], number, accepted[block], sure
+        )
+        for i in range(0 if all_sure else end - start):
+            if not sure[i]:
+                k = start + i
+                view = view_of(view_rows[which[k]])
+                accepted[k] = _look(table, k, view, patience, round, draws[k], column)
+        if _count(rounds[block], before[block], accepted[block]):
+            for k in range(start, end):
+                if accepted[k] and before[k] == 0.0:
+                    came = table[AgentRow.KNOWN, k] + table[AgentRow.WAITING, k]
+                    table[AgentRow.EARLIER, k] = came
