@@ -324,7 +324,7 @@ def test_corrections_say_since_when_they_count() -> None:
 
 
 LATE_POLICIES = ["kl-ucb:forget=0.9", "kl-ucb:c=3,forget=0.99", "kl-ucb+:forget=0.97"]
-AT_ONCE = ["ts:forget=0.95", "kl-ucb:window=20"]
+AT_ONCE = ["ts:window=20", "kl-ucb:window=20"]
 POSTERIORS = [
     "bayes-ucb:forget=0.95",
     "bayes-ucb:c=2,inflate=3,forget=0.99",
@@ -332,6 +332,8 @@ POSTERIORS = [
     "optimal:horizon=300,forget=0.99",
     "optimal:discount=0.98,risk=0.4,forget=0.9",
     "optimal:clients=3,forget=0.97",
+    "ts:forget=0.95",
+    "ts:forget=0.99",
 ]
 LATE_FAMILIES = [pb.Bernoulli(), pb.Poisson(), pb.Normal(), pb.Bounded(low=-1.0, high=2.0)]
 

@@ -299,9 +299,7 @@ class SharedTable:
         categories = self.categories
         which, views = categories.which(), categories.view_table()
         counts, accepted = np.empty(self.size), np.empty(self.size, dtype=np.bool_)
-        faded_draws.decide_faded(
-            self.raw, which, views, self.round + 1, draws, counts, accepted
-        )
+        faded_draws.decide_faded(self.raw, which, views, self.round + 1, draws, counts, accepted)
         limits = draws.reshape(1, self.size)
         return Rounds(categories, self.size, self.round, limits, counts, accepted)
 

@@ -38,37 +38,49 @@ from profitable.kernels.posterior_fading import (
     Moment,
     bound,
     looks_ahead,
-    other_side,
     weights,
 )
 
 LOOKED_AT = 0.5  # what BOUND_UNTIL says of a column that was looked at once since it changed
 BOUNDS_COST = 2.0  # times the cost of exact evidence
+MOST_NATS = 700.0  # evidence of the other side that a double can tell from certainty
 AT_A_TIME = 512  # draws that are looked through at a time
+
+
+@part
+def _good_for(nats: float, clients: float, fading: float, most: float) -> float:
+    """Return for about how many rounds bounds are worth what they cost.
+
+    Evidence falls with the weight of outcomes, from E to E w, and a draw is between
+    with the probability e^-Ew - e^-E.  In all these rounds together, evidence that is
+    computed may cost as much as the bounds.  Where the mean is above the threshold, E
+    is the evidence of the other side.  Less than one client moves it little.
+    """
+    moves, later = max(nats, min(2.0 * math.sqrt(clients), 1.0)), most
+    nats = max(nats, 1.0)
+    while later > 1.0:
+        gone = moves * -math.expm1(-fading * later)
+        if later * (math.exp(gone - nats) - math.exp(-nats)) <= BOUNDS_COST:
+            break
+        later *= 0.5
+    return later
 
 
 @lazy
 def _renew_bounds(table: Matrix, k: int, view: CodedView, patience: Patience, round: int) -> None:
-    """Bound the evidence of a column in this round and some later ones.
-
-    Over j rounds evidence E moves by about E (1 - forget) j, and a draw falls between
-    such bounds with e^-E times that probability.  So j is such that computing evidence
-    then costs as much as bounds do.  Where the mean is above the threshold, E is the
-    evidence of the other side.  Quick bounds say roughly what it is.
-    """
+    """Bound the evidence of a column in this round and some later ones."""
     if table[AgentRow.CLIENTS, k] == 0.0:
         return
     now = Moment(round - 1.0, round - 1.0 - table[WRITTEN, k], 0.0)
-    low, high = weights(patience, now, 0.0, 0.0)
-    least, most = quick_bounds(table, k, view)
-    nats = high * (least if least > 0.0 else other_side(most))
-    between = nats * math.exp(-nats) * (1.0 - patience.forget)
-    later = math.floor(min(looks_ahead(now), math.sqrt(BOUNDS_COST / between)))
+    weight, _ = weights(patience, now, 0.0, 0.0)
+    clients, fading = weight * table[AgentRow.CLIENTS, k], -math.log(patience.forget)
     # Outcomes that count for next to nothing are forgotten.
-    clients = low * table[AgentRow.CLIENTS, k] / (FORGOTTEN * (1.0 + 1e-6))
-    later = min(later, math.floor(math.log(clients) / -math.log(patience.forget)))
-    if not later >= 0.0:
+    end = math.floor(math.log(clients / (FORGOTTEN * (1.0 + 1e-6))) / fading)
+    if not end >= 0.0:
         return
+    least, most = quick_bounds(table, k, view)
+    nats = least if least > 0.0 else min(-math.log(-math.expm1(-most)), MOST_NATS)
+    later = min(math.floor(_good_for(weight * nats, clients, fading, looks_ahead(now))), end)
     least, most = _bounds(table, k, view, weights(patience, now, 0.0, later), math.inf)
     if table[AgentRow.PAUSED, k] != 0.0:
         least = most = math.inf
@@ -88,7 +100,9 @@ def _bounds(
     least = bound(table, k, view, low, high, -1.0) * (1.0 - POSTERIOR_MARGIN) - POSTERIOR_MARGIN
     if least > limit:
         return least, math.inf
-    return least, bound(table, k, view, low, high, 1.0) * (1.0 + POSTERIOR_MARGIN) + POSTERIOR_MARGIN
+    return least, bound(table, k, view, low, high, 1.0) * (
+        1.0 + POSTERIOR_MARGIN
+    ) + POSTERIOR_MARGIN
 
 
 @lazy
@@ -160,7 +174,7 @@ def _compare(
 
 @part
 def _count(rounds: FloatArray, before: FloatArray, accepted: BoolArray) -> bool:
-    """Count accepted rounds; return whether some category is accepted for the first time."""
+    """Count accepted rounds, and return whether one is the first of its category."""
     first = 0
     for i in range(accepted.size):
         before[i] = rounds[i]
@@ -179,13 +193,14 @@ def decide_faded(
     draws: FloatArray,
     before: FloatArray,
     accepted: BoolArray,
-) -> None:
+) -> int:
     """Decide a round about all categories, [M], by their draws of patience.
 
     Fills `accepted` [M] with the decision and `before` [M] with the accepted rounds
     before it.  Accepted rounds are counted in the table; no other row that decides
-    changes.
+    changes.  Returns how many categories are looked at.
     """
+    looked = 0
     patience, number = patience_behind(view_rows[0]), float(round)
     until, least, most = table[BOUND_UNTIL], table[LEAST_EVIDENCE], table[MOST_EVIDENCE]
     rounds, column = table[AgentRow.ROUNDS], np.empty((table.shape[0], 1))
@@ -201,8 +216,10 @@ def decide_faded(
                 k = start + i
                 view = view_of(view_rows[which[k]])
                 accepted[k] = _look(table, k, view, patience, round, draws[k], column)
+                looked += 1
         if _count(rounds[block], before[block], accepted[block]):
             for k in range(start, end):
                 if accepted[k] and before[k] == 0.0:
                     came = table[AgentRow.KNOWN, k] + table[AgentRow.WAITING, k]
                     table[AgentRow.EARLIER, k] = came
+    return looked

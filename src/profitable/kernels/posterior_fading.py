@@ -125,7 +125,7 @@ def _evidence(table: Matrix, k: int, view: CodedView, weight: float, lean: float
 
 
 @part
-def other_side(nats: float) -> float:
+def _other_side(nats: float) -> float:
     """Return -log(1 - e^-nats)."""
     return -math.log1p(-math.exp(-max(nats, 0.0)))
 
@@ -157,7 +157,7 @@ def bound(table: Matrix, k: int, view: CodedView, low: float, high: float, lean:
     nats = _evidence(table, k, view, end, lean)
     if is_below or slack == 0.0:
         return nats + lean * slack
-    return other_side(other_side(nats) - lean * slack)
+    return _other_side(_other_side(nats) - lean * slack)
 
 
 @part
