@@ -2,8 +2,8 @@
 
 A column is brought up to date only when it changes or is read.  Meanwhile two rows
 bound its evidence up to a round (BOUND_UNTIL, LEAST_EVIDENCE, MOST_EVIDENCE).  A draw
-above both accepts and a draw below both rejects.  Between them, evidence is computed in
-a copy of the column.
+above both accepts and a draw below both rejects.  Between them, bounds of this round
+alone decide, or exact evidence in a copy of the column.
 
 Example: Thompson sampling with forget=0.99 has between 2.9 and 3.1 nats of evidence
 against a category in rounds 101 to 107.  Draws of 0.7 and 4.2 need no more.  One in 120
@@ -69,7 +69,7 @@ def _good_for(nats: float, clients: float, fading: float, most: float) -> float:
 @lazy
 def _renew_bounds(table: Matrix, k: int, view: CodedView, patience: Patience, round: int) -> None:
     """Bound the evidence of a column in this round and some later ones."""
-    if table[AgentRow.CLIENTS, k] == 0.0:
+    if table[AgentRow.CLIENTS, k] == 0.0 or round > 0.5 * SETTLED:
         return
     now = Moment(round - 1.0, round - 1.0 - table[WRITTEN, k], 0.0)
     weight, _ = weights(patience, now, 0.0, 0.0)
@@ -100,9 +100,8 @@ def _bounds(
     least = bound(table, k, view, low, high, -1.0) * (1.0 - POSTERIOR_MARGIN) - POSTERIOR_MARGIN
     if least > limit:
         return least, math.inf
-    return least, bound(table, k, view, low, high, 1.0) * (
-        1.0 + POSTERIOR_MARGIN
-    ) + POSTERIOR_MARGIN
+    most = bound(table, k, view, low, high, 1.0)
+    return least, most * (1.0 + POSTERIOR_MARGIN) + POSTERIOR_MARGIN
 
 
 @lazy

@@ -310,8 +310,9 @@ class Policy(ABC):
     def fades_late(self) -> bool:
         """Whether outcomes need not lose weight in the round in which they do.
 
-        What they count for follows from the rounds that have passed, and the verdict of
-        most categories stays the same meanwhile.
+        What they count for follows from the rounds that have passed.  The verdict of
+        most categories stays the same meanwhile, or a bound on evidence is enough for
+        most draws.  An agent that keeps a spread for a policy that draws cannot do so.
         """
         return (
             self.forget <= SOON_FORGOTTEN
