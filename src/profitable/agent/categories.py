@@ -115,6 +115,14 @@ class Categories:
                 )
             if self.lending is not None:
                 check_category(category)
+            if category.order is not None:
+                raise ParameterError(
+                    "order",
+                    category.order,
+                    "is for simulations: an agent does not share evidence yet",
+                    "leave it out",
+                    category.name,
+                )
             names.add(category.name)
         self.append(
             [category.name for category in added],

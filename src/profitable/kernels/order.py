@@ -434,13 +434,16 @@ def _weighed(order: Order, k: int, surely_within: float, surely_beyond: float) -
     bands = order.bands
     if not order.is_posterior:
         return bands[BandRow.SHARED, k]
-    correction = _correction(order, k)
+    least, most = -math.inf, math.inf
     if math.isnan(bands[BandRow.OWN, k]):
         least, most = _own_bounds(order, k)
-        if most + correction <= surely_within:
-            return 0.0
-        if least + correction > surely_beyond:
-            return least + correction
+        if most <= surely_within and bands[BandRow.SHARED, k] <= bands[BandRow.ALONE, k]:
+            return 0.0  # the correction is not positive
+    correction = _correction(order, k)
+    if most + correction <= surely_within:
+        return 0.0
+    if least + correction > surely_beyond:
+        return least + correction
     own = own_evidence(order, k)
     return max(0.0, own + correction) if correction != 0.0 else own
 
