@@ -57,6 +57,7 @@ def test_a_row_adds_up_itself_and_all_above() -> None:
         assert row.acceptance == pytest.approx(sum((40, 50, 30)[k:]) / 120)
         assert row.mean_above == pytest.approx(sum((26, 42, 27)[k:]) / sum((40, 50, 30)[k:]))
         assert row.profit == pytest.approx(earned[k:].sum())
+        assert row.profit is not None
         assert row.profit_low is not None
         assert row.profit_high is not None
         assert row.profit_low < row.profit < row.profit_high

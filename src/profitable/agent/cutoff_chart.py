@@ -10,14 +10,29 @@ from typing import Any
 
 import altair as alt
 
+from profitable.agent.decision_chart import HALF_WIDTH, LONGEST_LABEL
 from profitable.common.charts import DATA, Rows, digits, styled, titled
 from profitable.common.line_styles import BLACK, BLUE, GREY, ORANGE, VERMILION
 
-HALF_WIDTH, LINE_HEIGHT, FEWEST_LINES = 360, 24, 5
-LONGEST_LABEL = 200  # pixels
-MEAN, FIT, THRESHOLD = "mean of the band, 95 %", "fit of the order, 95 %", "threshold"
-ACCEPTED, REFUSED, NOT_ASKED = "accepted", "refused", "not decided"
-NUMBERS = ("mean", "low", "high", "fit", "fit_low", "fit_high", "threshold", "evidence", "patience")
+BAND_LINE, FEWEST_BANDS = 24, 5  # pixels of a band; and how many have room at least
+
+BAND_MEAN, BAND_FIT, BAND_THRESHOLD = (
+    "mean of the band, 95 %",
+    "fit of the order, 95 %",
+    "threshold",
+)
+BAND_FATES = ("accepted", "refused", "not decided")
+BAND_NUMBERS = (
+    "mean",
+    "low",
+    "high",
+    "fit",
+    "fit_low",
+    "fit_high",
+    "threshold",
+    "evidence",
+    "patience",
+)
 
 
 def cutoff_chart(table: dict[str, Any]) -> alt.HConcatChart:
@@ -36,8 +51,8 @@ def band_rows(table: dict[str, Any]) -> Rows:
     """Return a row for each band, with as many digits as a chart can show."""
     return [
         {"name": band["name"], "clients": band["clients"]}
-        | {key: digits(band[key]) for key in NUMBERS if band[key] is not None}
-        | {"fate": {True: ACCEPTED, False: REFUSED, None: NOT_ASKED}[band["accepted"]]}
+        | {key: digits(band[key]) for key in BAND_NUMBERS if band[key] is not None}
+        | {"fate": BAND_FATES[(True, False, None).index(band["accepted"])]}
         for band in table["bands"]
     ]
 
@@ -46,7 +61,7 @@ def means_panel(table: dict[str, Any]) -> Any:
     """Means and fit with their intervals, and thresholds; its data are `band_rows`."""
     names = _names(table, alt.Axis(labelLimit=LONGEST_LABEL))
     base = alt.Chart(alt.NamedData(DATA)).encode(y=names)
-    kinds = alt.Scale(domain=[MEAN, FIT, THRESHOLD], range=[GREY, ORANGE, BLACK])
+    kinds = alt.Scale(domain=[BAND_MEAN, BAND_FIT, BAND_THRESHOLD], range=[GREY, ORANGE, BLACK])
     legend = alt.Legend(title=None, symbolType="square", symbolSize=150, symbolStrokeWidth=0.0)
 
     def along(field: str) -> Any:
@@ -61,18 +76,18 @@ def means_panel(table: dict[str, Any]) -> Any:
         return alt.ColorDatum(kind, scale=kinds, legend=legend, type="nominal")
 
     spans = base.mark_bar(height={"band": 0.62}, opacity=0.35).encode(
-        x=along("low"), x2="high:Q", color=coloured(MEAN)
+        x=along("low"), x2="high:Q", color=coloured(BAND_MEAN)
     )
     dots = base.mark_point(filled=True, size=45, opacity=1.0, color=GREY).encode(
         x=along("mean"),
         tooltip=["name:N", "clients:Q", "mean:Q", "low:Q", "high:Q", "fit:Q", "threshold:Q"],
     )
     fit = base.mark_rule(strokeWidth=2.5).encode(
-        x=along("fit_low"), x2="fit_high:Q", color=coloured(FIT)
+        x=along("fit_low"), x2="fit_high:Q", color=coloured(BAND_FIT)
     )
     fitted = base.mark_tick(thickness=3, height={"band": 0.62}, color=ORANGE).encode(x=along("fit"))
     thresholds = base.mark_tick(thickness=2, height={"band": 1.0}, opacity=1.0).encode(
-        x=along("threshold"), color=coloured(THRESHOLD)
+        x=along("threshold"), color=coloured(BAND_THRESHOLD)
     )
     return _panel(
         alt.layer(spans, thresholds, fit, fitted, dots), table, "Mean reward of each band"
@@ -102,7 +117,7 @@ def _evidence_panel(table: dict[str, Any]) -> Any:
         x=alt.X("evidence:Q", **across),
         color=alt.Color(
             "fate:N",
-            scale=alt.Scale(domain=[ACCEPTED, REFUSED], range=[BLUE, VERMILION]),
+            scale=alt.Scale(domain=BAND_FATES[:2], range=[BLUE, VERMILION]),
             legend=alt.Legend(
                 title=None, symbolType="square", symbolSize=150, symbolStrokeWidth=0.0
             ),
@@ -126,6 +141,6 @@ def _names(table: dict[str, Any], axis: alt.Axis | None) -> alt.Y:
 def _panel(chart: Any, table: dict[str, Any], title: str) -> Any:
     return chart.properties(
         width=HALF_WIDTH,
-        height=LINE_HEIGHT * max(len(table["bands"]), FEWEST_LINES),
+        height=BAND_LINE * max(len(table["bands"]), FEWEST_BANDS),
         title=alt.Title(title, anchor="start", fontSize=12, fontWeight="normal"),
     )

@@ -45,9 +45,9 @@ from profitable.policy.policies import TRUST
 if TYPE_CHECKING:
     from altair import HConcatChart
 
-SHARE = 0.95  # of a posterior that an interval holds
-ROUND, CLIENTS = "round", "clients"  # what profits are counted by
-HEADERS = (
+SURE = 0.95  # of a posterior that an interval holds
+PER_ROUND, PER_CLIENTS = "round", "clients"  # what profits are counted by
+BAND_HEADERS = (
     *("band", "clients", "mean", "95 %", "fit", "95 %", "threshold"),
     *("accepted", "mean above", "profit", "95 %", "pays"),
 )
@@ -199,7 +199,7 @@ class CutoffTable:
             span = ""
             if row.profit_low is not None and row.profit_high is not None:
                 span = f" (95 %: {_money(row.profit_low)} to {_money(row.profit_high)})"
-            who = "each round earns" if self.per == ROUND else "they earn"
+            who = "each round earns" if self.per == PER_ROUND else "they earn"
             share = "" if row.acceptance is None else f"{100.0 * row.acceptance:.3g} % of the "
             said = (
                 f"Best cut-off so far: {best} and above. It accepts {share}applicants, and "
@@ -285,13 +285,13 @@ class CutoffTable:
         ]
 
     def __str__(self) -> str:
-        return f"{text_table(HEADERS, self._cells())}\n{self.sentence()}"
+        return f"{text_table(BAND_HEADERS, self._cells())}\n{self.sentence()}"
 
     def __repr__(self) -> str:
         return f"<CutoffTable {self.order}: {self.sentence()}>"
 
     def _repr_html_(self) -> str:
-        return html_table(self.sentence(), HEADERS, self._cells())
+        return html_table(self.sentence(), BAND_HEADERS, self._cells())
 
 
 def _span(low: float | None, high: float | None, text: Any = number_text) -> str:
@@ -350,13 +350,13 @@ def cutoff_table(
     has not seen a round, the known clients.
     """
     categories, columns = ledger.categories, ledger.numbers[:, positions]
-    views = [categories.view_of(k) for k in positions.tolist()]
+    views = [categories.view_of(k) for k in list[int](positions.tolist())]
     bands, ends = _weighed(columns, views, categories.policy.trust or TRUST, float(ledger.round))
-    per, asked = CLIENTS, applicants
+    per, asked = PER_CLIENTS, applicants
     if asked is None:
         per, asked = _applicants(columns)
     rows: list[CutoffRow] = []
-    for place, (k, view) in enumerate(zip(positions.tolist(), views, strict=True)):
+    for place, (k, view) in enumerate(zip(list[int](positions.tolist()), views, strict=True)):
         mean, low, high = _own(view, columns[:, place])
         fit, fit_low, fit_high = (
             None if math.isnan(value) else float(view.statistic.mean_of(value))
@@ -413,7 +413,7 @@ def _own(view: View, column: FloatArray) -> tuple[float | None, float | None, fl
     posterior = Posterior(view.with_prior(clients + view.prior_clients, total + view.prior_total))
     if not posterior.is_proper:
         return mean, None, None
-    return mean, *(posterior.quantile(0.5 + side * SHARE) for side in (-0.5, 0.5))
+    return mean, posterior.quantile(0.5 - 0.5 * SURE), posterior.quantile(0.5 + 0.5 * SURE)
 
 
 def _applicants(columns: FloatArray) -> tuple[str, FloatArray]:
@@ -421,8 +421,8 @@ def _applicants(columns: FloatArray) -> tuple[str, FloatArray]:
     came = columns[AgentRow.KNOWN] + columns[AgentRow.WAITING]
     rounds, since = columns[AgentRow.ROUNDS], came - columns[AgentRow.EARLIER]
     if (rounds > 0.0).all() and since.any():
-        return ROUND, since / rounds
-    return CLIENTS, came
+        return PER_ROUND, since / rounds
+    return PER_CLIENTS, came
 
 
 def _unit(ledger: Ledger, k: int) -> float:

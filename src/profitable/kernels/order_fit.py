@@ -41,7 +41,7 @@ from profitable.kernels.order import (
 from profitable.kernels.patience import TIME, Patience
 
 LIMIT = 1.9207294103470495  # half of the 95 % quantile of chi-squared with 1 degree of freedom
-HALVINGS = 60  # of a bracket: its width is then below a double's precision
+BISECTIONS = 60  # of a bracket: its width is then below a double's precision
 DOUBLINGS = 200  # of the distance to an end that has no edge
 
 
@@ -119,7 +119,7 @@ def _end(
             step *= 2.0
             open_ended &= is_within(np.where(np.isfinite(outside), outside, 0.0))
         outside[open_ended] = edge
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = np.where(np.isfinite(outside), 0.5 * (inside + outside), inside)
         within = is_within(np.where(np.isfinite(middle), middle, 0.0))
         inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
