@@ -45,7 +45,7 @@ from profitable.policy.policies import TRUST
 if TYPE_CHECKING:
     from altair import HConcatChart
 
-SURE = 0.95  # of a posterior that an interval holds
+BAND_SHARE = 0.95  # of a posterior that an interval holds
 PER_ROUND, PER_CLIENTS = "round", "clients"  # what profits are counted by
 BAND_HEADERS = (
     *("band", "clients", "mean", "95 %", "fit", "95 %", "threshold"),
@@ -413,7 +413,11 @@ def _own(view: View, column: FloatArray) -> tuple[float | None, float | None, fl
     posterior = Posterior(view.with_prior(clients + view.prior_clients, total + view.prior_total))
     if not posterior.is_proper:
         return mean, None, None
-    return mean, posterior.quantile(0.5 - 0.5 * SURE), posterior.quantile(0.5 + 0.5 * SURE)
+    return (
+        mean,
+        posterior.quantile(0.5 - 0.5 * BAND_SHARE),
+        posterior.quantile(0.5 + 0.5 * BAND_SHARE),
+    )
 
 
 def _applicants(columns: FloatArray) -> tuple[str, FloatArray]:

@@ -21,6 +21,7 @@ ROUNDS = (*CALENDAR, "number")
 MOST_ROUNDS_LATE = 10**6
 AT_MATURITY, EVENLY = "at maturity", "evenly"
 HAZARDS = "hazards"
+RISES, FALLS = "rising", "falling"
 PER_YEAR = {"day": 365.25, "week": 365.25 / 7.0, "month": 12.0, "quarter": 4.0}  # rounds
 MONTHS = 12.0
 OWN_LATE = ("known", "matures", "emerges", "open_value", "treated")  # instead of hazards
@@ -99,6 +100,17 @@ def _weight(field: str, value: object) -> object:
     return value
 
 
+def _order(field: str, value: object) -> object:
+    if value not in (RISES, FALLS):
+        raise ParameterError(
+            field,
+            value,
+            "is unknown",
+            f"give {RISES} if a higher value is better, or {FALLS} if it is riskier",
+        )
+    return value
+
+
 def _date_format(field: str, value: object) -> object:
     if not isinstance(value, str) or "%" not in value:
         raise ParameterError(field, value, "must be a date format", 'give one like "%d.%m.%Y"')
@@ -138,6 +150,13 @@ class Layout(DeclaredOptions):
         "Column of the category. Several columns are crossed; age:25,40,60 cuts a number into "
         "bands, age:q4 into quarters.",
         check=_columns,
+    )
+    order: str | None = columns(
+        None,
+        "Whether the categories are bands of a score whose mean reward rises or falls with it: "
+        "rising or falling (a higher score is riskier). Policies then share evidence between "
+        "bands.",
+        check=_order,
     )
     reward: str = columns(
         "",
@@ -321,6 +340,21 @@ class Layout(DeclaredOptions):
                 self.by_hazards and self.amount is None,
                 "is missing",
                 "give the column with the amount lent",
+            ),
+            (
+                "order",
+                self.order is not None and self.by_hazards,
+                (
+                    "cannot be combined with loans judged by hazards in this version: bands share "
+                    "the evidence of rewards, and loans that are open have none"
+                ),
+                "leave it out, or leave defaulted out",
+            ),
+            (
+                "order",
+                self.order is not None and len(self.categories) > 1,
+                "needs one column, and category crosses several",
+                "name the score alone",
             ),
             (
                 "term",

@@ -23,9 +23,9 @@ from profitable.errors import InputError
 from profitable.kernels.hazards import rates_of_instalments
 from profitable.model.lending import LARGEST_RATE
 from profitable.replay import calendar_rounds as rounds
-from profitable.replay.bands import CategoryCodes, CategoryColumn, cross
+from profitable.replay.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.replay.calendar_rounds import MISSING
-from profitable.replay.layout import MONTHS, Layout
+from profitable.replay.layout import FALLS, MONTHS, Layout
 from profitable.replay.past import (
     NEVER_KNOWN,
     SAMPLE,
@@ -283,6 +283,8 @@ class Reader:
         self._check_value()
         pa.default_memory_pool().release_unused()
         category, names, notes = cross(self.codes)
+        if self.layout.order == FALLS:
+            category, names = reversed_bands(category, names)
         round, known, labels = self._rounds(len(names))
         given: dict[str, Any] = {"names": names, "labels": labels}
         given |= {"round": round, "category": category, "known": known}
@@ -297,6 +299,7 @@ class Reader:
             outcomes=self.kept_outcomes,
             notes=notes,
             costs=costs,
+            order=None if self.layout.order is None else self.cuts[0].column,
             uncut={
                 name: (
                     np.concatenate([values for values, _ in pairs]),
