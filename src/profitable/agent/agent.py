@@ -297,7 +297,7 @@ class Agent:
     def _drawn(self, positions: IntArray | None, *, limited: bool = False) -> Decision:
         """Return the decision about the next round, which has not passed yet."""
         ledger = self.ledger
-        if positions is not None or limited or ledger.loans is not None:
+        if positions is not None or limited or ledger.loans is not None or ledger.shares:
             return self._decision(ledger.decide_some(self._stream, positions), positions)
         made = ledger.decide(self._stream)
         return Decision(ledger.round + 1, made, ledger.changes, self._kept(None))
@@ -313,13 +313,13 @@ class Agent:
         """Return what a decision about some categories has to keep."""
         ledger = self.ledger
         if ledger.is_plain and not ledger.cohorts.places and ledger.loans is None:
-            return NOTHING_ELSE
+            return Kept(orders=ledger.orders) if ledger.shares else NOTHING_ELSE
         values = None
         if ledger.values is not None:
             chosen = range(len(ledger)) if positions is None else positions.tolist()
             values = {k: ledger.values[k] for k in chosen}
         window = None if ledger.window is None else ledger.window.snapshot()
-        return Kept(values, window, ledger.cohorts.snapshot(), ledger.reading)
+        return Kept(values, window, ledger.cohorts.snapshot(), ledger.reading, ledger.orders)
 
     @alone
     def preview(self, available: Iterable[str] | None = None) -> Decision:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from pydantic_core import to_json
 
+from profitable.agent.band_words import band_reason, cut_off
 from profitable.agent.changes import Changes, Rounds
 from profitable.agent.cohorts import EMPTY_COHORTS, Cohorts
 from profitable.agent.explanation import (
@@ -20,6 +21,7 @@ from profitable.agent.explanation import (
     entry,
     in_short,
     losses_first,
+    prospect,
     reason,
     verdicts,
     with_loans,
@@ -27,6 +29,7 @@ from profitable.agent.explanation import (
 from profitable.agent.limit import Grant, Limit, read_claims
 from profitable.agent.loan_book import BookReading, BookSummary, LoanStanding
 from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
+from profitable.agent.order_ledger import OrderReading
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.extras import frame_of
@@ -58,6 +61,7 @@ class Kept(NamedTuple):
     window: Window | None = None  # outcomes of the rounds that are remembered
     cohorts: Cohorts = EMPTY_COHORTS  # those that are open
     reading: BookSummary | None = None  # what a lending book says
+    orders: tuple[OrderReading, ...] = ()  # bands that share evidence
 
 
 NOTHING_ELSE = Kept()
@@ -341,7 +345,40 @@ class Decision:
             strict=True,
         ):
             rounds[place] = each or None
+        if not self.policy.draws:  # it depends on what the other bands will show
+            for place in self._bands_in(self.positions[chosen]):
+                rounds[place] = None
         return rounds
+
+    def _bands_in(self, positions: IntArray) -> dict[int, tuple[OrderReading, int]]:
+        """Return the bands among positions: by place, their order and place in it."""
+        found: dict[int, tuple[OrderReading, int]] = {}
+        for reading in self._extras.orders:
+            place = {k: i for i, k in enumerate(reading.order.positions.tolist())}
+            for at, k in enumerate(positions.tolist()):
+                if k in place:
+                    found[at] = (reading, place[k])
+        return found
+
+    @property
+    def cut_offs(self) -> tuple[str, ...]:
+        """Where each order is cut off, which bands are tested, and which have left.
+
+        Examples
+        --------
+        >>> import profitable as pb
+        >>> names = ("580-600", "600-620", "620-640")
+        >>> bands = [pb.Category(name, pb.Bernoulli(), threshold=0.8, order="score")
+        ...          for name in names]
+        >>> agent = pb.Agent(bands, policy="kl-ucb")
+        >>> _ = agent.decide()
+        >>> paid = {"580-600": [0, 0, 0], "600-620": [1, 1, 0], "620-640": [1, 1, 1]}
+        >>> agent.observe(paid)
+        >>> _ = agent.decide()
+        >>> agent.decide().cut_offs
+        ('score: accepted from 620 up; testing 600-620',)
+        """
+        return tuple(cut_off(reading) for reading in self._extras.orders)
 
     def _next_rounds(self, table: FloatArray, positions: IntArray) -> Sequence[int | None]:
         """Return the next round that can accept each rejected category; 0 for none.
@@ -574,6 +611,7 @@ class Decision:
             np.minimum(shown, np.nextafter(threshold, -np.inf)),
         )
         patient = next_round = self._patient_again(chosen)
+        categories = self._made.categories
         if self.policy.floor > 0.0:  # which every round may bring
             next_round = [
                 self.round + 1 if waits else None for waits in (~accepted & ~paused).tolist()
@@ -621,6 +659,17 @@ class Decision:
                     words, paused.tolist(), strict=True
                 )
             ]
+        if self._extras.orders:
+            bands = self._bands_in(positions)
+            for at, (order, i) in bands.items():
+                if not paused[at]:
+                    said, facts = columns["reason"][at], self._band_facts(columns, at, table)
+                    category = categories[int(positions[at])]
+                    reasons = band_reason(said, facts, order, i, category, self.policy)
+                    columns["reason"][at] = reasons
+            columns["order"] = [
+                bands[at][0].order.name if at in bands else None for at in range(positions.size)
+            ]
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()
@@ -631,6 +680,17 @@ class Decision:
         if reading is not None:
             columns["loans"] = loans
         return columns
+
+    def _band_facts(self, columns: dict[str, list[Any]], at: int, table: FloatArray) -> str:
+        """Return the evidence against a band under its order, and patience."""
+        nats, limit, policy = columns["evidence"][at], columns["patience"][at], self.policy
+        ahead = prospect(policy, self.round - 1, nats, limit, table.item(AgentRow.PER_ROUND, at))
+        if ahead:
+            return ahead
+        if policy.draws:
+            chance = number_text(columns["propensity"][at], 3)
+            return f"this round accepted it with probability {chance}"
+        return f"evidence {number_text(nats, 3)} nats, patience {number_text(limit, 3)}"
 
     def _kept(self, positions: IntArray) -> list[int]:
         """Known outcomes that do not count before their cohorts have matured, [M]."""
@@ -694,7 +754,7 @@ class Decision:
             Round, policy, and one entry per category; infinite numbers are None.
         """
         columns = self.to_columns()["columns"]
-        if self._grant is None and self._extras.reading is None:
+        if self._grant is None and self._extras.reading is None and not self._extras.orders:
             entries = list(map(entry, *columns.values()))
         else:
             entries = [
@@ -784,7 +844,8 @@ class Decision:
 
     def _rest(self) -> str:
         hidden = len(self) - ROWS_SHOWN
-        return f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
+        more = [f"\n... and {number_text(hidden)} more"] if hidden > 0 else []
+        return "".join([*more, *(f"\n{each}" for each in self.cut_offs)])
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{text_table(*self._cells())}{self._rest()}"

@@ -71,6 +71,19 @@ def orders_of(categories: Sequence[Category]) -> dict[str, list[int]]:
     return orders
 
 
+def check_no_order(categories: Sequence[Category]) -> None:
+    """ParameterError if a category of a lending book is a band."""
+    for category in categories:
+        if category.order is not None:
+            raise ParameterError(
+                "order",
+                category.order,
+                "stands beside lending: its bands would share the bias of early defaults",
+                "leave out order= or lending=",
+                category.name,
+            )
+
+
 def shared_orders(policy: Policy, categories: Sequence[Category]) -> list[SharedOrder]:
     """Return the orders whose bands share evidence under a policy.
 
