@@ -198,3 +198,57 @@ def test_trust_zero_still_shows_the_fit() -> None:
     pooled = table_of(agent_of((40, 50, 30), (34, 38, 27), policy="kl-ucb:trust=0"))
     assert pooled["low"].fit == pytest.approx(72 / 90)
     assert pooled["low"].fit == pooled["middle"].fit
+
+
+# ------------------------------------------------------------------------- of an agent
+
+
+def banded(policy: str, orders: tuple[str | None, ...]) -> pb.Agent:
+    return pb.Agent(
+        [
+            pb.Category(name, pb.Bernoulli(), threshold=THRESHOLD, order=order)
+            for name, order in zip(NAMES, orders, strict=True)
+        ],
+        policy=policy,
+        seed=1,
+    )
+
+
+@pytest.mark.parametrize("policy", ["kl-ucb", "ts", "optimal", "bayes-ucb:trust=inf"])
+def test_an_agent_says_where_its_order_is_cut(policy: str) -> None:
+    agent = banded(policy, ("score", "score", "score"))
+    for name, total in zip(NAMES, (20, 34, 38), strict=True):
+        agent.decide()
+        agent.observe(name, count=40, total=total)
+    before, table, preview = agent.round, agent.cutoff(), agent.preview()
+    assert agent.round == before
+    assert table.order == "score"
+    assert table.best == "middle"
+    for row in table.rows:
+        verdict = preview[row.name]
+        assert (row.evidence, row.patience) == (verdict.evidence, verdict.patience)
+        assert row.accepted == ((verdict.propensity or 0.0) >= 0.5)
+    assert [row.accepted for row in table.rows] == [False, True, True]
+
+
+def test_free_categories_and_other_orders_are_left_out() -> None:
+    agent = banded("kl-ucb", ("score", None, "age"))
+    agent.observe({"low": [1, 0], "middle": [1], "high": [0]})
+    assert [row.name for row in agent.cutoff("score").rows] == ["low"]
+    assert [row.name for row in agent.cutoff("age").rows] == ["high"]
+    with pytest.raises(UnknownCategoryError, match="order = None is missing; choose from"):
+        agent.cutoff()
+    with pytest.raises(UnknownCategoryError, match="'scores' is unknown; choose from score, age"):
+        agent.cutoff("scores")
+    with pytest.raises(UnknownCategoryError, match="give categories an order"):
+        agent_of((1, 1, 1), (1, 1, 1)).cutoff()
+
+
+def test_an_order_that_is_not_trusted_has_a_table_and_shares_nothing() -> None:
+    agent, alone = banded("kl-ucb:trust=0", ("score",) * 3), agent_of((9, 9, 9), (6, 5, 9))
+    agent.observe({name: [1] * s + [0] * (9 - s) for name, s in zip(NAMES, (6, 5, 9), strict=True)})
+    agent.decide()
+    alone.decide()
+    for row in agent.cutoff().rows:
+        assert row.evidence == alone.preview()[row.name].evidence
+    assert agent.cutoff()["low"].fit == agent.cutoff()["middle"].fit == pytest.approx(11 / 18)

@@ -12,6 +12,7 @@ from profitable.agent.categories import Categories
 from profitable.agent.changes import Rounds
 from profitable.agent.cohorts import LateTerms
 from profitable.agent.correction import correct
+from profitable.agent.cutoff_table import CutoffTable, cutoff_table
 from profitable.agent.decision import LIMIT_ROWS, NOTHING_ELSE, Decision, Kept
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import (
@@ -38,7 +39,12 @@ from profitable.common.text_tables import (
     text_table,
 )
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import InputError, ParameterError, ProfitableWarning
+from profitable.errors import (
+    InputError,
+    ParameterError,
+    ProfitableWarning,
+    UnknownCategoryError,
+)
 from profitable.kernels.agent_table import AgentRow
 from profitable.model.category import Category
 from profitable.model.lending import Lending
@@ -164,6 +170,12 @@ class Agent:
         return ledger.raw[:, : len(ledger)].nbytes + sum(
             kept.nbytes for kept in ledger.values or ()
         )
+
+    @property
+    @alone
+    def orders(self) -> tuple[str, ...]:
+        """The orders whose bands some of its categories are."""
+        return tuple(self.ledger.categories.bands())
 
     def category(self, name: str) -> Category:
         """Return the category as it is now.
@@ -358,6 +370,34 @@ class Agent:
         k = self.ledger.categories.position(name)
         preview = self.preview([name])
         return explanation(self.ledger, k, preview[name], preview.patient_again(name))
+
+    @alone
+    def cutoff(self, order: str | None = None) -> CutoffTable:
+        """Return what each band of an order earns, and the best cut-off.
+
+        Parameters
+        ----------
+        order : str, optional
+            Name of the order; may be left out if there is only one.
+
+        Returns
+        -------
+        CutoffTable
+            It prints as a table; the agent does not change.
+
+        Raises
+        ------
+        InputError
+            If no category has this order.
+        """
+        found = self.ledger.categories.bands()
+        if order is None and len(found) == 1:
+            order = next(iter(found))
+        if order is None or order not in found:
+            problem = "is missing" if order is None else "is unknown"
+            remedy = f"choose from {', '.join(found)}" if found else "give categories an order"
+            raise UnknownCategoryError("order", order, problem, remedy)
+        return cutoff_table(self.ledger, order, found[order], decision=self.preview())
 
     @alone
     def plot(self, path: str | os.PathLike[str] | None = None) -> "HConcatChart":

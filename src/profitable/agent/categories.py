@@ -171,6 +171,14 @@ class Categories:
         numbers = {number for kind, number in self.kinds.items() if kind.order is not None}
         return {k: self[k] for k, number in enumerate(self.kind_numbers) if number in numbers}
 
+    def bands(self) -> dict[str, IntArray]:
+        """Return the positions of the bands of each order, also if they share nothing."""
+        found: dict[str, list[int]] = {}
+        if any(kind.order is not None for kind in self.kinds):
+            for k, category in self._bands().items():
+                found.setdefault(str(category.order), []).append(k)
+        return {order: np.array(positions, np.int64) for order, positions in found.items()}
+
     def _orders(self) -> list[KnownOrder]:
         """Return the orders whose bands share evidence under the policy."""
         bands = self._bands()

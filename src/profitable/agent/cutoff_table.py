@@ -144,7 +144,7 @@ class CutoffTable:
     >>> table.best
     '620-640'
     >>> round(table["620-640"].pays, 3)
-    0.784
+    0.754
     """
 
     def __init__(self, order: str, rows: Sequence[CutoffRow], *, round: int, per: str) -> None:
