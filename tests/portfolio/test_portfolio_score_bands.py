@@ -51,14 +51,13 @@ def test_bands_decide_together_also_after_they_are_opened_again(place: Place, po
         fill(book, agent)
         assert_clean(book)
         book.correct(f"{NAMES[2]} 0 1", reward=1.0)
-        agent.correct(NAMES[2], 0.0, 1.0)
+        agent.correct(NAMES[2], was=0.0, now=1.0)
     with pb.Portfolio(place.where) as book:
         assert book.agent.orders == ("score",)
         assert book.agent.cutoff().to_dict() == agent.cutoff().to_dict()
-        assert (
-            book.decide(key="last").to_dict()["categories"]
-            == agent.decide().to_dict()["categories"]
-        )
+        decided, expected = book.decide(key="last"), agent.decide()
+        for field in ("evidence", "patience", "propensity", "accepted_mask"):
+            assert getattr(decided, field).tolist() == getattr(expected, field).tolist()
         assert_clean(book)
 
 
@@ -73,7 +72,7 @@ def test_the_order_decides_and_is_explained(place: Place) -> None:
         assert seen.mean is not None
         alone.observe(NAMES[0], count=seen.clients, total=seen.mean * seen.clients)
         assert preview[NAMES[0]].evidence > alone.preview()[NAMES[0]].evidence
-        assert "together with" in book.explain(NAMES[0])
+        assert "accepted from 620 up; testing 540-580 and 580-620" in book.explain(NAMES[0])
 
 
 def test_status_has_the_cut_off_table(place: Place) -> None:

@@ -172,7 +172,7 @@ class Categories:
         return {k: self[k] for k, number in enumerate(self.kind_numbers) if number in numbers}
 
     def bands(self) -> dict[str, IntArray]:
-        """Return the positions of the bands of each order, also if they share nothing."""
+        """Return the positions of the bands of each order, which need not share."""
         found: dict[str, list[int]] = {}
         if any(kind.order is not None for kind in self.kinds):
             for k, category in self._bands().items():
