@@ -42,7 +42,7 @@ def cutoff_chart(table: dict[str, Any]) -> alt.HConcatChart:
         panels.append(_evidence_panel(table))
     title = f"{table['order']} after {table['round']} rounds"
     if table["best"] is not None:
-        title += f"; the best cut-off so far is {table['best']} and above"
+        title += f"; the best cut-off so far is {table['best']} and better"
     chart = alt.hconcat(*panels, title=titled(title), datasets={DATA: band_rows(table)})
     return styled(chart.resolve_scale(color="independent"))
 

@@ -202,7 +202,7 @@ class CutoffTable:
             who = "each round earns" if self.per == PER_ROUND else "they earn"
             share = "" if row.acceptance is None else f"{100.0 * row.acceptance:.3g} % of the "
             said = (
-                f"Best cut-off so far: {best} and above. It accepts {share}applicants, and "
+                f"Best cut-off so far: {best} and better. It accepts {share}applicants, and "
                 f"{who} {_money(row.profit)}{span}."
             )
         if self.left:
