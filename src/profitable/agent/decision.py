@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from pydantic_core import to_json
 
-from profitable.agent.band_words import band_reason, cut_off
+from profitable.agent.band_words import bands_at, cut_off, say_bands
 from profitable.agent.changes import Changes, Rounds
 from profitable.agent.cohorts import EMPTY_COHORTS, Cohorts
 from profitable.agent.explanation import (
@@ -21,7 +21,6 @@ from profitable.agent.explanation import (
     entry,
     in_short,
     losses_first,
-    prospect,
     reason,
     verdicts,
     with_loans,
@@ -346,19 +345,9 @@ class Decision:
         ):
             rounds[place] = each or None
         if not self.policy.draws:  # it depends on what the other bands will show
-            for place in self._bands_in(self.positions[chosen]):
+            for place in bands_at(self._extras.orders, self.positions[chosen]):
                 rounds[place] = None
         return rounds
-
-    def _bands_in(self, positions: IntArray) -> dict[int, tuple[OrderReading, int]]:
-        """Return the bands among positions: by place, their order and place in it."""
-        found: dict[int, tuple[OrderReading, int]] = {}
-        for reading in self._extras.orders:
-            place = {k: i for i, k in enumerate(reading.order.positions.tolist())}
-            for at, k in enumerate(positions.tolist()):
-                if k in place:
-                    found[at] = (reading, place[k])
-        return found
 
     @property
     def cut_offs(self) -> tuple[str, ...]:
@@ -660,16 +649,8 @@ class Decision:
                 )
             ]
         if self._extras.orders:
-            bands = self._bands_in(positions)
-            for at, (order, i) in bands.items():
-                if not paused[at]:
-                    said, facts = columns["reason"][at], self._band_facts(columns, at, table)
-                    category = categories[int(positions[at])]
-                    reasons = band_reason(said, facts, order, i, category, self.policy)
-                    columns["reason"][at] = reasons
-            columns["order"] = [
-                bands[at][0].order.name if at in bands else None for at in range(positions.size)
-            ]
+            found = bands_at(self._extras.orders, positions)
+            say_bands(columns, found, categories, self.round, table[AgentRow.PER_ROUND].tolist())
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()
@@ -680,17 +661,6 @@ class Decision:
         if reading is not None:
             columns["loans"] = loans
         return columns
-
-    def _band_facts(self, columns: dict[str, list[Any]], at: int, table: FloatArray) -> str:
-        """Return the evidence against a band under its order, and patience."""
-        nats, limit, policy = columns["evidence"][at], columns["patience"][at], self.policy
-        ahead = prospect(policy, self.round - 1, nats, limit, table.item(AgentRow.PER_ROUND, at))
-        if ahead:
-            return ahead
-        if policy.draws:
-            chance = number_text(columns["propensity"][at], 3)
-            return f"this round accepted it with probability {chance}"
-        return f"evidence {number_text(nats, 3)} nats, patience {number_text(limit, 3)}"
 
     def _kept(self, positions: IntArray) -> list[int]:
         """Known outcomes that do not count before their cohorts have matured, [M]."""
