@@ -65,14 +65,15 @@ def bands_at(
 
 def say_bands(
     columns: dict[str, list[Any]],
-    found: Mapping[int, tuple[OrderReading, int]],
+    orders: Sequence[OrderReading],
+    positions: IntArray,
     categories: Categories,
     round: int,
     per_round: Sequence[float],
 ) -> None:
     """Write the reasons and orders of the bands into the fields of verdicts."""
     columns["order"] = [None] * len(columns["name"])
-    for at, (reading, i) in found.items():
+    for at, (reading, i) in bands_at(orders, positions).items():
         columns["order"][at] = reading.order.name
         verdict = {key: column[at] for key, column in columns.items()}
         category = categories[int(reading.order.positions[i])]

@@ -338,15 +338,14 @@ class Decision:
         table = self._refined()[:, chosen]
         waits = np.flatnonzero((table[AgentRow.ACCEPTED] == 0.0) & (table[AgentRow.PAUSED] == 0.0))
         rounds: list[int | None] = [None] * table.shape[1]
+        # Unless patience is drawn, it depends on what other bands show.
+        bands = () if self.policy.draws else bands_at(self._extras.orders, self.positions[chosen])
         for place, each in zip(
             waits.tolist(),
             self._next_rounds(table[:, waits], self.positions[chosen][waits]),
             strict=True,
         ):
-            rounds[place] = each or None
-        if not self.policy.draws:  # it depends on what the other bands will show
-            for place in bands_at(self._extras.orders, self.positions[chosen]):
-                rounds[place] = None
+            rounds[place] = None if place in bands else each or None
         return rounds
 
     @property
@@ -600,7 +599,6 @@ class Decision:
             np.minimum(shown, np.nextafter(threshold, -np.inf)),
         )
         patient = next_round = self._patient_again(chosen)
-        categories = self._made.categories
         if self.policy.floor > 0.0:  # which every round may bring
             next_round = [
                 self.round + 1 if waits else None for waits in (~accepted & ~paused).tolist()
@@ -639,18 +637,14 @@ class Decision:
             )
         )
         if reading is not None:
-            words = zip(
-                columns["reason"], columns["evidence"], columns["patience"], loans, strict=True
-            )
+            said = (columns[key] for key in ("reason", "evidence", "patience"))
             columns["reason"] = [
-                said if flag else with_loans(said, evidence, patience, standing)
-                for (said, evidence, patience, standing), flag in zip(
-                    words, paused.tolist(), strict=True
-                )
+                text if flag else with_loans(text, nats, limit, standing)
+                for text, nats, limit, standing, flag in zip(*said, loans, paused, strict=True)
             ]
         if self._extras.orders:
-            found = bands_at(self._extras.orders, positions)
-            say_bands(columns, found, categories, self.round, table[AgentRow.PER_ROUND].tolist())
+            made, per_round = self._made.categories, table[AgentRow.PER_ROUND].tolist()
+            say_bands(columns, self._extras.orders, positions, made, self.round, per_round)
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()
@@ -814,8 +808,8 @@ class Decision:
 
     def _rest(self) -> str:
         hidden = len(self) - ROWS_SHOWN
-        more = [f"\n... and {number_text(hidden)} more"] if hidden > 0 else []
-        return "".join([*more, *(f"\n{each}" for each in self.cut_offs)])
+        more = f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
+        return "\n".join([more, *self.cut_offs])
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{text_table(*self._cells())}{self._rest()}"
