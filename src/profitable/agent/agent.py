@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from profitable.agent.band_words import cut_off
 from profitable.agent.categories import Categories
 from profitable.agent.changes import Rounds
 from profitable.agent.cohorts import LateTerms
@@ -369,7 +370,11 @@ class Agent:
         """
         k = self.ledger.categories.position(name)
         preview = self.preview([name])
-        return explanation(self.ledger, k, preview[name], preview.patient_again(name))
+        said = explanation(self.ledger, k, preview[name], preview.patient_again(name))
+        if self.policy.draws:  # the draw of the next round decides about its order
+            return said
+        orders = (each for each in self.ledger.orders if k in each.order.positions)
+        return "\n".join([said, *(f"Cut-off: {cut_off(each)}." for each in orders)])
 
     @alone
     def cutoff(self, order: str | None = None) -> CutoffTable:

@@ -7,10 +7,14 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from profitable.agent.categories import Categories
+from profitable.agent.explanation import prospect
 from profitable.agent.order_ledger import OrderReading
 from profitable.common.text_tables import number_text
+from profitable.common.types import IntArray
 from profitable.kernels.order import BandRow
 from profitable.model.category import Category
 from profitable.policy.policies import Policy
@@ -46,14 +50,54 @@ def cut_off(reading: OrderReading) -> str:
     return f"{reading.order.name}: {'; '.join(parts)}"
 
 
-def band_reason(
-    said: str, facts: str, reading: OrderReading, i: int, category: Category, policy: Policy
+def bands_at(
+    orders: Sequence[OrderReading], positions: IntArray
+) -> dict[int, tuple[OrderReading, int]]:
+    """Return the bands among positions: by place, their order and place in it."""
+    found: dict[int, tuple[OrderReading, int]] = {}
+    for reading in orders:
+        place = {k: i for i, k in enumerate(reading.order.positions.tolist())}
+        for at, k in enumerate(positions.tolist()):
+            if k in place:
+                found[at] = (reading, place[k])
+    return found
+
+
+def say_bands(
+    columns: dict[str, list[Any]],
+    orders: Sequence[OrderReading],
+    positions: IntArray,
+    categories: Categories,
+    round: int,
+    per_round: Sequence[float],
+) -> None:
+    """Write the reasons and orders of the bands into the fields of verdicts."""
+    columns["order"] = [None] * len(columns["name"])
+    for at, (reading, i) in bands_at(orders, positions).items():
+        columns["order"][at] = reading.order.name
+        verdict = {key: column[at] for key, column in columns.items()}
+        category = categories[int(reading.order.positions[i])]
+        if not verdict["reason"].startswith("paused"):
+            columns["reason"][at] = _band_reason(
+                verdict, reading, i, category, categories.policy, round, per_round[at]
+            )
+
+
+def _band_reason(
+    verdict: Mapping[str, Any],
+    reading: OrderReading,
+    i: int,
+    category: Category,
+    policy: Policy,
+    round: int,
+    per_round: float,
 ) -> str:
     """Return why a band is accepted or refused.
 
-    `said` is what would be said of a category alone, and `facts` compares its evidence
-    with patience.
+    `verdict` has the fields of its verdict so far, with the reason for a category that
+    is not a band.
     """
+    said: str = verdict["reason"]
     bands, clients = reading.bands, reading.bands[BandRow.CLIENTS, i]
     if bands[BandRow.LEFT, i]:
         return f"{said}; it left the order {reading.order.name!r} and is judged alone"
@@ -78,7 +122,20 @@ def band_reason(
         alone = "; it has no clients of its own"
     elif others and own_evidence_of(reading, i, policy) <= bands[BandRow.PATIENCE, i]:
         alone = f"; its own {number_text(clients)} clients alone would not decide it"
+    facts = _facts(verdict, policy, round, per_round)
     return f"refused: {''.join(words)}; {facts}{alone}"
+
+
+def _facts(verdict: Mapping[str, Any], policy: Policy, round: int, per_round: float) -> str:
+    """Return the evidence against a band under its order, and patience."""
+    nats, limit = verdict["evidence"], verdict["patience"]
+    ahead = prospect(policy, round - 1, nats, limit, per_round)
+    if ahead:
+        return ahead
+    if policy.draws:
+        chance = number_text(verdict["propensity"], 3)
+        return f"this round accepted it with probability {chance}"
+    return f"evidence {number_text(nats, 3)} nats, patience {number_text(limit, 3)}"
 
 
 def own_evidence_of(reading: OrderReading, i: int, policy: Policy) -> float:

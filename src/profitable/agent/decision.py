@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from pydantic_core import to_json
 
-from profitable.agent.band_words import band_reason, cut_off
+from profitable.agent.band_words import bands_at, cut_off, say_bands
 from profitable.agent.changes import Changes, Rounds
 from profitable.agent.cohorts import EMPTY_COHORTS, Cohorts
 from profitable.agent.explanation import (
@@ -21,7 +21,6 @@ from profitable.agent.explanation import (
     entry,
     in_short,
     losses_first,
-    prospect,
     reason,
     verdicts,
     with_loans,
@@ -339,26 +338,15 @@ class Decision:
         table = self._refined()[:, chosen]
         waits = np.flatnonzero((table[AgentRow.ACCEPTED] == 0.0) & (table[AgentRow.PAUSED] == 0.0))
         rounds: list[int | None] = [None] * table.shape[1]
+        # Unless patience is drawn, it depends on what other bands show.
+        bands = () if self.policy.draws else bands_at(self._extras.orders, self.positions[chosen])
         for place, each in zip(
             waits.tolist(),
             self._next_rounds(table[:, waits], self.positions[chosen][waits]),
             strict=True,
         ):
-            rounds[place] = each or None
-        if not self.policy.draws:  # it depends on what the other bands will show
-            for place in self._bands_in(self.positions[chosen]):
-                rounds[place] = None
+            rounds[place] = None if place in bands else each or None
         return rounds
-
-    def _bands_in(self, positions: IntArray) -> dict[int, tuple[OrderReading, int]]:
-        """Return the bands among positions: by place, their order and place in it."""
-        found: dict[int, tuple[OrderReading, int]] = {}
-        for reading in self._extras.orders:
-            place = {k: i for i, k in enumerate(reading.order.positions.tolist())}
-            for at, k in enumerate(positions.tolist()):
-                if k in place:
-                    found[at] = (reading, place[k])
-        return found
 
     @property
     def cut_offs(self) -> tuple[str, ...]:
@@ -611,7 +599,6 @@ class Decision:
             np.minimum(shown, np.nextafter(threshold, -np.inf)),
         )
         patient = next_round = self._patient_again(chosen)
-        categories = self._made.categories
         if self.policy.floor > 0.0:  # which every round may bring
             next_round = [
                 self.round + 1 if waits else None for waits in (~accepted & ~paused).tolist()
@@ -650,26 +637,14 @@ class Decision:
             )
         )
         if reading is not None:
-            words = zip(
-                columns["reason"], columns["evidence"], columns["patience"], loans, strict=True
-            )
+            said = (columns[key] for key in ("reason", "evidence", "patience"))
             columns["reason"] = [
-                said if flag else with_loans(said, evidence, patience, standing)
-                for (said, evidence, patience, standing), flag in zip(
-                    words, paused.tolist(), strict=True
-                )
+                text if flag else with_loans(text, nats, limit, standing)
+                for text, nats, limit, standing, flag in zip(*said, loans, paused, strict=True)
             ]
         if self._extras.orders:
-            bands = self._bands_in(positions)
-            for at, (order, i) in bands.items():
-                if not paused[at]:
-                    said, facts = columns["reason"][at], self._band_facts(columns, at, table)
-                    category = categories[int(positions[at])]
-                    reasons = band_reason(said, facts, order, i, category, self.policy)
-                    columns["reason"][at] = reasons
-            columns["order"] = [
-                bands[at][0].order.name if at in bands else None for at in range(positions.size)
-            ]
+            made, per_round = self._made.categories, table[AgentRow.PER_ROUND].tolist()
+            say_bands(columns, self._extras.orders, positions, made, self.round, per_round)
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()
@@ -680,17 +655,6 @@ class Decision:
         if reading is not None:
             columns["loans"] = loans
         return columns
-
-    def _band_facts(self, columns: dict[str, list[Any]], at: int, table: FloatArray) -> str:
-        """Return the evidence against a band under its order, and patience."""
-        nats, limit, policy = columns["evidence"][at], columns["patience"][at], self.policy
-        ahead = prospect(policy, self.round - 1, nats, limit, table.item(AgentRow.PER_ROUND, at))
-        if ahead:
-            return ahead
-        if policy.draws:
-            chance = number_text(columns["propensity"][at], 3)
-            return f"this round accepted it with probability {chance}"
-        return f"evidence {number_text(nats, 3)} nats, patience {number_text(limit, 3)}"
 
     def _kept(self, positions: IntArray) -> list[int]:
         """Known outcomes that do not count before their cohorts have matured, [M]."""
@@ -844,8 +808,8 @@ class Decision:
 
     def _rest(self) -> str:
         hidden = len(self) - ROWS_SHOWN
-        more = [f"\n... and {number_text(hidden)} more"] if hidden > 0 else []
-        return "".join([*more, *(f"\n{each}" for each in self.cut_offs)])
+        more = f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
+        return "\n".join([more, *self.cut_offs])
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{text_table(*self._cells())}{self._rest()}"

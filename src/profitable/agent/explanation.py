@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from profitable.agent.band_words import cut_off
 from profitable.agent.ledger import Ledger
 from profitable.agent.loan_book import LoanStanding
 from profitable.agent.observation import EMPTY, seen_of
@@ -549,9 +548,6 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
         )
     lines += [evidence, *_ahead(ledger, k, standing, verdict), outlook]
     profit, received, paid = map(money_text, (standing.profit, standing.revenue, standing.cost))
-    if not policy.draws:  # the draw of the next round decides
-        orders = (each for each in ledger.orders if each.order.name == verdict.order)
-        lines += [f"Cut-off: {cut_off(each)}." for each in orders]
     lines.append(f"Profit so far: {profit} (received {received}, paid {paid}).")
     return "\n".join(lines)
 
