@@ -238,7 +238,7 @@ def test_cells_and_other_options(folder: Path, more: list[str], words: str) -> N
 
 
 def test_bands_of_a_score(tmp_path: Path) -> None:
-    given = ("--category", "duration:q6", "--order", "falling", *QUICK)
+    given = ("--category", "duration:q8", "--order", "falling", *QUICK)
     done = run("backtest", "--demo", *given, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "best cut-off in hindsight" in done.stdout
