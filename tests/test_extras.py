@@ -74,6 +74,7 @@ ENTRIES = [
     Entry(["backtest", "--demo", "--describe"], {"pyarrow": "backtest"}),
     Entry(ADD_UP, {"duckdb": "cells"}),
     Entry(DEMO, {"pyarrow": "backtest"}),
+    Entry([*DEMO, "--scorecard", "duration"], {"sklearn": "bands", "pyarrow": "backtest"}),
     Entry([*DEMO, "--out", "backtest"], dict.fromkeys((*PAGES, "pyarrow"), "backtest")),
     Entry(["log", "lending.db", "--format", "csv", "--out", "log.csv"], {}),
     Entry(

@@ -281,7 +281,7 @@ def test_the_demo_by_duration_gains_from_sharing() -> None:
     policies = ["kl-ucb", "kl-ucb:trust=0", "optimal:horizon", "optimal:horizon,trust=0"]
     found = pb.backtest(path, **given, **(QUICK | {"shuffles": 20}), policies=policies)
     assert doubt_order(found.past) == []
-    shuffled = {entry.name: entry.shuffled for entry in found.policies}
+    shuffled: dict[str, Any] = {entry.name: entry.shuffled for entry in found.policies}
     for name in ("kl-ucb", "optimal:horizon"):
         alone = shuffled[f"{name}{',' if ':' in name else ':'}trust=0"]
         assert shuffled[name].difference > alone.difference
@@ -302,5 +302,6 @@ def test_the_return_of_real_loans_is_not_ordered_by_grade() -> None:
     said = " ".join(found.warnings())
     assert "the profit per unit of money is not ordered by grade" in said
     assert "bands are judged alone, because outcomes come late" in said
+    assert found.cutoff is not None
     assert [band.name for band in found.cutoff.rows] == list("GFEDCBA")
     assert found.cutoff.rows[0].profit == pytest.approx(13_950_706.24)

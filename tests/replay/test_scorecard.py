@@ -96,7 +96,7 @@ def test_decisions_up_to_a_round_do_not_depend_on_what_came_after_it() -> None:
         pb.backtest(each, **COLUMNS, **QUICK, policies=["optimal", "ts"]) for each in (frame, noisy)
     ]
     for name in ("optimal", "ts"):
-        one, other = (each[name].decided for each in found)
+        one, other = (np.asarray(each[name].decided) for each in found)
         np.testing.assert_array_equal(one[: 13 - LAST], other[: 13 - LAST])
 
 

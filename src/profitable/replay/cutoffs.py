@@ -88,7 +88,7 @@ def doubt_order(past: Past) -> list[str]:
     some = number > 1.0
     if some.sum() < 2:
         return []
-    names = [clients.names[k] for k in bands[some].tolist()]
+    names = [clients.names[k] for k in list[int](bands[some].tolist())]
     number, total, squares, units = (each[some] for each in (number, total, squares, units))
     apart = np.maximum(squares - total**2 / number, 0.0)
     spread = (apart + POOLED * apart.sum() / number.sum()) / (number + POOLED)  # of one client
@@ -102,7 +102,7 @@ def doubt_order(past: Past) -> list[str]:
     chance = misfit_tail(float(apart.sum()), number.size)
     if chance >= UNLIKELY:
         return []
-    worst = sorted(np.argsort(-apart)[:2].tolist())
+    worst: list[int] = sorted(np.argsort(-apart)[:2].tolist())
     what = "unit of money" if by_money else "client"
     found = f"misfit {apart.sum():.3g}, probability {chance:.1g} if it were"
     said = (

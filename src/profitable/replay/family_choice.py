@@ -143,7 +143,7 @@ def choose_family(
     with said_before():
         categories = [_category(name, chosen, layout, bound) for name in clients.names]
         if past.order is not None and not past.is_late:
-            for k in past.bands.tolist():
+            for k in list[int](past.bands.tolist()):
                 categories[k] = replace(categories[k], order=past.order)
     past.check_rewards(chosen)
     alone = ALONE_IF_LATE if past.order is not None and past.is_late else ""
