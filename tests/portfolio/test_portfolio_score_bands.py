@@ -58,6 +58,11 @@ def test_bands_decide_together_also_after_they_are_opened_again(place: Place, po
         decided, expected = book.decide(key="last"), agent.decide()
         for field in ("evidence", "patience", "propensity", "accepted_mask"):
             assert getattr(decided, field).tolist() == getattr(expected, field).tolist()
+        # Also in words, which are made of what is stored.
+        assert decided.to_dict()["categories"] == expected.to_dict()["categories"]
+        assert str(decided).splitlines()[1:] == str(expected).splitlines()[1:]
+        again = book.decision(key="last")
+        assert again.to_dict() == decided.to_dict()
         assert_clean(book)
 
 
@@ -98,3 +103,34 @@ def test_a_file_names_the_order_and_its_mistakes() -> None:
     assert read(FILE, "bands.toml").categories == tuple(bands())
     with pytest.raises(ParameterError, match="order"):
         read(FILE.replace('order = "score"', "order = 5", 1), "bands.toml")
+
+
+def test_an_old_decision_says_which_bands_decided_together(place: Place) -> None:
+    """Also years later, when the bands have other clients and there is one more."""
+    with place.create(bands(), policy="kl-ucb") as book:
+        book.decide(key="1")
+        for name, total in zip(NAMES, (14, 12, 19), strict=True):
+            rewards = [1.0] * total + [0.0] * (20 - total)
+            book.observe(outcomes(name, *rewards, prefix=name))
+        decided = book.decide(key="2")
+        said = decided[NAMES[0]].reason
+        assert "together with band 580-620, which did no better, 26 of 40 repaid" in said
+        book.observe(outcomes(NAMES[0], *[1.0] * 80, prefix="later"))
+        book.add_category(pb.Category.loan("660-700", amount=1_000, rate=0.25, order="score"))
+        book.decide(key="3")
+        assert said in book.explain(NAMES[0], key="2")
+        assert book.decision(key="2").to_dict() == decided.to_dict()
+        assert_clean(book)
+
+
+def test_a_decision_about_some_bands_names_those_on_offer(place: Place) -> None:
+    with place.create(bands(), policy="kl-ucb") as book:
+        for name, total in zip(NAMES, (14, 12, 19), strict=True):
+            book.decide(key=name)
+            rewards = [1.0] * total + [0.0] * (20 - total)
+            book.observe(outcomes(name, *rewards, prefix=name))
+        agent = book.agent
+        some = book.decide(key="some", available=NAMES[:2])
+        assert some.evidence.tolist() == agent.decide(available=NAMES[:2]).evidence.tolist()
+        assert "together with band 580-620" in book.explain(NAMES[0], key="some")
+        assert_clean(book)

@@ -29,6 +29,7 @@ from profitable.agent.limit import Grant, Limit, read_claims
 from profitable.agent.loan_book import BookReading, BookSummary, LoanStanding
 from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
 from profitable.agent.order_ledger import OrderReading
+from profitable.agent.order_record import order_columns
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.extras import frame_of
@@ -219,7 +220,7 @@ class Decision:
         if self._grant is not None:
             columns |= {row.name.lower(): self._grant.terms[i] for i, row in enumerate(LIMIT_ROWS)}
             columns["granted"] = self._grant.clients
-        return columns
+        return columns | order_columns(self._extras.orders, self.positions)
 
     @property
     def reading(self) -> BookReading | None:
