@@ -87,7 +87,8 @@ def known_at_once(means: Any, size: int, portfolios: int) -> Shares:
         counts = replayed.past.clients.counts
         earned = {LEARN: replayed[LEARN].profit}
         for name in POLICIES:
-            earned[name] = float((counts * replayed[name].accepted * found.worth).sum())
+            accepted = np.asarray(replayed[name].accepted)
+            earned[name] = float((counts * accepted * found.worth).sum())
         sample = portfolio(10_000 + seed, means, size)
         profits = (5.0 * sample.repaid - 4.0).groupby(sample.band).sum().to_numpy()
         chosen = from_best_cutoff(np.arange(BANDS))(profits)

@@ -137,6 +137,17 @@ def test_without_data_nothing_is_claimed() -> None:
     assert some["high"].fit_high == 1.0
 
 
+def test_a_mean_at_the_edge_is_outside_its_posterior_and_not_of_its_profit() -> None:
+    table = table_of(agent_of((5, 5, 5), (0, 5, 5)))
+    top = table["high"]
+    assert top.high is not None
+    assert top.mean == 1.0 > top.high
+    assert top.profit == top.profit_high == pytest.approx(50 * (1.0 - THRESHOLD))
+    bottom = table["low"]
+    assert bottom.low is not None
+    assert bottom.mean == 0.0 < bottom.low
+
+
 def test_money_lent_is_the_weight() -> None:
     agent = pb.Agent(
         [pb.Category.returns(name, required=0.05) for name in NAMES[:2]], policy="bayes-ucb"

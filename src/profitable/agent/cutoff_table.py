@@ -317,8 +317,8 @@ def _accumulated(rows: list[CutoffRow]) -> list[CutoffRow]:
             if row.low is None or row.high is None:
                 is_sure = False
             else:
-                below += (unit * (row.mean - row.low)) ** 2
-                above += (unit * (row.high - row.mean)) ** 2
+                below += (unit * max(row.mean - row.low, 0.0)) ** 2
+                above += (unit * max(row.high - row.mean, 0.0)) ** 2
         found.append(
             replace(
                 row,
