@@ -130,7 +130,9 @@ def rows(result: pb.Result, prototype: tuple[tuple[float, float], ...]) -> Itera
 
 def main() -> int:
     """Print the table; return how many figures are missed."""
-    runs, long_runs = (int(given) for given in (*sys.argv[1:], "400", "100")[:2])
+    runs, long_runs = (
+        int(given) for given in (*sys.argv[1:], *("400", "300")[len(sys.argv) - 1 :])
+    )
     table: list[list[str]] = []
     missed, start = 0, time.perf_counter()
     for worlds, policies, prototypes, horizon, number in (

@@ -396,14 +396,28 @@ def test_a_prior_is_the_band_s_own() -> None:
     assert bands[BandRow.EVIDENCE, 0] == pytest.approx(own[0] + correction)
 
 
+def misfit(law: Law, clients: FloatArray, totals: FloatArray) -> float:
+    with_data = clients > 0
+    return least_loss(law, clients[with_data], totals[with_data]) if with_data.any() else 0.0
+
+
+def doubt(law: Law, clients: FloatArray, totals: FloatArray, j: int, trust: float) -> float:
+    """The nats that it takes to judge band j alone; bands that left have no clients."""
+    fewer = clients.copy()
+    fewer[j] = 0.0
+    gain = misfit(law, clients, totals) - misfit(law, fewer, totals) - 1.0
+    return max(0.0, trust - max(0.0, gain))
+
+
 @pytest.mark.parametrize("trust", [0.5, 3.0, INF])
 @pytest.mark.parametrize("posterior", [False, True])
 @pytest.mark.parametrize("kind", [TIME, DRAWN, AHEAD])
 def test_decisions_follow_from_evidence_and_patience(
     kind: int, posterior: bool, trust: float
 ) -> None:
-    """Shared evidence within patience, or own evidence + trust within its own."""
+    """Shared evidence within patience, or own evidence and doubt within its own."""
     law, rng, sides = LAWS["poisson"], np.random.default_rng(13), np.zeros(3, dtype=int)
+    weakened = 0
     patience = Patience(kind, rounds=40.0, growth=-1.0)
     for _ in range(60):
         clients, totals, targets = draw(law, rng, 6)
@@ -423,25 +437,22 @@ def test_decisions_follow_from_evidence_and_patience(
             limits = [drawn, drawn]
             if kind != DRAWN:
                 limits = [patience_at(patience, t, each, rate[j]) for each in (together, n)]
-            reasons = [nats <= limits[0], trust < INF and trust + own <= limits[1]]
+            by_itself = 0.0 if left else doubt(law, strict[BandRow.CLIENTS], totals, j, trust)
+            by_itself += own
+            reasons = [nats <= limits[0], trust < INF and by_itself <= limits[1]]
+            weakened += not left and by_itself < trust + own
             assert (bands[BandRow.ACCEPTED, j] > 0) == any(reasons)
             shown = bands[BandRow.EVIDENCE, j], bands[BandRow.PATIENCE, j]
             if kind == AHEAD:
-                expected = (
-                    (trust + own, limits[1]) if reasons == [False, True] else (nats, limits[0])
-                )
+                expected = (by_itself, limits[1]) if reasons == [False, True] else (nats, limits[0])
             else:
-                expected = min(nats, trust + own), limits[0]
-            assert shown == pytest.approx(expected, abs=1e-12)
+                expected = min(nats, by_itself), limits[0]
+            assert shown == pytest.approx(expected, abs=1e-9)
             sides += [not any(reasons), reasons[0], reasons == [False, True]]
     assert sides[0] > 10
     assert sides[1] > 10
     assert sides[2] > (0 if trust < 1.0 else -1)
-
-
-def misfit(law: Law, clients: FloatArray, totals: FloatArray) -> float:
-    with_data = clients > 0
-    return least_loss(law, clients[with_data], totals[with_data]) if with_data.any() else 0.0
+    assert weakened > 10 or trust == INF
 
 
 @by_law
@@ -470,8 +481,11 @@ def test_the_worst_band_leaves_first(name: str) -> None:
         for j in range(6):
             n, s, tau = float(clients[j]), float(totals[j]), float(targets[j])
             alone = against(law, n, s, tau)
-            nats = alone if gone[j] else min(strict[BandRow.EVIDENCE, j], trust + alone)
-            assert bands[BandRow.EVIDENCE, j] == nats
+            nats = alone
+            if not gone[j]:
+                by_itself = doubt(law, rest, totals, j, trust) + alone
+                nats = min(strict[BandRow.EVIDENCE, j], by_itself)
+            assert bands[BandRow.EVIDENCE, j] == pytest.approx(nats, rel=1e-9, abs=1e-9)
     assert left_some > 15
 
 

@@ -26,8 +26,9 @@ less than one above it whose threshold is no higher: if that is unprofitable, so
 
 How far an order is trusted is said in nats (`trust`).  A band whose removal would lower
 the misfit, min{L : mu does not fall}, by more than trust + log(t + 1) leaves the order
-and is judged alone.  And whatever the others say, a band is accepted if trust + its own
-evidence is within patience.
+and is judged alone.  And whatever the others say, a band is accepted if its own
+evidence and a doubt are within patience.  The doubt is `trust`, less what the misfit
+would fall without the band: the more it contradicts the order, the less it takes.
 
 Example: 2 of 10 clients in the lower band, 4 of 10 in the higher one, against 0.5.  The
 lower one has 10 d(0.2, 0.5) = 1.927 nats of its own, and its mean cannot be 0.5 unless
@@ -59,6 +60,7 @@ from profitable.kernels.patience import AHEAD, DRAWN, EVEN_ODDS, Patience, patie
 from profitable.kernels.patience import TIME as TIME
 from profitable.kernels.special import normal_evidence
 
+ONE_MEAN = 1.0  # nats by which one more free mean is expected to fit too well
 RISING, FALLING = 1.0, -1.0  # the direction in which the bands are visited
 
 
@@ -533,26 +535,55 @@ def judge_bands(order: Order, patience: Patience, t: float, drawn: float, exactl
         bands[BandRow.EVIDENCE, k], bands[BandRow.PATIENCE, k] = nats, limit
         bands[BandRow.ACCEPTED, k] = nats <= limit
     if order.trust < math.inf:
+        number = 0
         for k in range(bands.shape[1]):
             if exactly or bands[BandRow.ACCEPTED, k] == 0.0:
-                _judge_alone(order, k, patience, t, exactly)
+                if number == 0:
+                    number = _pool(order.blocks, bands, RISING)
+                _judge_alone(order, number, k, patience, t, exactly)
 
 
 @part
-def _judge_alone(order: Order, k: int, patience: Patience, t: float, exactly: bool) -> None:
-    """Accept a band that its own evidence and `trust` more do not reject."""
+def _doubt(order: Order, number: int, k: int) -> float:
+    """Return the nats by which the order is preferred to judging a band alone.
+
+    They are `trust`, less what the misfit falls without the band.  One nat of that does
+    not count, because a band alone has one free mean more (Akaike's criterion).
+    """
+    bands, blocks = order.bands, order.blocks
+    if bands[BandRow.LEFT, k] != 0.0:
+        return 0.0
+    if not bands[BandRow.CLIENTS, k] > 0.0:
+        return order.trust
+    block = 0
+    while block + 1 < number and blocks[BlockRow.START, block + 1] <= k:
+        block += 1
+    if not _block_misfit(order, blocks, block, number, -1) > ONE_MEAN:
+        return order.trust
+    gain = _gain_without(order, number, block, k, ONE_MEAN) - ONE_MEAN
+    return max(0.0, order.trust - max(0.0, gain))
+
+
+@part
+def _judge_alone(
+    order: Order, number: int, k: int, patience: Patience, t: float, exactly: bool
+) -> None:
+    """Accept a band that is worth it if it is judged alone, with some doubt."""
     bands, limit = order.bands, order.bands[BandRow.PATIENCE, k]
     if patience.kind == AHEAD:
         limit = patience_at(patience, t, own_clients(bands, k), bands[BandRow.PER_ROUND, k])
         if bands[BandRow.ACCEPTED, k] != 0.0:
             return
     if exactly:
-        nats = order.trust + own_evidence(order, k)
+        nats = _doubt(order, number, k) + own_evidence(order, k)
         if nats <= limit if patience.kind == AHEAD else nats < bands[BandRow.EVIDENCE, k]:
             bands[BandRow.EVIDENCE, k], bands[BandRow.PATIENCE, k] = nats, limit
             bands[BandRow.ACCEPTED, k] = nats <= limit
-    elif _is_own_within(order, k, limit - order.trust):
-        bands[BandRow.ACCEPTED, k] = 1.0
+    elif _is_own_within(order, k, limit):
+        if _is_own_within(order, k, limit - order.trust) or _is_own_within(
+            order, k, limit - _doubt(order, number, k)
+        ):
+            bands[BandRow.ACCEPTED, k] = 1.0
 
 
 @kernel
