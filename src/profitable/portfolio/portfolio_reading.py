@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from profitable.agent.agent import Agent
 from profitable.agent.cutoff_table import CutoffTable
-from profitable.agent.explanation import Verdict, columns_of
+from profitable.agent.explanation import PROFIT_UNKNOWN, Verdict, columns_of
 from profitable.common import check
 from profitable.common.extras import frame_of
 from profitable.common.text_tables import (
@@ -348,7 +348,7 @@ class Status:
     `cutoffs` are the cut-off tables of its orders.
 
     A portfolio that lends has the fields of `LoanStanding` in place of `held`,
-    `counted`, `mean` and `profit`, which it cannot know.
+    `counted`, `mean` and `profit`, which it cannot know; its JSON says why.
     """
 
     where: str
@@ -379,6 +379,7 @@ class Status:
             "policy": self.policy,
             "round": self.round,
             "profit": self.profit,
+            **({"profit_unknown": PROFIT_UNKNOWN} if self.profit is None else {}),
             "head": self.head._asdict(),
             "categories": rows,
             **({"orders": [each.to_dict() for each in self.cutoffs]} if self.cutoffs else {}),
@@ -397,10 +398,9 @@ class Status:
     def _caption(self) -> str:
         shadow = ", a shadow that nobody acts on" if self.is_shadow else ""
         name = f"{self.name}, " if self.name else ""
-        profit = "" if self.profit is None else f", profit {money_text(self.profit)}"
         return (
             f"{name}{self.policy}, {number_text(len(self))} categories, "
-            f"{several(self.round, 'round')}{profit}{shadow}"
+            f"{several(self.round, 'round')}, profit {money_text(self.profit)}{shadow}"
         )
 
     @property
