@@ -66,7 +66,7 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure]) -> str:
             for each in backtest["left_out"]
         ],
         "fit": _fit_table(backtest["family"]["fit"]),
-        "cutoff": _cutoff_table(backtest.get("cutoff")),
+        "cutoff": _cutoff_table(backtest["cutoff"]),
         "learning": _learning_table(backtest["entries"]),
         "off_policy": _off_policy_table(backtest["entries"]),
         "sentences": _sentences(backtest["entries"]),

@@ -24,7 +24,7 @@ APART = 0.005  # of the rounds; fewer than that are not worth a remark
 
 def bands_figure(backtest: dict[str, Any]) -> Figure | None:
     """Means and fit of the bands with their intervals, against the threshold."""
-    table = backtest.get("cutoff")
+    table = backtest["cutoff"]
     if not table:
         return None
     chart = plain(
@@ -43,7 +43,7 @@ def bands_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def cutoff_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw the cut-off of each policy by round."""
-    table = backtest.get("cutoff")
+    table = backtest["cutoff"]
     if not table or not table["over_time"]:
         return None
     labels, names = backtest["rounds"], [band["name"] for band in table["bands"]]
