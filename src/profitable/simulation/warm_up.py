@@ -101,6 +101,7 @@ def _use_bands() -> None:
     agent.decide()
     agent.observe({"a": [0], "b": [0, 1]})
     str(agent.decide())
+    agent.cutoff()
     world = Scenario("it", [Truth(band, mean=0.4, clients=CLIENTS) for band in bands])
     simulate(world, ["ts"], horizon=HORIZON, runs=1, workers=1, progress=False)
 
