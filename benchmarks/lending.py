@@ -137,7 +137,7 @@ def evidence(runs: int, dates: tuple[int, ...] = (24, 36)) -> FloatArray:
     )
 
 
-def gains(runs: int, policy: str, level: float, **terms: Any) -> tuple[FloatArray, FloatArray]:
+def gains(runs: int, policy: str, lending: Lending, **terms: Any) -> tuple[FloatArray, FloatArray]:
     """Return the gain of a policy over accept-all, and that of the best set, [runs]."""
     own, best = np.zeros((2, runs))
     for s in range(runs):
@@ -147,7 +147,7 @@ def gains(runs: int, policy: str, level: float, **terms: Any) -> tuple[FloatArra
             Policy.parse(policy),
             HORIZON,
             np.random.default_rng([s, 1]),
-            lending=Lending(**TERMS, level=level),
+            lending=lending,
         )
         mean = np.array([world.clients_in(t) for t in range(1, HORIZON + 1)])
         above = (record.values - 1.0) * mean
@@ -191,20 +191,27 @@ def main(runs: int = 300) -> None:
     last = above[:, -1]
     row("P(evidence > 2), round 36", last.mean(), last.std() / root, 0.015, at_least=True)
 
-    worlds = (("stationary", {}), ("level falls from 2.3 to 1", DRIFTING | {"clients": 25.0}))
-    bars = {("stationary", "kl-ucb", 0.0): 0.45, (worlds[1][0], "bayes-ucb", 0.3): 0.6}
+    falls = "level falls from 2.3 to 1"
+    worlds: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("stationary", {}),
+        (falls, DRIFTING | {"clients": 25.0}),
+        ("level is a random walk", {"level_drift": 0.3}),
+    )
+    rules = (
+        ("kl-ucb", ", level 0", Lending(**TERMS, level=0.0)),
+        ("bayes-ucb", "", Lending(**TERMS)),
+        ("bayes-ucb", ", no frailty", Lending(**TERMS, frailty=False)),
+        ("optimal", "", Lending(**TERMS)),
+    )
+    # With frailty, the second is missed: 56 % (docs/late-outcomes.md).
+    bars = {"stationary: kl-ucb, level 0": 0.45} | dict.fromkeys(
+        (f"{falls}: bayes-ucb", f"{falls}: bayes-ucb, no frailty"), 0.6
+    )
     for name, terms in worlds:
-        for policy, level in (("kl-ucb", 0.0), ("bayes-ucb", 0.3), ("optimal", 0.3)):
-            own, best = gains(runs, policy, level, **terms)
-            parts = own / best.mean()
-            what = f"{name}: {policy}, level {level:g}"
-            row(
-                what,
-                parts.mean(),
-                parts.std() / root,
-                bars.get((name, policy, level), 0.0),
-                at_least=True,
-            )
+        for policy, form, lending in rules:
+            own, best = gains(runs, policy, lending, **terms)
+            parts, what = own / best.mean(), f"{name}: {policy}{form}"
+            row(what, parts.mean(), parts.std() / root, bars.get(what, 0.0), at_least=True)
             row(f"{what}, 5 % quantile", np.quantile(parts, 0.05), 0.0, -0.05, at_least=True)
 
     forms = (

@@ -20,7 +20,7 @@ from rows import Group, Row, alone, limited
 REPEATS, QUICK_REPEATS = 7, 3
 ALONE = "import numba, scipy.special"
 PACKAGE = "import profitable"
-BARE = f"{ALONE}; import sqlalchemy.dialects.postgresql, pydantic, narwhals"
+BARE = f"{ALONE}; import sqlalchemy.dialects.postgresql, narwhals; from pydantic import BaseModel"
 EVERYTHING = "import profitable as pb; [getattr(pb, name) for name in pb.__all__]"
 DECISION = """
 import profitable as pb

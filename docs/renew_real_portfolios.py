@@ -1,11 +1,11 @@
 """Run the backtests of docs/real-portfolios.md again.
 
-    python docs/renew_real_portfolios.py [data folder] [replays] [beginning of a name]
+    python docs/renew_real_portfolios.py [data folder] [replays] [beginnings of names]
 
 The numbers of each run are kept in results/real-portfolios.  The page gets its tables
 between the marks, and its pictures.  A run whose numbers are there already is not
-repeated.  With the beginning of a name, as "hazards", only such runs are made, and only
-their tables and pictures renewed.
+repeated.  With beginnings of names, as "late,hazards-5-purpose", only such runs are
+made, and only tables and pictures renewed that need no other.
 """
 
 import json
@@ -45,6 +45,7 @@ LOANS: dict[str, Any] = {
     "amount": "funded_amnt",
 }
 DATED = {**LOANS, "known": "last_pymnt_d"}
+MATURITY = 36
 CALLS: dict[str, Any] = {
     "category": "job",
     "time": ["year", "month", "day"],
@@ -65,6 +66,8 @@ LATE: dict[str, dict[str, Any]] = {
         "emerges": "evenly",
         "promised": "promised",
     },
+    # With the shares of losses that are known by age, from the same file.
+    "late-curve": {**DATED, "weight": "client", "matures": MATURITY, "promised": "promised"},
     "late-open-value": {**DATED, "weight": "client", "open_value": "promised"},
 }
 HAZARDS: dict[str, Any] = {
@@ -122,6 +125,20 @@ RUNS: dict[str, dict[str, Any]] = {
     },
 }
 
+COLUMNS = {  # of the tables of policies against accepting everybody, by run
+    "loans": {"loans-at-once": "outcomes known at once", "loans": "outcomes at their real dates"},
+    "loans-normal": {
+        "loans-at-once-normal": "outcomes known at once",
+        "loans-normal": "outcomes at their real dates",
+    },
+    "loans-budget": {"loans-budget": "with 3 M a month, at real dates"},
+    "late": {
+        **{name: name.removeprefix("late-").replace("-", " ") for name in LATE},
+        "hazards-5-purpose": "hazards",
+    },
+    "calls-monthly": {"calls": "a round a day", "calls-monthly": "a round a month"},
+}
+
 
 def loans(data: Path) -> pd.DataFrame:
     """Return the loans with what each promised: its instalments, at 5 % a year."""
@@ -140,12 +157,23 @@ def loans(data: Path) -> pd.DataFrame:
     return table
 
 
+def known_by_age(table: pd.DataFrame) -> list[float]:
+    """Return the share of all losses that is known at each age, with hindsight."""
+    issued, last = (
+        pd.Series(pd.PeriodIndex(table[name], freq="M")) for name in ("issued", "last_pymnt_d")
+    )
+    ages = [age.n for age in last.fillna(issued) - issued]
+    losses = (table.promised - table.pv5) / table.funded_amnt
+    known = np.bincount(np.minimum(ages, MATURITY), losses, MATURITY + 1).cumsum()[1:]
+    return [round(float(share), 4) for share in known / known[-1]]
+
+
 def numbers(data: Path, replays: int, beginning: str) -> dict[str, dict[str, Any]]:
     """Return the plain values of each run; from its file, if there is one."""
     KEPT.mkdir(parents=True, exist_ok=True)
     found: dict[str, dict[str, Any]] = {}
     for name, run in RUNS.items():
-        if not name.startswith(beginning):
+        if not name.startswith(tuple(beginning.split(","))):
             continue
         path = KEPT / f"{name}.json"
         if not path.exists():
@@ -155,10 +183,13 @@ def numbers(data: Path, replays: int, beginning: str) -> dict[str, dict[str, Any
                 if name.startswith("calls")
                 else loans(data)
             )
+            hindsight = {"emerges": known_by_age(table)} if name == "late-curve" else {}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 result = pb.backtest(
-                    table, command=f"the run {name} of this page", **{"replays": replays, **run}
+                    table,
+                    command=f"the run {name} of this page",
+                    **{"replays": replays, **run, **hindsight},
                 )
             path.write_text(result.to_json(), encoding="utf-8")
         found[name] = json.loads(path.read_text(encoding="utf-8"))
@@ -178,7 +209,7 @@ def cell(run: dict[str, Any], name: str, unit: str) -> str:
         if entry["name"] == name:
             middle, low, high = (in_unit(entry[key], unit) for key in ("difference", "low", "high"))
             return f"{middle} ({low.removesuffix(' ' + unit)} to {high.removesuffix(' ' + unit)})"
-    return ""
+    return "refused"
 
 
 def table(runs: dict[str, dict[str, Any]], columns: dict[str, str], unit: str = "M") -> str:
@@ -229,16 +260,12 @@ def hazard_table(runs: dict[str, dict[str, Any]], percent: int) -> str:
 def renew(data: Path, replays: int, beginning: str) -> None:
     """Replace the tables and pictures of the page."""
     runs = numbers(data, replays, beginning)
-    tables = {"hazards-5": hazard_table(runs, 5), "hazards-8": hazard_table(runs, 8)}
-    if not beginning:
-        tables |= other_tables(runs)
+    made = tables(runs)
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(
         MARKS.sub(
             lambda found: (
-                found[1] + "\n" + tables[found[2]] + "\n" + found[3]
-                if found[2] in tables
-                else found[0]
+                found[1] + "\n" + made[found[2]] + "\n" + found[3] if found[2] in made else found[0]
             ),
             text,
         ),
@@ -253,27 +280,19 @@ def renew(data: Path, replays: int, beginning: str) -> None:
                 shutil.copyfile(KEPT / name / f"{picture}.svg", PICTURES / f"{name}-{picture}.svg")
 
 
-def other_tables(runs: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Return the tables of policies that look at rewards."""
-    return {
-        "loans": table(
-            runs,
-            {"loans-at-once": "outcomes known at once", "loans": "outcomes at their real dates"},
-        ),
-        "loans-normal": table(
-            runs,
-            {
-                "loans-at-once-normal": "outcomes known at once",
-                "loans-normal": "outcomes at their real dates",
-            },
-        ),
-        "loans-budget": table(runs, {"loans-budget": "with 3 M a month, at real dates"}),
-        "late": table(runs, {name: name.removeprefix("late-").replace("-", " ") for name in LATE}),
-        "calls": shuffled_table(runs["calls"]),
-        "calls-monthly": table(
-            runs, {"calls": "a round a day", "calls-monthly": "a round a month"}, "k"
-        ),
+def tables(runs: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Return the tables whose runs are there."""
+    made = {
+        name: table(runs, columns, "k" if name.startswith("calls") else "M")
+        for name, columns in COLUMNS.items()
+        if columns.keys() <= runs.keys()
     }
+    if "calls" in runs:
+        made["calls"] = shuffled_table(runs["calls"])
+    for percent, systems in ((5, SYSTEMS), (8, AT_EIGHT)):
+        if {f"hazards-{percent}-{name}" for name in systems} <= runs.keys():
+            made[f"hazards-{percent}"] = hazard_table(runs, percent)
+    return made
 
 
 if __name__ == "__main__":

@@ -152,6 +152,7 @@ def test_kernels_return_plain_values_to_python() -> None:
 # Of a NamedTuple, and of the standard library and numba where nothing public will do.
 NOT_OURS = {"_replace", "_fields", "_asdict", "_make", "_exit", "_processes"}
 NOT_OURS |= {"_cache", "_cache_file", "_getvalue", "_source_stamp", "_version"}
+NOT_OURS |= {"_data_layout", "_final_module", "_function_pass_manager", "_impl", "_values"}
 
 
 def private_names(module: ast.Module) -> set[str]:

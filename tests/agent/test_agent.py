@@ -73,7 +73,7 @@ def test_costs_and_profit() -> None:
     assert agent["car loans"].profit == pytest.approx(
         1.12 * 900.0 - 2_000.0 + 9 * 1_120.0 - 10_000.0
     )
-    assert agent.profit == pytest.approx(sum(agent[name].profit for name in agent.names))
+    assert agent.profit == pytest.approx(sum(agent[name].profit or 0.0 for name in agent.names))
     # Costs never touch the evidence.
     assert agent["car loans"].clients == 12
     assert agent["car loans"].mean == pytest.approx(10 / 12)

@@ -13,6 +13,7 @@ import pytest
 
 import profitable as pb
 from profitable.agent.loan_book import LoanStanding
+from profitable.agent.loan_curves import by_age
 from profitable.agent.state_parts import COLUMN_PART, WHOLE_PARTS, assembled, part_of
 from tests.agent.lenders import MULTIPLIERS, lend, new_lender
 
@@ -282,8 +283,13 @@ def test_the_numbers_of_a_standing_agree_with_each_other_and_with_the_words(
         assert (defaults, issued) == (loans.defaults, loans.issued)
         assert defaults / affordable == pytest.approx(multiplier / limit, rel=0.02)
         assert "money" not in busy.explain(name)
-        assert "Profit" not in busy.explain(name)
-    assert "profit" not in str(busy)
+        assert busy.explain(name).endswith(
+            "Profit so far: not known, because it is reported how loans end, and not what they pay."
+        )
+        assert (busy[name].revenue, busy[name].cost, busy[name].profit) == (None, None, None)
+    assert busy.profit is None
+    assert str(busy).splitlines()[0].endswith(" rounds, profit not known")
+    assert busy.to_frame("polars")["profit"].to_list() == [None] * len(busy)
     assert "mean reward" not in str(busy)
 
 
@@ -336,7 +342,28 @@ def test_a_lending_book_is_drawn(busy: pb.Agent, ending: str, tmp_path: Path) ->
     for name in (*busy.names, "24 rounds", "36 rounds", "extrapolated"):
         assert name in text
     assert "Caution" not in text
+    assert "as each decision knew them" not in text  # an agent keeps no history
     busy.plot(tmp_path / f"agent.{ending}")
+
+
+def test_defaults_up_to_the_last_age_are_those_of_the_standing(busy: pb.Agent) -> None:
+    book, reading, names = busy.ledger.read_book()
+    points = [row for rows in busy.plot_loans().to_dict()["datasets"].values() for row in rows]
+    for k, name in enumerate(names):
+        curve, standing = by_age(book, reading, k), loans_of(busy[name])
+        assert curve[-1][0] == standing.defaults
+        assert curve[-1][1] == pytest.approx(standing.affordable)
+        assert len(curve) == book.round  # of loans of round 1
+        drawn = [row for row in points if row.get("name") == name and "kind" in row]
+        for kind, column in (("defaults", 0), ("affordable", 1)):
+            numbers = [row["number"] for row in drawn if row["kind"] == kind]
+            assert numbers == pytest.approx([pair[column] for pair in curve], rel=1e-3)
+    loss_free = new_lender(recovery=1.0)
+    loss_free.quote("cars", 10, term=36, rate=0.9)
+    loss_free.expect("cars", 10, term=36)
+    book, reading, _ = loss_free.ledger.read_book()
+    assert by_age(book, reading, 0) == [(0.0, math.inf)]
+    assert by_age(book, reading, 1) == []
 
 
 def test_levels_that_differ_more_than_assumed_are_a_warning() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import profitable as pb
-from profitable.kernels import agent_rounds
+from profitable.kernels import faded_verdicts
 from profitable.kernels.agent_table import AgentRow
 from profitable.kernels.evidence import Observed, evidence
 from profitable.kernels.law import posterior_bounds, posterior_evidence
@@ -324,7 +324,15 @@ def test_corrections_say_since_when_they_count() -> None:
 
 
 LATE_POLICIES = ["kl-ucb:forget=0.9", "kl-ucb:c=3,forget=0.99", "kl-ucb+:forget=0.97"]
-AT_ONCE = ["bayes-ucb:forget=0.95", "ts:forget=0.95", "kl-ucb:window=20"]
+AT_ONCE = ["ts:forget=0.95", "kl-ucb:window=20"]
+POSTERIORS = [
+    "bayes-ucb:forget=0.95",
+    "bayes-ucb:c=2,inflate=3,forget=0.99",
+    "optimal:forget=0.95",
+    "optimal:horizon=300,forget=0.99",
+    "optimal:discount=0.98,risk=0.4,forget=0.9",
+    "optimal:clients=3,forget=0.97",
+]
 LATE_FAMILIES = [pb.Bernoulli(), pb.Poisson(), pb.Normal(), pb.Bounded(low=-1.0, high=2.0)]
 
 
@@ -355,7 +363,7 @@ def same(one: pb.Decision, other: pb.Decision) -> bool:
 @pytest.mark.parametrize(
     ("policy", "family"),
     [
-        *((policy, family) for policy in LATE_POLICIES for family in LATE_FAMILIES),
+        *((policy, family) for policy in LATE_POLICIES + POSTERIORS for family in LATE_FAMILIES),
         *((policy, pb.Bernoulli()) for policy in AT_ONCE),
     ],
     ids=str,
@@ -410,7 +418,7 @@ def test_what_fades_late_is_to_the_last_bit_what_fades_at_once(
 
 @pytest.mark.filterwarnings("ignore:category .* is rejected because log")
 @pytest.mark.parametrize("family", [pb.Bernoulli(), pb.Normal()], ids=str)
-@pytest.mark.parametrize("policy", LATE_POLICIES)
+@pytest.mark.parametrize("policy", LATE_POLICIES + POSTERIORS)
 def test_thousands_of_rounds_without_outcomes(policy: str, family: pb.Family) -> None:
     agents = TwoAgents(policy, family)
     for agent in agents.both:
@@ -434,13 +442,13 @@ def test_a_verdict_is_computed_once_until_outcomes_come(
     agents = TwoAgents(policy, pb.Bernoulli())
     agents.late.observe({name: [0.0] * (8 * k + 3) for k, name in enumerate(agents.names)})
     computed: list[int] = []
-    kernel = agent_rounds.accepted_faded
+    kernel = faded_verdicts.accepted_faded
 
     def counted(*given: Any) -> int:
         computed.append(kernel(*given))
         return computed[-1]
 
-    monkeypatch.setattr(agent_rounds, "accepted_faded", counted)
+    monkeypatch.setattr(faded_verdicts, "accepted_faded", counted)
     accepted = {agents.late.decide().accepted for _ in range(400)}
     assert len(accepted) > 1
     assert computed[:2] == [len(agents.names)] * 2  # round 1 says nothing of later ones

@@ -21,7 +21,7 @@ def test_three_lenders_in_order() -> None:
 def test_profit_is_what_the_agent_books() -> None:
     history = credit.play(pb.KLUCB(), 60, np.random.SeedSequence(5))
     assert history.profit[1, -1] == pytest.approx(
-        sum(standing.profit for standing in history.standings)
+        sum(standing.profit or 0.0 for standing in history.standings)
     )
     everybody, learns = history.profit[0, 0], history.profit[1, 0]
     assert everybody == learns  # round 1 accepts everybody

@@ -315,7 +315,7 @@ def assert_same(book: pb.Portfolio, agent: pb.Agent) -> None:
     }
     assert not found, found
     for part in (SETTINGS_PART, CLOCK_PART, EXTRAS_PART):
-        assert part_of(stored, part) == part_of(agent, part)
+        assert part_of(stored, part) == part_of(agent, part), part
 
 
 def assert_same_decision(stored: pb.Decision, made: pb.Decision) -> None:

@@ -126,7 +126,7 @@ def test_after_the_policy_changed(two_places: tuple[Place, Place], first: str, t
             book.decide(key=f"day {day}")
     # Long forgotten, and its money counts.
     assert wrong.correct("early 1", reward=5).status == "counted"
-    assert wrong.agent["shops"].profit == pytest.approx(right.agent["shops"].profit + 1)
+    assert wrong.agent["shops"].profit == pytest.approx((right.agent["shops"].profit or 0.0) + 1)
     assert_clean(wrong)
 
 

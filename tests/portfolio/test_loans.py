@@ -11,12 +11,16 @@ import pytest
 from scipy.optimize import brentq
 
 import profitable as pb
+from profitable.agent.explanation import PROFIT_UNKNOWN
+from profitable.agent.loan_book import BookReading, LoanBook
 from profitable.agent.loan_state import values_of
+from profitable.common.types import FloatArray
+from profitable.portfolio.compare import compare
 from profitable.portfolio.export import write_clients
 from profitable.portfolio.journal import START, Line, chained
 from profitable.portfolio.new_store import copy_portfolio, upgrade
 from tests.portfolio.places import Place
-from tests.portfolio.small import assert_clean, statuses
+from tests.portfolio.small import assert_clean, small, statuses
 
 LENDING = pb.Lending(required=0.05, recovery=0.1, lag=1)
 NAMES = ("cars", "phones")
@@ -79,6 +83,37 @@ def test_each_end_counts_once(place: Place) -> None:
     assert str(book.observe([*rows, *ends("closed", 6)])).startswith(
         "5 rows: 1 counted, 3 known already, 1 still open"
     )
+    assert_clean(book)
+
+
+def test_a_book_is_judged_when_somebody_looks_and_not_to_be_kept(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book, judged = lender(place), list[int]()
+    read = LoanBook.read
+
+    def counted(loans: LoanBook, thresholds: FloatArray) -> BookReading:
+        judged.append(loans.round)
+        return read(loans, thresholds)
+
+    def times(step: Callable[[], object]) -> int:
+        before = len(judged)
+        step()
+        return len(judged) - before
+
+    monkeypatch.setattr(LoanBook, "read", counted)
+    assert times(lambda: book.open(clients("cars", 9))) == 0
+    assert times(lambda: book.observe(ends("defaulted", 1))) == 0
+    assert times(lambda: book.observe(ends("closed", 2, 3))) == 0
+    assert times(lambda: book.correct("loan 1", closed=DAY)) == 0
+    assert times(book.status) == 1
+    assert times(book.status) == 0
+    assert times(lambda: book.observe(ends("defaulted", 4))) == 0
+    assert times(lambda: book.decide(key="month 2")) == 1
+    other = place.open()
+    assert str(other.status())
+    assert times(lambda: other.observe(ends("defaulted", 5))) == 0
+    assert times(lambda: book.observe(ends("defaulted", 6))) == 0
     assert_clean(book)
 
 
@@ -379,8 +414,63 @@ def test_status(file: Place) -> None:
     row = status.to_dict()["categories"][0]
     assert (row["accepted"], row["waiting"], row["known"], row["defaults"]) == (40, 27, 13, 12)
     assert (row["multiplier"], row["break_even"]) == (loans.multiplier, loans.break_even)
-    assert "profit" not in str(status)
+    assert ", profit not known\n" in str(status)
+    found = status.to_dict()
+    assert (found["profit"], found["profit_unknown"]) == (None, PROFIT_UNKNOWN)
+    assert book.explain("cars").endswith(f"Profit so far: not known, because {PROFIT_UNKNOWN}.")
     assert "break_even" in str(status)
+
+
+def test_the_chart_has_what_each_decision_knew(place: Place, tmp_path: Path) -> None:
+    book = lender(place)
+    book.open(clients("cars", 40))
+    for month in range(2, 7):
+        book.observe(ends("defaulted", *range(3 * month, 3 * month + 3)))
+        book.decide(key=f"month {month}", available=["cars"] if month == 4 else None)
+    book.add_category(pb.Category.returns("boats"))
+    book.set_policy("kl-ucb")
+    book.decide(key="month 7")
+    path = tmp_path / "loans.svg"
+    chart = book.plot_loans(path).to_dict()
+    assert path.stat().st_size > 5_000
+    points = next(
+        rows
+        for rows in reversed(chart["datasets"].values())
+        if any(row.get("kind") for row in rows)
+    )
+    for name in ("cars", "phones"):
+        rounds = [2, 3, 5, 6, 7] if name == "phones" else [2, 3, 4, 5, 6, 7]
+        standings = [book.decision(round)[name].loans for round in (1, *rounds)]
+        known = [each.defaults for each in standings if each is not None]
+        assert [
+            (row["x"], row["number"])
+            for row in points
+            if (row["name"], row["kind"]) == (name, "defaults")
+        ] == list(zip((1, *rounds), known, strict=True))
+    last = book.decision(7)["cars"].loans
+    assert last is not None
+    drawn = [row for row in points if (row["name"], row["kind"]) == ("cars", "affordable")]
+    assert drawn[-1]["number"] == pytest.approx(last.affordable, rel=1e-3)
+    with pytest.raises(pb.errors.ParameterError, match="lends"):
+        small(Place(str(tmp_path / "other.db"))).plot_loans()
+
+
+def test_two_portfolios_are_compared_by_how_loans_ended(tmp_path: Path) -> None:
+    first, second = (lender(Place(str(tmp_path / f"{name}.db"))) for name in "ab")
+    for book in (first, second):
+        book.open(clients("cars", 5))
+        book.observe(ends("closed", 1, 2))
+    assert compare(first, second).is_same_stream
+    first.observe([*ends("defaulted", 3), *ends("closed", 4)])
+    second.observe(ends("closed", 3))
+    found = compare(first, second)
+    assert (found.shared, found.differ, found.only_outcomes) == (2, 1, (1, 0))
+    assert {(row.both, row.first_profit, row.second_profit) for row in found.rows} == {
+        (1, None, None)
+    }
+    lines = str(found).splitlines()
+    assert lines[-1] == f"Profits are not known: {PROFIT_UNKNOWN}."
+    assert lines[-2].split() == ["all", *("not", "known") * 2]
 
 
 @pytest.mark.parametrize("policy", ["bayes-ucb", "kl-ucb", "optimal:horizon=60"])

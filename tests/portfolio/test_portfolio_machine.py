@@ -8,7 +8,7 @@ by a second connection.
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from itertools import count
@@ -31,6 +31,7 @@ import profitable as pb
 from profitable.portfolio.history import DecisionRequest, decide
 from profitable.portfolio.new_store import copy_portfolio, upgrade
 from tests.portfolio.conftest import new_place
+from tests.portfolio.loan_model import BEFORE, DAYS, ISSUED, LoanModel
 from tests.portfolio.model import Model, assert_same, assert_same_decision
 from tests.portfolio.places import BACKENDS, Place
 from tests.portfolio.small import categories, statuses
@@ -112,6 +113,10 @@ class Machine(RuleBasedStateMachine):
         if limit:
             demand = dict.fromkeys(sorted(available or self.model.agent.names), 3)
             asked |= {"places": 5, "demand": demand}
+        self.ask(key, asked)
+
+    def ask(self, key: str, asked: dict[str, Any]) -> None:
+        """Decide with these options, or be refused."""
         is_new = key not in self.model.decisions
         try:
             made = self.model.decide(key, **asked)
@@ -130,8 +135,11 @@ class Machine(RuleBasedStateMachine):
         dry=st.booleans(),
     )
     def observe(self, outcomes: list[pb.Outcome], whole: bool, dry: bool) -> None:
-        """Outcomes that are new, known already, changed or wrong; few ids, so that all
-        of it happens.
+        self.report(outcomes, whole, dry)
+
+    def report(self, outcomes: Sequence[Any], whole: bool, dry: bool) -> None:
+        """Report outcomes that are new, known already, changed or wrong; of few ids, so
+        that all of it happens.
         """
         writer = self.writer
         if dry and whole:
@@ -179,6 +187,10 @@ class Machine(RuleBasedStateMachine):
         right: dict[str, Any] = {"take_back": True}
         if not take_back:
             right = data.draw(LEGAL[self.model.outcomes[id].said.category])
+        self.mend(id, right, key)
+
+    def mend(self, id: str, right: dict[str, Any], key: str | None) -> None:
+        """Correct an outcome, or be refused."""
         right = right if key is None else {**right, "key": key}
         try:
             expected = self.model.correct(id, **right)
@@ -222,6 +234,10 @@ class Machine(RuleBasedStateMachine):
         key=OWN_KEY,
     )
     def change_threshold(self, which: tuple[str, float], key: str | None) -> None:
+        self.set_threshold(which, key)
+
+    def set_threshold(self, which: tuple[str, float], key: str | None) -> None:
+        """Set another threshold, or be refused."""
         is_so = self.model.agent.category(which[0]).threshold == which[1]
         if self.change(
             partial(self.writer.set_threshold, *which), "threshold", *which, is_so=is_so, key=key
@@ -230,6 +246,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule(policy=st.sampled_from(POLICIES), key=OWN_KEY)
     def change_policy(self, policy: str, key: str | None) -> None:
+        self.set_policy(policy, key)
+
+    def set_policy(self, policy: str, key: str | None) -> None:
+        """Set another policy, or be refused."""
         try:
             if key not in self.model.setting_keys:
                 copy(self.model.agent).set_policy(policy)
@@ -309,14 +329,116 @@ class Machine(RuleBasedStateMachine):
         self.place.close()
 
 
+LENDER_POLICIES = ["bayes-ucb", "kl-ucb", "optimal:horizon=60"]
+TERMS = st.sampled_from([2, 2, 6])  # a loan over 2 rounds becomes too old to be looked at
+RATES = st.sampled_from([0.05, 0.12, 0.5])
+ENDS = st.sampled_from(
+    [{how: day} for how in ("defaulted", "closed") for day in (*DAYS, *DAYS, *DAYS, BEFORE)]
+)
+
+
+@st.composite
+def an_applicant(draw: st.DrawFn) -> pb.Client:
+    return pb.Client("who asks", draw(st.sampled_from(NAMES)), term=draw(TERMS), rate=draw(RATES))
+
+
+class Lender(Machine):
+    """The same of a portfolio that lends: loans with a term, that default or close."""
+
+    model: LoanModel
+
+    @initialize(policy=st.sampled_from(LENDER_POLICIES), shadow=st.booleans())
+    def make(self, policy: str, shadow: bool) -> None:
+        names = [pb.Category.returns(name) for name in NAMES]
+        options: dict[str, Any] = {"policy": policy, "seed": 7}
+        options["lending"] = pb.Lending(required=0.05, recovery=0.1, lag=1)
+        self.place = self.new_place()
+        self.model = LoanModel(pb.Agent(names, **options), shadow=shadow)
+        self.book = self.place.create(names, **options, shadow=shadow)
+        self.other = self.place.open()
+        self.is_busy, self.lines = False, 1
+        self.ask("day 0", {"available": None, "applicants": None})
+        for name in NAMES[:2]:  # so that loans can end from the first step on
+            self.open([f"client {name} {i}" for i in range(4)], name, 6, 0.12, ISSUED, 0)
+
+    @rule(
+        key=SOME_KEY,
+        available=st.sampled_from([None, None, ["cars", "students"]]),
+        applicants=st.lists(an_applicant(), max_size=3),
+    )
+    def decide(self, key: str, available: list[str] | None, applicants: list[pb.Client]) -> None:
+        self.ask(key, {"available": available, "applicants": applicants or None})
+
+    @precondition(lambda self: self.model.clients)
+    @rule(data=st.data(), whole=st.booleans(), dry=st.booleans())
+    def observe(self, data: st.DataObject, whole: bool, dry: bool) -> None:
+        known = st.sampled_from(sorted(self.model.clients))
+        outcomes = st.builds(
+            lambda id, end, category: pb.LoanOutcome(id, **end, category=category),
+            st.one_of(known, known, known, known, SOME_ID),
+            st.one_of(ENDS, ENDS, ENDS, st.just({})),
+            st.sampled_from([None, None, None, NAMES[0]]),
+        )
+        self.report(data.draw(st.lists(outcomes, min_size=1, max_size=6)), whole, dry)
+
+    @rule(
+        ids=st.lists(SOME_ID, min_size=1, max_size=6, unique=True),
+        name=st.sampled_from(NAMES),
+        term=TERMS,
+        rate=st.one_of(RATES, RATES, st.none()),
+        issued=st.sampled_from([ISSUED, ISSUED, ISSUED, None]),
+        early=st.integers(0, 4),
+    )
+    def open(
+        self,
+        ids: list[str],
+        name: str,
+        term: int,
+        rate: float | None,
+        issued: str | None,
+        early: int,
+    ) -> None:
+        loans = [
+            pb.Client(
+                id,
+                name,
+                term=term,
+                rate=rate,
+                issued=issued,
+                decision=max(1, self.model.agent.round - early),
+            )
+            for id in ids
+        ]
+        expected = [self.model.open(loan) for loan in loans]
+        assert statuses(self.writer.open(loans)) == expected
+        self.lines += expected.count("counted")
+
+    @precondition(lambda self: self.model.outcomes)
+    @rule(data=st.data())
+    def correct(self, data: st.DataObject) -> None:
+        id = st.sampled_from(sorted(self.model.outcomes))
+        right = st.one_of(ENDS, st.just({"take_back": True}))
+        for each in data.draw(st.lists(st.tuples(id, right, OWN_KEY), min_size=1, max_size=5)):
+            self.mend(*each)
+
+    @rule(which=st.tuples(st.sampled_from(NAMES), st.sampled_from([1.0, 1.05])), key=OWN_KEY)
+    def change_threshold(self, which: tuple[str, float], key: str | None) -> None:
+        self.set_threshold(which, key)
+
+    @rule(policy=st.sampled_from(LENDER_POLICIES), key=OWN_KEY)
+    def change_policy(self, policy: str, key: str | None) -> None:
+        self.set_policy(policy, key)
+
+
 @pytest.mark.filterwarnings("ignore:category:profitable.errors.ProfitableWarning")
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("machine", [Machine, Lender])
 def test_a_portfolio_is_what_its_model_is(
-    request: pytest.FixtureRequest, backend: str, tmp_path: Path
+    request: pytest.FixtureRequest, machine: type[Machine], backend: str, tmp_path: Path
 ) -> None:
     numbers = count()
 
-    class Here(Machine):
+    class Here(machine):  # type: ignore[misc, valid-type]
         def new_place(self) -> Place:
             folder = tmp_path / str(next(numbers))
             folder.mkdir()

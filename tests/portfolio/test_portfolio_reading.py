@@ -252,11 +252,13 @@ def test_a_shadow_beside_the_portfolio_that_acts(two_places: tuple[Place, Place]
             pairs.count((False, True)),
             pairs.count((False, False)),
         )
-    assert sum(row.first_profit for row in found.rows) == pytest.approx(acting.status().profit)
+    assert sum(row.first_profit or 0.0 for row in found.rows) == pytest.approx(
+        acting.status().profit
+    )
     taken = [f"{t - 1}-{name}" for t in range(1, 7) for name in shadow.decision(t).accepted]
     with acting._reading() as (connection, _):
         expected = sum(each.profit for each in settled(acting, connection) if each.id in taken)
-    assert sum(row.second_profit for row in found.rows) == pytest.approx(expected)
+    assert sum(row.second_profit or 0.0 for row in found.rows) == pytest.approx(expected)
     acting.observe([pb.Outcome("x", "shops", reward=1)])
     shadow.observe([pb.Outcome("y", "shops", reward=1)])
     acting.correct("0-shops", reward=1)

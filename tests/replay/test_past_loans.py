@@ -11,7 +11,7 @@ import profitable as pb
 from profitable.errors import InputError
 from profitable.model.lending import Lending
 from profitable.replay.backtest import prepare
-from profitable.replay.describe import terms_that_know
+from profitable.replay.describe import loans_that_know
 from profitable.replay.past import SingleClients
 from profitable.replay.past_loans import book_of
 from profitable.replay.replay import replay
@@ -198,13 +198,28 @@ def test_open_loans_are_worth_what_is_expected_of_them() -> None:
 def test_a_term_that_was_overwritten_is_noticed() -> None:
     frame = invented()
     layout = prepare(frame, COLUMNS)[0].layout
-    assert terms_that_know(clients_of(frame), layout) == []
+    assert loans_that_know(clients_of(frame), layout) == []
     issued = pd.PeriodIndex(frame.issued, freq="M")
     lost = frame.defaulted.notna()
     ages = pd.PeriodIndex(frame.defaulted[lost], freq="M").astype(int) - issued[lost].astype(int)
     frame.loc[lost, "term"] = np.maximum(ages - 2, 1)
-    (warning,) = terms_that_know(clients_of(frame), layout)
-    assert "overwritten" in warning
+    (warning,) = loans_that_know(clients_of(frame), layout)
+    assert "the column term says of" in warning
+
+
+def test_a_rate_that_was_overwritten_is_noticed() -> None:
+    frame = invented()
+    layout = prepare(frame, COLUMNS)[0].layout
+    frame["rate"] = 0.1
+    assert loans_that_know(clients_of(frame), layout) == []  # one rate for everybody
+    lost = frame.defaulted.notna()
+    frame.loc[lost, "rate"] = 0.0
+    (warning,) = loans_that_know(clients_of(frame), layout)
+    assert "the column rate is 0 in 100% of the loans that defaulted" in warning
+    few = frame[~lost | (lost.cumsum() <= 19)]
+    assert loans_that_know(clients_of(few), layout) == []
+    frame.loc[~lost & (np.arange(len(frame)) % 10 == 0), "rate"] = 0.0  # some are free
+    assert loans_that_know(clients_of(frame), layout) == []
 
 
 @pytest.mark.parametrize(

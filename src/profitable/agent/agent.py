@@ -143,8 +143,13 @@ class Agent:
 
     @property
     @alone
-    def profit(self) -> float:
-        """Realised profit over all categories, in money."""
+    def profit(self) -> float | None:
+        """Realised profit over all categories, in money.
+
+        None for an agent that lends: it hears how loans end, not what they pay.
+        """
+        if self.lending is not None:
+            return None
         table = self.ledger.numbers
         return float(table[AgentRow.REVENUE].sum() - table[AgentRow.COST].sum())
 
@@ -917,10 +922,9 @@ class Agent:
 
     def _caption(self) -> str:
         hidden = f" (first {ROWS_SHOWN} shown)" if len(self) > ROWS_SHOWN else ""
-        money = "" if self.lending else f", profit {money_text(self.profit)}"
         return (
             f"{self.policy}, {number_text(len(self))} categories{hidden}, "
-            f"{number_text(self.round)} rounds{money}"
+            f"{number_text(self.round)} rounds, profit {money_text(self.profit)}"
         )
 
     def __str__(self) -> str:

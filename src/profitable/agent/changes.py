@@ -21,8 +21,8 @@ import numpy as np
 
 from profitable.agent.categories import Categories
 from profitable.common.types import BoolArray, FloatArray, IntArray
-from profitable.kernels import agent_rounds
-from profitable.kernels.agent_rounds import LOG_WIDTH, LONG_LOG_WIDTH
+from profitable.kernels import agent_rounds, faded_verdicts
+from profitable.kernels.agent_rounds import LOG_HEAD, LOG_WIDTH
 from profitable.kernels.agent_table import SNAPSHOT, WRITTEN, AgentRow
 from profitable.kernels.patience import patience_of
 
@@ -121,7 +121,7 @@ class Changes:
     def __init__(self, shared: "SharedTable") -> None:
         self.shared = shared
         rows = min(max(shared.size, SHORTEST_LOG), LONGEST_LOG)
-        width = LONG_LOG_WIDTH if shared.fades_late else LOG_WIDTH
+        width = LOG_HEAD + len(shared.raw) if shared.fades_late else LOG_WIDTH
         self.log: FloatArray = np.empty((rows + 1, width))
         self.used, self.room = 0, rows  # the last row is for the reward of `absorb_one`
         self.is_shared = False  # whether a decision was made since it began
@@ -172,7 +172,7 @@ class Changes:
             if round < shared.asked:
                 return None
             shared.asked = round
-            agent_rounds.accepted_faded(
+            faded_verdicts.accepted_faded(
                 shared.raw if self._rows is None else self._rows,
                 first,
                 made.categories.which(),

@@ -25,6 +25,8 @@ MEANS = {
     "money": "the money, so that large amounts count for more",
     "client": "the clients, whatever their amounts",
 }
+# Why an agent that lends has no profit.
+PROFIT_UNKNOWN = "it is reported how loans end, and not what they pay"
 Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # the headers and the rows of a table
 
 
@@ -380,8 +382,9 @@ class Standing:
         Clients without an outcome in cohorts that have matured.
     rounds : int
         Decisions that accepted it.
-    revenue, cost : float
-        Money from its clients, and money spent to accept them.
+    revenue, cost : float or None
+        Money from its clients, and money spent to accept them; None for an agent that
+        lends, which hears how loans end, not what they pay.
     paused : bool
         Whether it is paused.
     loans : LoanStanding or None
@@ -399,15 +402,18 @@ class Standing:
     emerged: float
     missing: int
     rounds: int
-    revenue: float
-    cost: float
+    revenue: float | None
+    cost: float | None
     paused: bool
     loans: LoanStanding | None = None
 
     @property
-    def profit(self) -> float:
-        """Revenue from its clients so far, less the cost of accepting them."""
-        return self.revenue - self.cost
+    def profit(self) -> float | None:
+        """Revenue from its clients so far, less the cost of accepting them.
+
+        None if they are not known.
+        """
+        return None if self.revenue is None or self.cost is None else self.revenue - self.cost
 
 
 def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
@@ -433,6 +439,7 @@ def columns_of(ledger: Ledger, chosen: IntArray) -> dict[str, list[Any]]:
         "paused": (table[AgentRow.PAUSED] != 0.0).tolist(),
     }
     if reading is not None:
+        columns |= {name: [None] * chosen.size for name in ("revenue", "cost", "profit")}
         columns["loans"] = [reading.standing(k) for k in chosen.tolist()]
     return columns
 
@@ -516,6 +523,7 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
             evidence,
             *_ahead(ledger, k, standing, verdict),
             outlook,
+            f"Profit so far: {money_text(None)}, because {PROFIT_UNKNOWN}.",
         ]
         return "\n".join(lines)
     kept = ledger.cohorts.tally(k, ledger.round).kept

@@ -171,7 +171,7 @@ class Ledger(LoanLedger):
                 changes.log,
                 place,
             )
-        except OverflowError:  # an integer beyond all doubles
+        except (OverflowError, TypeError):  # an integer beyond all doubles
             bad = 0
         if bad != NONE:
             if place != NONE:

@@ -1,4 +1,4 @@
-"""The chart of a lending book: when loans default, who can afford it, and its level."""
+"""Charts of a lending book: when loans default, who can afford it, and its level."""
 
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from profitable.agent.loan_book import BookReading, LoanBook
-from profitable.agent.loan_curves import loan_curves
+from profitable.agent.loan_curves import by_age, loan_curves
 from profitable.common.charts import Rows, digits, styled, titled
 from profitable.common.line_styles import (
     BLACK,
@@ -29,11 +29,19 @@ CATEGORIES_DRAWN = 20  # more cannot be read
 PERIOD = 3  # rounds of issue whose loans share a level
 SIDE, TALL = 330, 210
 LINE = 24  # pixels of a category
+CATEGORIES_BESIDE, IN_A_ROW, NARROW, LOW = 12, 4, 150, 110  # of categories side by side
+DEFAULTS, AFFORDABLE = "defaults", "affordable"
 TWO_SIDED = 1.96  # standard errors of a 95 % interval
 
 
-def loan_chart(book: LoanBook, reading: BookReading, names: list[str]) -> alt.VConcatChart:
-    """Draw four panels of a lending book whose categories have these names."""
+def loan_chart(
+    book: LoanBook, reading: BookReading, names: list[str], history: Rows | None = None
+) -> alt.VConcatChart:
+    """Draw a lending book whose categories have these names.
+
+    A row of `history` has the `defaults` of a category (`name`) that were known in a
+    round (`x`), and those that were `affordable`, None if nobody knows.
+    """
     curves = loan_curves(book, reading, rounds=PERIOD)
     upper = alt.hconcat(
         _by_age(curves, "hazard", "hazard of default by age", ".1%"),
@@ -43,8 +51,16 @@ def loan_chart(book: LoanBook, reading: BookReading, names: list[str]) -> alt.VC
     lower = alt.hconcat(_affordable(reading, names), _levels(curves), spacing=40).resolve_scale(
         color="independent"
     )
-    chart = alt.vconcat(upper, lower, spacing=30, title=titled(f"Loans after {book.round} rounds"))
-    return styled(chart.resolve_scale(color="independent"))
+    ages: Rows = [
+        {"name": name, "x": age, DEFAULTS: defaults, AFFORDABLE: affordable}
+        for k, name in enumerate(names)
+        for age, (defaults, affordable) in enumerate(by_age(book, reading, k))
+    ]
+    panels = [upper, lower, *_against(ages, names, "by age", "age of a loan, in rounds")]
+    if history is not None:
+        panels += _against(history, names, "as each decision knew them", "round")
+    chart = alt.vconcat(*panels, spacing=30, title=titled(f"Loans after {book.round} rounds"))
+    return styled(chart.resolve_scale(color="independent", strokeDash="independent"))
 
 
 def _panel(chart: Any, title: str | list[str], height: int = TALL) -> Any:
@@ -138,6 +154,47 @@ def _affordable(reading: BookReading, every: list[str]) -> Any:
     if more > 0:
         title += f" (first {len(names)} of {len(every)})"
     return _panel(alt.layer(bars, ticks), title, LINE * max(len(names), 6))
+
+
+def _against(rows: Rows, every: list[str], along: str, across: str) -> list[Any]:
+    """Draw known and affordable defaults along `x`, in a panel for each category."""
+    names = every[:CATEGORIES_BESIDE]
+    points: Rows = [
+        {"name": row["name"], "x": row["x"], "kind": kind, "number": digits(row[kind])}
+        for row in rows
+        for kind in (DEFAULTS, AFFORDABLE)
+        if row["name"] in names and row[kind] is not None and row[kind] < math.inf
+    ]
+    if not points:
+        return []
+    kinds = [DEFAULTS, AFFORDABLE]
+    lines = (
+        alt.Chart(alt.InlineData(values=points))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("x:Q", title=across, axis=alt.Axis(grid=False, tickCount=5, tickMinStep=1)),
+            y=alt.Y("number:Q", title=None, axis=alt.Axis(tickCount=4)),
+            color=alt.Color(
+                "kind:N", title=None, scale=alt.Scale(domain=kinds, range=[VERMILION, BLACK])
+            ),
+            strokeDash=alt.StrokeDash(
+                "kind:N",
+                title=None,
+                scale=alt.Scale(domain=kinds, range=[list(SOLID), list(DASHED)]),
+            ),
+            tooltip=["name:N", "kind:N", "x:Q", "number:Q"],
+        )
+        .properties(width=NARROW, height=LOW)
+    )
+    title = f"Known defaults and those that a category can afford, {along}"
+    if len(every) > len(names):
+        title += f" (first {len(names)} of {len(every)})"
+    panels = lines.facet(
+        alt.Facet("name:N", title=None, sort=names),
+        columns=IN_A_ROW,
+        title=alt.Title(title, anchor="start", fontSize=12, fontWeight="normal"),
+    )
+    return [panels.resolve_scale(y="independent")]
 
 
 def _levels(curves: dict[str, Any]) -> Any:

@@ -1,4 +1,6 @@
-"""Curves of a lending book as plain values, for pictures: hazards, emergence, levels.
+"""Curves of a lending book as plain values, for pictures.
+
+They are hazards, emergence, levels, and defaults against those that are affordable.
 
 >>> from profitable.agent.loan_book import Loans
 >>> from profitable.model.lending import Lending
@@ -55,6 +57,35 @@ def _product(book: LoanBook, reading: BookReading, p: int) -> dict[str, Any]:
         "lifetime": float(emerged[-1]),
         "seen": (at_risk > 0.0).tolist(),
     }
+
+
+def by_age(book: LoanBook, reading: BookReading, k: int) -> list[tuple[float, float | None]]:
+    """Return the defaults of a category up to each age, and those it could afford.
+
+    The last pair is that of its standing.
+
+    >>> from profitable.agent.loan_book import Loans
+    >>> from profitable.model.lending import Lending
+    >>> book, cars = LoanBook(Lending(), 1), Loans([0], [2], [0])
+    >>> book.quote([0], [2], [100.0], [0.12])
+    >>> book.add(cars, [100.0])
+    >>> book.end(cars, [10.0], [0.0])
+    >>> book.advance()
+    >>> reading = book.read(np.ones(1))
+    >>> (known, _), (_, affordable) = by_age(book, reading, 0)
+    >>> known, affordable == reading.standing(0).affordable
+    (10.0, True)
+    """
+    at_risk = book.at_risk[k] + book.open[k]
+    ages = int(np.flatnonzero(at_risk.any(axis=0)).max(initial=-1)) + 1
+    known = np.cumsum(book.defaults[k].sum(axis=0)[:ages]).tolist()
+    limit = reading.standing(k).break_even
+    if limit is None:
+        return [(each, None) for each in known]
+    exposure = np.cumsum((at_risk * reading.rates.hazards).sum(axis=0)[:ages])
+    if limit == math.inf:
+        return [(each, limit) for each in known]
+    return list(zip(known, (limit * exposure).tolist(), strict=True))
 
 
 def _levels(book: LoanBook, reading: BookReading, rounds: int) -> list[dict[str, Any]]:

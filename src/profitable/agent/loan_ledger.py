@@ -18,8 +18,11 @@ from profitable.agent.order_ledger import OrderLedger
 from profitable.common import check
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import CorrectionError, InputError, ParameterError
-from profitable.kernels.agent_table import AgentRow
+from profitable.kernels.agent_table import WRITTEN, AgentRow
 from profitable.kernels.hazards import BookRow
+
+# Rows that follow from a lending book.
+SAID_BY_BOOK = [AgentRow.CLIENTS, AgentRow.TOTAL, AgentRow.EVIDENCE]
 
 
 class LoanLedger(OrderLedger):
@@ -61,10 +64,20 @@ class LoanLedger(OrderLedger):
         self.judge()
         return super().numbers_with_written()
 
-    def column(self, k: int) -> list[float]:
-        """Return the numbers of one category, with what the lending book says."""
-        self.judge()
-        return super().column(k)
+    def kept(self, k: int | None = None) -> FloatArray:
+        """Return all rows, or those of one category, as they are to be kept.
+
+        What a lending book says is 0 in them: it follows from the book, which is kept,
+        too.  So nothing is judged only to be kept.
+        """
+        if k is None:
+            rows = super().numbers_with_written()[:WRITTEN]
+        else:
+            rows = np.array(self.column(k), np.float64)
+        if self.loans is not None:
+            rows = rows.copy()
+            rows[SAID_BY_BOOK, ...] = 0.0
+        return rows
 
     def decide_some(self, stream: ExponentialStream, positions: IntArray | None) -> FloatArray:
         """Decide about some categories by what the lending book says."""

@@ -85,7 +85,8 @@ def _pending(book: LoanBook, k: int) -> dict[str, list[Any]]:
     mine = [each for each in book.pending if (each.loans.positions == k).any()]
     if not mine:
         return {"term": []}
-    found = VintageEvents.joined([each.of(each.loans.positions == k) for each in mine])
+    found = VintageEvents.joined(mine)
+    found = found.of(found.loans.positions == k)
     return {
         "term": found.loans.terms.tolist(),
         "round": found.loans.accepted_in.tolist(),

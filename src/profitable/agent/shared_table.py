@@ -24,7 +24,7 @@ from profitable.agent.locking import lock_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.kernels import agent_rounds
-from profitable.kernels.agent_table import COMES_BACK, SNAPSHOT, WRITTEN, AgentRow
+from profitable.kernels.agent_table import ACCEPTED_SO_FAR, COMES_BACK, SNAPSHOT, WRITTEN, AgentRow
 from profitable.kernels.patience import LAST_ROUND
 
 # Rows that a decided round writes.
@@ -42,7 +42,8 @@ class SharedTable:
         self.categories = categories
         self._lock = lock_of(self)  # which the agent takes, too
         self.fades_late = categories.policy.fades_late
-        self.raw: FloatArray = np.zeros(((COMES_BACK if self.fades_late else WRITTEN) + 1, 0))
+        last = ACCEPTED_SO_FAR if categories.policy.rule.is_posterior else COMES_BACK
+        self.raw: FloatArray = np.zeros(((last if self.fades_late else WRITTEN) + 1, 0))
         self.asked = 0  # the latest round whose verdicts were asked for, if outcomes fade late
         self.size = 0
         self._everyone: IntArray = NO_POSITIONS

@@ -11,6 +11,8 @@
 A setting changes the clock, the table and the extras, too.  A column is newer than the
 table if it was written later.  All numbers are kept to the last bit, evidence included:
 an agent that is put together again decides exactly as the one that was taken apart.
+Only what a lending book says is not kept, because it follows from the counts in the
+extras.
 
 >>> import profitable as pb
 >>> category = pb.Category("a", pb.Bernoulli(), threshold=0.5)
@@ -74,7 +76,7 @@ def part_of(agent: Agent, part: str, k: int = 0) -> bytes:
     if part == CLOCK_PART:
         return to_json({"round": ledger.round, "random": agent._stream.dump(), "rows": ROW_NAMES})
     if part == TABLE_PART:
-        return np.ascontiguousarray(ledger.numbers, dtype=DOUBLE).tobytes()
+        return np.ascontiguousarray(ledger.kept(), dtype=DOUBLE).tobytes()
     if part == EXTRAS_PART:
         plain = ledger.values is None and ledger.window is None and not ledger.cohorts
         if plain and ledger.loans is None:
@@ -83,7 +85,7 @@ def part_of(agent: Agent, part: str, k: int = 0) -> bytes:
         if ledger.loans is not None:
             found[BY_ROUND_AND_AGE] = vintages_of(ledger.loans)
         return _json({place: extras for place, extras in found.items() if extras})
-    column = np.array(ledger.column(k), DOUBLE).tobytes()
+    column = ledger.kept(k).astype(DOUBLE).tobytes()
     extras = _extras(ledger, k)
     return column + _json(extras) if extras else column
 
@@ -108,6 +110,7 @@ def assembled(parts: Mapping[str, bytes], columns: Mapping[int, bytes]) -> Agent
     if numbers.size != ledger.numbers.size:
         raise BrokenStateError("table", numbers.size, "is torn", "compute it from the journal")
     ledger.table[:] = numbers.reshape(ledger.numbers.shape)
+    ledger.reading = None
     extras = from_json(parts[EXTRAS_PART])
     if ledger.loans is not None and (vintages := extras.pop(BY_ROUND_AND_AGE, None)):
         put_values(ledger.loans, {"vintages": vintages})

@@ -28,13 +28,13 @@ Round = Annotated[int, Field(ge=0, le=LAST_ROUND)]
 class Record(BaseModel):
     """A part of the file."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 class Header(BaseModel):
     """The two fields that every version of the format has."""
 
-    model_config = ConfigDict(strict=True, extra="ignore")
+    model_config = ConfigDict(strict=True, extra="ignore", defer_build=True)
     format: Literal["profitable-agent"]
     format_version: int
 

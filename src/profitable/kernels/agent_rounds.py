@@ -19,7 +19,6 @@ from profitable.common.check import MOST
 from profitable.common.types import BoolArray, FloatArray, IntArray, Matrix, Vector
 from profitable.kernels.agent_table import (
     COMES_BACK,
-    FORGOTTEN,
     FULL,
     NONE,
     SNAPSHOT,
@@ -32,7 +31,6 @@ from profitable.kernels.agent_table import (
 from profitable.kernels.batch import digest
 from profitable.kernels.coded_view import CodedView, view_of
 from profitable.kernels.compile import direct, kernel, lazy, part
-from profitable.kernels.evidence import adds_logarithm, faded, plus
 from profitable.kernels.law import NORMAL, posterior_bounds
 from profitable.kernels.patience import (
     AHEAD,
@@ -45,18 +43,13 @@ from profitable.kernels.patience import (
     rounds_ahead,
     worth_finding_out,
 )
-from profitable.kernels.unknown_variance import LEAST_CLIENTS, student_bounds
+from profitable.kernels.unknown_variance import student_bounds
 
 # A row of the log is a column before it changed: its position, ROUNDS, EARLIER,
 # WRITTEN, and the rows that make a decision.  Where outcomes fade late, it is the whole
 # column.
 LOG_HEAD = 4
 LOG_WIDTH = LOG_HEAD + SNAPSHOT
-LONG_LOG_WIDTH = LOG_HEAD + COMES_BACK + 1
-# A rejection is sure for so many rounds at most, and by this margin, which the rounding
-# of so many rounds cannot reach; nor does it reach a spread of this share of the
-# squares.
-SURE_ROUNDS, SURE_MARGIN, CLEAR_SPREAD = 1 << 20, 1e-8, 1e-4
 PATIENCE_TERMS = len(Patience._fields)
 
 
@@ -314,7 +307,7 @@ def write_rounds(
 
 
 @part
-def _decide_one(table: FloatArray, k: int, view: CodedView, patience: Patience, round: int) -> bool:
+def decide_one(table: FloatArray, k: int, view: CodedView, patience: Patience, round: int) -> bool:
     """Decide a round about a column that has aged up to it, and write the round."""
     rounds = table[AgentRow.ROUNDS, k]
     per_round = _per_round(table, k, patience, rounds)
@@ -344,10 +337,11 @@ def fade_one(table: Matrix, k: int, view: CodedView, patience: Patience, now: in
             table[AgentRow.CLIENTS, k] == 0.0
             and table[AgentRow.LATE, k] == 0.0
             and table[AgentRow.ROUGH, k] == 0.0
+            and patience.kind != AHEAD
         ):  # nothing is left that could age
             _write_later(table, k, patience, now, table[:0])
             return
-        _decide_one(table, k, view, patience, round)
+        decide_one(table, k, view, patience, round)
         if table[AgentRow.CLIENTS, k] != 0.0 or table[AgentRow.LATE, k] != 0.0:
             age_one(table, k, view, patience.forget)
 
@@ -372,140 +366,7 @@ def fade_to(table: FloatArray, which: IntArray, view_rows: FloatArray, round: in
     for k in range(table.shape[1]):
         view = view_of(view_rows[which[k]])
         fade_one(table, k, view, patience, round - 1)
-        _decide_one(table, k, view, patience, round)
-
-
-@part
-def _rest(view: CodedView, column: FloatArray, weight: float) -> float:
-    """Return the evidence of a column when its outcomes count for `weight`.
-
-    Evidence that scales is all that need be known.  Under unknown variance, a
-    divergence is (N - 2)/2 times a constant (+ log N).  It is NaN if nothing is known,
-    or if it may be made of rounding errors.
-    """
-    rule, nats, clients = view.rule, column[AgentRow.EVIDENCE], column[AgentRow.CLIENTS]
-    if rule.scales:
-        return faded(rule, nats, clients, column[AgentRow.TAKEN], weight)
-    if rule.logarithms < 0.0:  # it is no divergence
-        return math.nan
-    if clients < LEAST_CLIENTS or column[AgentRow.SPREAD] == 0.0:
-        return 0.0
-    if not column[AgentRow.SPREAD] > CLEAR_SPREAD * column[AgentRow.SQUARES]:
-        return math.nan
-    if nats == 0.0 or weight * clients < LEAST_CLIENTS:
-        return 0.0
-    logarithm = plus(rule, clients, 0.0) if adds_logarithm(rule) else 0.0
-    more = plus(rule, weight * clients, 0.0) if adds_logarithm(rule) else 0.0
-    return (nats - logarithm) * (weight * clients - 2.0) / (clients - 2.0) + more
-
-
-@part
-def _is_surely_rejected(
-    view: CodedView, patience: Patience, column: FloatArray, t: float, later: float
-) -> bool:
-    """Return whether round t + 1 + `later` surely rejects, if nothing is observed."""
-    weight = patience.forget**later
-    if weight * column[AgentRow.CLIENTS] < 2.0 * FORGOTTEN:
-        return False
-    limit = patience_at(patience, t + later, 1.0, 1.0)
-    return _rest(view, column, weight) * (1.0 - SURE_MARGIN) > limit + SURE_MARGIN
-
-
-@part
-def _is_surely_accepted(
-    view: CodedView, patience: Patience, column: FloatArray, t: float, later: float
-) -> bool:
-    """Return whether all rounds from t + 1 + `later` on surely accept."""
-    limit = patience_at(patience, t + later, 1.0, 1.0)
-    rest = _rest(view, column, patience.forget**later)
-    return rest == 0.0 or rest * (1.0 + SURE_MARGIN) + SURE_MARGIN <= limit
-
-
-@part
-def _sure(
-    view: CodedView, patience: Patience, column: FloatArray, round: int, tolerates: bool
-) -> float:
-    """Return what COMES_BACK says after a decision about a round.
-
-    Evidence falls as outcomes fade, and patience does not.  So a category that is
-    accepted stays so; one that is rejected comes back in one round, which is bracketed
-    and halved.  Round 1 accepts everybody, and says nothing of later ones.
-    """
-    t = round - 1.0
-    if t == 0.0:
-        return 0.0
-    if tolerates:
-        return float(round) if _is_surely_accepted(view, patience, column, t, 0.0) else 0.0
-    low, high = 0.0, 1.0
-    while high < SURE_ROUNDS and _is_surely_rejected(view, patience, column, t, high):
-        low, high = high, 2.0 * high
-    while high - low > 1.0:
-        middle = math.floor(0.5 * (low + high))
-        if _is_surely_rejected(view, patience, column, t, middle):
-            low = middle
-        else:
-            high = middle
-    comes_back = _is_surely_accepted(view, patience, column, t, low + 1.0)
-    return round + low + 1.0 if comes_back else -(round + low)
-
-
-@lazy
-def renew_comes_back(
-    table: Matrix, k: int, view: CodedView, patience: Patience, round: int, column: Matrix
-) -> bool:
-    """Decide a round about category k, and write into its column what is sure.
-
-    `column` [COMES_BACK + 1, 1] is for a copy; nothing else changes in the table.
-    """
-    column[:, 0] = table[:, k]
-    fade_one(column, 0, view, patience, round - 1)
-    tolerates = _decide_one(column, 0, view, patience, round)
-    sure = _sure(view, patience, column[:, 0], round, tolerates)
-    table[COMES_BACK, k] = sure
-    return tolerates
-
-
-@kernel
-def accepted_faded(
-    table: Matrix,
-    first: int,
-    which: IntArray,
-    view_rows: FloatArray,
-    round: int,
-    log: FloatArray,
-    out: BoolArray,
-) -> int:
-    """Fill `out` [M] with a decision about the categories from `first` on.
-
-    Most verdicts are sure since an earlier round.  Returns how many are computed.  What
-    has changed since is in the rows of the log.
-    """
-    last = first + out.size
-    sure, paused = table[COMES_BACK, first:last], table[AgentRow.PAUSED, first:last]
-    patience = patience_behind(view_rows[0])
-    column, earlier = np.empty((table.shape[0], 1)), np.empty((table.shape[0], 1))
-    now, unsure = float(round), 0
-    for i in range(out.size):  # without branches, so that it takes as long as two rows
-        out[i] = (sure[i] > 0.0) & (sure[i] <= now) & (paused[i] == 0.0)
-    for i in range(out.size):
-        unsure += (sure[i] <= 0.0) & (sure[i] > -now)
-    computed = 0
-    for i in range(out.size if unsure > 0 else 0):
-        if (sure[i] <= 0.0) & (sure[i] > -now):
-            k = first + i
-            view = view_of(view_rows[which[k]])
-            accepts = renew_comes_back(table, k, view, patience, round, column)
-            out[i] = accepts and paused[i] == 0.0
-            computed += 1
-    for place in range(len(log) - 1, -1, -1):
-        k = int(log[place, 0])
-        if first <= k < last:
-            earlier[:, 0] = log[place, LOG_HEAD:]
-            view = view_of(view_rows[which[k]])
-            accepts = renew_comes_back(earlier, 0, view, patience, round, column)
-            out[k - first] = accepts and earlier[AgentRow.PAUSED, 0] == 0.0
-            computed += 1
-    return computed
+        decide_one(table, k, view, patience, round)
 
 
 @part

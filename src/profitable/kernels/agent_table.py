@@ -79,8 +79,12 @@ class AgentRow(IntEnum):
 WRITTEN = len(AgentRow)
 # And one where outcomes fade late: the round from which on all rounds accept, if
 # nothing is observed; earlier ones reject.  If it is not positive, rounds surely reject
-# up to minus this one, and what follows is not known.
+# up to minus this one, and what follows is not known.  If it is more than
+# `faded_verdicts.UNTIL`, they surely accept up to what it is more.
 COMES_BACK = WRITTEN + 1
+# And two where a posterior fades late: the round of the latest look at the category,
+# and the rounds that had accepted it then.
+LOOKED, ACCEPTED_SO_FAR = WRITTEN + 2, WRITTEN + 3
 NONE = -1  # no reward was refused
 FULL = -2  # the category would have more clients than can be counted
 SNAPSHOT = int(AgentRow.TARGET)  # a decision is made of the rows before this one

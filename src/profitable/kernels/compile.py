@@ -6,10 +6,10 @@ otherwise in the user's own cache folder (numba's rule).  Where neither is writa
 are compiled in each process.
 
 `lazy` and `part` save most of the compiler's work, by inner parts of numba that all
-stand in `kernels/lazy_compile.py`.  That file is imported only under a version of numba
-it was tested with (`TESTED`).  Under any other version, or with PROFITABLE_LATE=0 in
-the environment, numba's public interface does it all: the same numbers, compiled more
-slowly.
+stand in `kernels/lazy_compile.py` and `kernels/lean_compile.py`.  Those are imported
+only under a version of numba they were tested with (`TESTED`).  Under any other
+version, or with PROFITABLE_LATE=0 in the environment, numba's public interface does it
+all: the same numbers, compiled more slowly.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ import platform
 import re
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -50,8 +51,10 @@ def is_tested(version: str) -> bool:
 
 IS_LAZY = is_tested(numba.__version__) and os.environ.get("PROFITABLE_LATE") != "0"
 lazy_compile: Any = import_module("profitable.kernels.lazy_compile") if IS_LAZY else None
+lean_compile: Any = import_module("profitable.kernels.lean_compile") if IS_LAZY else None
 if IS_LAZY:
     _OPTIONS["no_cfunc_wrapper"] = True  # nobody calls a kernel from C
+    _OPTIONS["pipeline_class"] = lean_compile.LeanCompiler
 
 
 def kernel(function: Function) -> Function:
@@ -75,9 +78,22 @@ class Direct(Generic[Function]):
     __slots__ = ("call",)
 
     def __init__(self, function: Function, compiled: Function) -> None:
-        self.call: Function = compiled
-        if IS_LAZY:
-            self.call = lazy_compile.entered_directly(self, function, compiled)
+        self.call: Function = (
+            lazy_compile.entered_directly(self, function, compiled)
+            if IS_LAZY
+            else _with_floats(function, compiled)
+        )
+
+
+def _with_floats(function: Function, compiled: Function) -> Function:
+    """Convert what a function annotates as float: so it has one signature, too."""
+    kinds = [each.annotation for each in signature(function).parameters.values()]
+
+    def call(*arguments: Any) -> Any:
+        pairs = zip(arguments, kinds, strict=True)
+        return compiled(*(float(each) if kind is float else each for each, kind in pairs))
+
+    return cast(Function, call)
 
 
 def lazy(function: Function) -> Function:
@@ -181,6 +197,7 @@ def _stamped(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     except RuntimeError:  # numba found no writable folder at all
         return njit(**options)(function)
     lazy_compile.stamp(compiled, SOURCES)
+    lean_compile.keep_parts(compiled)
     return compiled
 
 

@@ -215,6 +215,29 @@ def posterior_evidence(
 
 
 @part
+def posterior_parameters(
+    law: Law, clients: float, total: float, threshold: float
+) -> tuple[float, float, float]:
+    """Return a, b and x of a posterior that is made of gamma variables.
+
+    With x > 0 it is that of a share B ~ Beta(a, b), and x is the share at the
+    threshold.  With x = 0 it is that of G ~ Gamma(a, 1), the mean times a rate or a
+    rate over the mean, and b is G at the threshold.
+    """
+    if law.code == GAMMA:
+        return law.size * clients, law.size * total / threshold, 0.0
+    if law.code == POISSON:
+        return total + 0.5, clients * threshold, 0.0
+    if law.code == BINOMIAL:
+        unit = law.size / (law.high - law.low)
+        a, b = 0.5 + (total - clients * law.low) * unit, 0.5 + (clients * law.high - total) * unit
+        return a, b, (threshold - law.low) / (law.high - law.low)
+    if law.code == NEGATIVE_BINOMIAL:
+        return total + 0.5, law.size * clients, threshold / (law.size + threshold)
+    return math.nan, math.nan, math.nan
+
+
+@part
 def posterior_bounds(
     law: Law, clients: float, total: float, threshold: float
 ) -> tuple[float, float]:
@@ -230,20 +253,12 @@ def posterior_bounds(
     if law.code == GAUSSIAN:
         z = (clients * threshold - total) / (law.size * math.sqrt(clients))
         return _between(0.5 * z * z, z)
+    a, b, share = posterior_parameters(law, clients, total, threshold)
     if law.code == GAMMA:
-        x, a = law.size * total / threshold, law.size * clients
-        return _between(deviance_term(a, x, x - a), a - x)
+        return _between(deviance_term(a, b, b - a), a - b)
     if law.code == POISSON:
-        x, a = clients * threshold, total + 0.5
-        return _between(deviance_term(a, x, x - a), x - a)
-    if law.code == BINOMIAL:
-        unit = law.size / (law.high - law.low)
-        a, b = 0.5 + (total - clients * law.low) * unit, 0.5 + (clients * law.high - total) * unit
-        share = (threshold - law.low) / (law.high - law.low)
-    elif law.code == NEGATIVE_BINOMIAL:
-        a, b = total + 0.5, law.size * clients
-        share = threshold / (law.size + threshold)
-    else:
+        return _between(deviance_term(a, b, b - a), b - a)
+    if math.isnan(share):
         return 0.0, math.inf
     if a <= 0.0 or b <= 0.0:
         return 0.0, math.inf

@@ -1,4 +1,4 @@
-"""Lazy compilation, and everything else that rests on inner parts of numba.
+"""Lazy compilation, on inner parts of numba; `lean_compile` has the others.
 
 `kernels/compile.py` imports this file only under a version of numba that it was tested
 with.

@@ -145,15 +145,20 @@ def is_surely_worth(ratio: float, risk: float, nats: float) -> bool:
 
 
 @part
+def patience_for(patience: Patience, ahead: float, known: float) -> float:
+    """Return the nats that `AHEAD` tolerates while so many clients are expected."""
+    if known <= 0.0:
+        return math.inf
+    return min(worth_finding_out(ahead / known, patience.risk), patience.most)
+
+
+@part
 def patience_at(patience: Patience, t: float, known: float, per_round: float) -> float:
     """Return the nats tolerated in round t + 1 with `known` clients, prior included."""
     if patience.kind == TIME and t > 0.0:
         return min(patience_of(patience.c, patience.inflate, clock(patience, t)), patience.most)
     if patience.kind == AHEAD:
-        if known <= 0.0:
-            return math.inf
-        ratio = per_round * rounds_ahead(patience, t) / known
-        return min(worth_finding_out(ratio, patience.risk), patience.most)
+        return patience_for(patience, per_round * rounds_ahead(patience, t), known)
     if t <= 0.0 or patience.kind == DRAWN:
         return math.inf
     return math.nan

@@ -189,7 +189,7 @@ def play_patiently(
             back = first_time(problem.patience, nats, run.now, known, per_round)
             back = problem.horizon if back == 0 else min(back, problem.horizon)
             if problem.patience.floor > 0.0:
-                wait = rejected_rounds(own, problem.patience.floor)
+                wait = rejected_rounds(own.standard_exponential(), problem.patience.floor)
                 by_floor = wait < back - run.now
                 back = run.now + int(wait) if by_floor else back
             if back >= problem.horizon:
@@ -258,17 +258,13 @@ def play_by_chance(
 
     It accepts with probability exp(-evidence), and by the floor if it does not.
 
-    Returns the sample.
-
     Each turn rejects some rounds, accepts some, and says how many it shall be in the
     next.
     """
     pile = new_pile(run)
-    nats, ceiling = 0.0, 1.0
+    ceiling = 1.0
     # The first turn of all takes what is on top of the pile: round 1.
-    skipped, taken = 0, problem.horizon
-    if run.now > 0:
-        nats, taken = evidence_now(problem, run, sample), 0
+    skipped, taken = 0, 0 if run.now > 0 else problem.horizon
     candidate = False  # whether the next round may be rejected, and is looked at by itself
     while True:
         if skipped > 0:
@@ -277,12 +273,12 @@ def play_by_chance(
             look_ahead(world, problem, tables.listed, run, pile, 0.0, 1)
             cut(world, run, pile, taken)
             sample = accept_top(world, problem, tables, run, pile, sample)
-            nats = evidence_now(problem, run, sample)
         if run.now >= problem.horizon or signal[Signal.STOP] != 0:
             return sample
         if candidate:
             # It is rejected with its true probability, given what was seen by now, over
             # the ceiling.
+            nats = evidence_now(problem, run, sample)
             rejects = -math.expm1(-nats) * (1.0 - problem.patience.floor)
             skipped = 1 if own.random() * ceiling < rejects else 0
             taken = 1 - skipped
@@ -290,8 +286,11 @@ def play_by_chance(
             continue
         length, ceiling = rare_rejections(world, problem, tables.listed, run, pile)
         if length == 1:
-            chance = math.exp(-nats)
-            wait = rejected_rounds(own, chance + (1.0 - chance) * problem.patience.floor)
+            draw, wait = own.standard_exponential(), 0.0
+            # The next round is accepted if the draw is below -log(1 - exp(-evidence)).
+            if not surely_within(problem, run, NO_TANGENT, -math.log(-math.expm1(-draw))):
+                chance = math.exp(-evidence_now(problem, run, sample))
+                wait = rejected_rounds(draw, chance + (1.0 - chance) * problem.patience.floor)
             if wait >= problem.horizon - run.now:
                 return sample
             skipped, taken = int(wait), 1
@@ -330,14 +329,12 @@ def rare_rejections(
 
 
 @inlined
-def rejected_rounds(own: np.random.Generator, chance: float) -> float:
-    """Draw the rounds before the next acceptance, a geometric number.
+def rejected_rounds(draw: float, chance: float) -> float:
+    """Return the rounds before the next acceptance, a geometric number.
 
-    Each round is accepted with probability `chance`.
+    Each round is accepted with probability `chance`; `draw` is Exp(1).
     """
-    return (
-        math.floor(own.standard_exponential() / -math.log1p(-chance)) if chance > 0.0 else math.inf
-    )
+    return math.floor(draw / -math.log1p(-chance)) if chance > 0.0 else math.inf
 
 
 # ----------------------------------------------------------------------------- all runs

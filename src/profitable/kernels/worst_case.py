@@ -75,13 +75,16 @@ def worst_evidence(problem: Problem, run: Run, n: float, rounds: float) -> float
 def most_posterior_evidence(law: Law, clients: float, total: float, threshold: float) -> float:
     """Return an upper bound on the evidence of a posterior, up to rounding.
 
-    It is infinite unless rewards are Poisson numbers with a mean below the threshold.
-    Exact tails take several times as long.
+    It is infinite unless rewards are Poisson numbers.  Exact tails take several times
+    as long.
 
     For a = S + 1/2 and x = N tau, P(G > x) is x^a e^-x/Gamma(a) times the integral of
     (1 + u)^(a - 1) e^(-x u) over u > 0.  Since log(1 + u) >= u - u^2/2, the integral is
     at least Mills' ratio at z = (x - a + 1)/sqrt(a - 1) over sqrt(a - 1); and Mills'
     ratio is at least 2/(z + sqrt(z^2 + 4)) (Birnbaum).
+
+    Where x <= a - 1/3, G exceeds x with probability 1/2 at least, and P(G <= x) is at
+    most x^a e^-x/Gamma(a + 1) times the sum of the powers of x/(a + 1).
 
     >>> from profitable.kernels.law import POISSON, Law, posterior_evidence
     >>> poisson = Law(POISSON)
@@ -91,9 +94,14 @@ def most_posterior_evidence(law: Law, clients: float, total: float, threshold: f
     7.972
     """
     a, x = total + 0.5, clients * threshold
-    if law.code != POISSON or a <= 1.0 or x < a:
+    if law.code != POISSON or a <= 1.0:
         return math.inf
     gap = x - a
+    if gap < 0.0:
+        if gap > -1.0 / 3.0:
+            return math.inf
+        density = math.exp(-deviance_term(a, x, gap) - HALF_LOG_TWO_PI) / math.sqrt(a)
+        return -math.log1p(-min(0.5, density * (a + 1.0) / (a + 1.0 - x)))
     integral = 2.0 / (gap + 1.0 + math.sqrt((gap + 1.0) * (gap + 1.0) + 4.0 * (a - 1.0)))
     return (
         HALF_LOG_TWO_PI

@@ -311,9 +311,9 @@ class Policy(ABC):
         return (
             self.terms.kind in (TIME, DRAWN)
             and self.floor == 0.0
-            and (not self.forgets or self.fades_late)
+            and not self.forgets
             and not self.rule.needs_rounds
-        )
+        ) or self.fades_late
 
     @property
     def fades_late(self) -> bool:
@@ -325,11 +325,11 @@ class Policy(ABC):
         return (
             self.forget <= SOON_FORGOTTEN
             and self.window is None
-            and self.terms.kind == TIME
+            and self.terms.kind in (TIME, AHEAD)
             and self.floor == 0.0
             and not self.rule.needs_rounds
             and not self.rule.needs_values
-            and self.rule.scales
+            and (self.rule.is_posterior or (self.rule.scales and self.terms.kind == TIME))
         )
 
     def patience(self, t: float, *, known: float = 0.0, per_round: float = 1.0) -> float:

@@ -8,7 +8,7 @@ is not in any number here.
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -16,8 +16,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from profitable.agent.explanation import PROFIT_UNKNOWN
 from profitable.common.text_tables import ROWS_SHOWN, money_text, number_text, text_table
-from profitable.portfolio.export import Settled, settled
+from profitable.portfolio.export import Settled, exported_loans, settled
 from profitable.portfolio.journal import intact, journal, journal_lines
 from profitable.portfolio.portfolio import Portfolio
 from profitable.portfolio.row_intake import accepted_of
@@ -39,15 +40,18 @@ VERDICTS = ((True, True), (True, False), (False, True), (False, False))
 
 @dataclass
 class ComparedCategory:
-    """One category: who accepted it in shared rounds, and the profit of each."""
+    """One category: who accepted it in shared rounds, and the profit of each.
+
+    Profits are None if one of the portfolios lends.
+    """
 
     category: str
     both: int = 0
     only_first: int = 0
     only_second: int = 0
     neither: int = 0
-    first_profit: float = 0.0
-    second_profit: float = 0.0
+    first_profit: float | None = 0.0
+    second_profit: float | None = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,15 +108,18 @@ class PortfolioComparison:
             ]
             for each in self.rows[:ROWS_SHOWN]
         ]
-        total = [
-            sum(getattr(each, name) for each in self.rows)
-            for name in ("first_profit", "second_profit")
-        ]
+        profits = (
+            [each.first_profit for each in self.rows],
+            [each.second_profit for each in self.rows],
+        )
+        total = [None if None in each else sum(filter(None, each)) for each in profits]
         rows.append(["all", "", "", "", "", *map(money_text, total)])
         hidden = len(self.rows) - ROWS_SHOWN
         rest = [f"... and {number_text(hidden)} more categories"] if hidden > 0 else []
         limit = "Profits are of clients seen by both, whose category the portfolio accepted then."
-        if self.unjudged:
+        if None in total:
+            limit = f"Profits are not known: {PROFIT_UNKNOWN}."
+        elif self.unjudged:
             limit += (
                 f" {number_text(self.unjudged)} clients are in none: only one decided about their "
                 "round."
@@ -138,8 +145,13 @@ def compare(first: Portfolio, second: Portfolio) -> PortfolioComparison:
         for name in dict.fromkeys((*agent.names, *other.names)):
             both = Counter((name in mine[key], name in theirs[key]) for key in keys)
             rows[name] = ComparedCategory(name, *(both[accepted] for accepted in VERDICTS))
-        clients = settled(first, one, by_id=True), settled(second, two, by_id=True)
-        counts = _outcomes(_merged(*clients), mine, theirs, rows)
+        if agent.lending is not None or other.lending is not None:
+            counts = _ends(_ended(one), _ended(two))
+            for row in rows.values():
+                row.first_profit = row.second_profit = None
+        else:
+            clients = settled(first, one, by_id=True), settled(second, two, by_id=True)
+            counts = _outcomes(_merged(*clients), mine, theirs, rows)
         return PortfolioComparison(
             first.where,
             second.where,
@@ -157,6 +169,24 @@ def _decisions(connection: sa.Connection) -> dict[str, frozenset[str]]:
         str(line.id): accepted_of(intact(connection, line))
         for line in journal_lines(connection, journal.c.kind == "decide")
     }
+
+
+def _ended(connection: sa.Connection) -> dict[str, tuple[str, str | None, str | None]]:
+    """Return category and end of each loan that ended, by id."""
+    return {
+        each.id: (each.category, each.defaulted, each.closed)
+        for each in exported_loans(connection)
+        if each.defaulted or each.closed
+    }
+
+
+def _ends(
+    mine: Mapping[str, object], theirs: Mapping[str, object]
+) -> tuple[int, int, tuple[int, int], int]:
+    """Count ends of loans as `_outcomes` counts clients; they have no profit."""
+    both = mine.keys() & theirs.keys()
+    shared = sum(mine[id] == theirs[id] for id in both)
+    return shared, len(both) - shared, (len(mine) - len(both), len(theirs) - len(both)), 0
 
 
 def _outcomes(
@@ -189,8 +219,10 @@ def _outcomes(
                 unjudged += 1
                 continue
             row = rows[left.category]
-            row.first_profit += left.profit if left.category in mine[key] else 0.0
-            row.second_profit += right.profit if right.category in theirs[key] else 0.0
+            if left.category in mine[key]:
+                row.first_profit = (row.first_profit or 0.0) + left.profit
+            if right.category in theirs[key]:
+                row.second_profit = (row.second_profit or 0.0) + right.profit
     return shared, differ, (alone[0], alone[1]), unjudged
 
 

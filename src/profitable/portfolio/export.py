@@ -59,10 +59,8 @@ TEXT_COLUMNS = {
     "closed",
 }
 NUMBER_COLUMNS = {"rate", "reward", "amount", "cost", "paid", "received", "due", "propensity"}
-HEAD = (
-    "# profitable backtest --from this file --policy kl-ucb:"
-    " what another policy would have earned on this log\n"
-)
+HEAD = "# profitable backtest --from this file --policy "
+PURPOSE = ": what another policy would have earned on this log\n"
 Rows = Iterable[Sequence[Any]]
 
 
@@ -246,7 +244,8 @@ def _toml(name: str, free: bool) -> str:
 
 
 def _as_toml(fields: Mapping[str, Any]) -> str:
-    return HEAD + "".join(
+    policy = "bayes-ucb" if "defaulted" in fields else "kl-ucb"
+    return f"{HEAD}{policy}{PURPOSE}" + "".join(
         f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()
     )
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.agent import Agent
-from profitable.agent.loan_book import Loans, LoanTerms
+from profitable.agent.loan_book import BookSummary, Loans, LoanTerms
 from profitable.errors import ParameterError
 from profitable.model.lending import Lending
 from profitable.portfolio.journal import Line
@@ -118,6 +118,23 @@ def check_day(field: str, day: str, now: str, opened: Line | None = None) -> Non
     if then < (since if issued is None else date.fromisoformat(issued)):
         how = f"opened in line {opened.line}" if issued is None else f"issued on {issued}"
         raise ParameterError(field, day, f"is before the loan was {how}", "correct the day")
+
+
+def history_of(decisions: Iterable[Line]) -> list[dict[str, Any]]:
+    """Return the defaults that decisions knew, and those that were affordable then.
+
+    A row is a category (`name`) in a round (`x`).
+    """
+    found: list[dict[str, Any]] = []
+    for line in decisions:
+        columns = line.content["columns"]
+        names = columns["name"]
+        book = BookSummary.recorded(columns, np.arange(len(names)), len(names))
+        for k, name in enumerate(names):
+            standing = book.standing(k)
+            numbers = {"defaults": standing.defaults, "affordable": standing.affordable}
+            found.append({"name": name, "x": line.round, **numbers})
+    return found
 
 
 # ------------------------------------------------------------------------- what they do

@@ -1,11 +1,12 @@
 """Portfolio: an agent in a database, with a journal of all that happened."""
 
 import copy
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import sqlalchemy as sa
 
@@ -13,6 +14,7 @@ from profitable.agent.agent import Agent
 from profitable.agent.locking import alone
 from profitable.agent.state_file import record_of, text_of
 from profitable.common import check
+from profitable.common.extras import extra
 from profitable.errors import ConflictError, InputError, ParameterError
 from profitable.model.category import Category
 from profitable.model.lending import Lending
@@ -20,8 +22,8 @@ from profitable.policy.policies import Policy
 from profitable.portfolio.amendments import CorrectionRequest, SettingChange, correction
 from profitable.portfolio.heads import HeadsFile
 from profitable.portfolio.history import DecisionRequest, apply, decide, reinstate
-from profitable.portfolio.journal import Line, forms_in, intact, journal, named, one
-from profitable.portfolio.loans import applicants_of
+from profitable.portfolio.journal import Line, forms_in, intact, journal, journal_lines, named, one
+from profitable.portfolio.loans import applicants_of, history_of
 from profitable.portfolio.new_store import make_store
 from profitable.portfolio.outcome import Client, LoanOutcome, Outcome, PortfolioAnswer, Receipt
 from profitable.portfolio.portfolio_reading import (
@@ -39,6 +41,9 @@ from profitable.portfolio.store import WAIT
 from profitable.portfolio.stored_decision import DecisionFile, RecordedDecision, as_text
 from profitable.portfolio.verify import Progress, Verification, Verifier
 from profitable.version import VERSION
+
+if TYPE_CHECKING:
+    from altair import VConcatChart
 
 BATCH = 2_000  # rows that are stored in one transaction
 
@@ -686,6 +691,41 @@ class Portfolio(Session):
             return explanation(
                 connection, self._recorded(self._decided(connection, round, key), agent), category
             )
+
+    @alone
+    def plot_loans(self, path: str | os.PathLike[str] | None = None) -> "VConcatChart":
+        """Draw what `Agent.plot_loans` draws, and defaults as each decision knew them.
+
+        They are read from the journal, and drawn against those that were affordable.
+
+        Parameters
+        ----------
+        path : str or os.PathLike, optional
+            File to write the chart to: SVG, PNG, PDF or HTML, by its ending.
+
+        Returns
+        -------
+        altair.VConcatChart
+            A chart that shows itself in notebooks.
+
+        Raises
+        ------
+        InputError
+            If the portfolio does not lend, the ending is not known, or an extra is
+            missing.
+        NotSavedError
+            If the file cannot be written.
+        """
+        with extra("plot", "charts are drawn with it"):
+            from profitable.agent.loan_charts import loan_chart
+            from profitable.common.charts import saved
+        with self._reading() as (connection, agent):
+            book = agent.ledger.read_book()
+            history = history_of(
+                intact(connection, line)
+                for line in journal_lines(connection, journal.c.kind == "decide")
+            )
+        return saved(loan_chart(*book, history), path)
 
     @alone
     def log(

@@ -13,7 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from profitable.agent.agent import Agent
-from profitable.agent.explanation import Verdict, columns_of
+from profitable.agent.explanation import PROFIT_UNKNOWN, Verdict, columns_of
 from profitable.common import check
 from profitable.common.extras import frame_of
 from profitable.common.text_tables import (
@@ -345,7 +345,7 @@ class Status:
     - `chance`: the probability with which the next round accepts it.
 
     A portfolio that lends has the fields of `LoanStanding` in place of `held`,
-    `counted`, `mean` and `profit`, which it cannot know.
+    `counted`, `mean` and `profit`, which it cannot know; its JSON says why.
     """
 
     where: str
@@ -375,6 +375,7 @@ class Status:
             "policy": self.policy,
             "round": self.round,
             "profit": self.profit,
+            **({"profit_unknown": PROFIT_UNKNOWN} if self.profit is None else {}),
             "head": self.head._asdict(),
             "categories": rows,
         }
@@ -392,10 +393,9 @@ class Status:
     def _caption(self) -> str:
         shadow = ", a shadow that nobody acts on" if self.is_shadow else ""
         name = f"{self.name}, " if self.name else ""
-        profit = "" if self.profit is None else f", profit {money_text(self.profit)}"
         return (
             f"{name}{self.policy}, {number_text(len(self))} categories, "
-            f"{several(self.round, 'round')}{profit}{shadow}"
+            f"{several(self.round, 'round')}, profit {money_text(self.profit)}{shadow}"
         )
 
     @property

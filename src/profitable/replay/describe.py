@@ -50,7 +50,11 @@ ENDS = 0.005  # the share of outcomes at either end that are cut
 ALMOST_ALL = 0.6
 # From which on a column is suspicious: what is known beforehand rarely explains so much
 # of single clients.
-OVERWRITTEN = 0.5  # share of defaults at the age that the term says
+# Share of defaults whose term is their age, or who have a rate that hardly anybody else
+# has.
+OVERWRITTEN = 0.5
+HARDLY_ANYBODY_ELSE = 0.01
+ENOUGH_DEFAULTS = 20  # so that a rare rate among them is no chance
 MUCH = 0.12
 SOME = 0.05  # suspicious if it is also several times what the next column explains
 TIMES_MORE = 3.0
@@ -156,7 +160,7 @@ def check_categories(past: Past) -> list[str]:
     if len(past.uncut) < len(past.layout.categories) or not measured:
         name = " × ".join(past.layout.categories)
         measured[name] = clients.category[chosen].astype(np.int64), clients.reward[chosen]
-    warnings = terms_that_know(clients, past.layout)
+    warnings = loans_that_know(clients, past.layout)
     for name, (codes, rewards) in measured.items():
         known = ~np.isnan(rewards)
         explains = predicts(codes[known], _cut_ends(rewards[known]))
@@ -169,10 +173,11 @@ def check_categories(past: Past) -> list[str]:
     return warnings
 
 
-def terms_that_know(clients: SingleClients, layout: Layout) -> list[str]:
-    """Warn if the term of a loan seems to have been overwritten when it defaulted.
+def loans_that_know(clients: SingleClients, layout: Layout) -> list[str]:
+    """Warn if the term or the rate of loans seems overwritten when they defaulted.
 
-    In some exports, the "term" of a loan that defaulted is its age at that time.
+    In some exports, the "term" of a loan that defaulted is its age at that time, or its
+    rate is 0.
     """
     term, defaulted = clients.term, clients.defaulted
     if term is None or defaulted is None or not defaulted.any() or defaulted.all():
@@ -181,13 +186,24 @@ def terms_that_know(clients: SingleClients, layout: Layout) -> list[str]:
     near = np.abs(term - ages) <= layout.lag + 1
     early = near & (term < np.median(term[~defaulted]))
     share = float(early[defaulted].mean())
-    if share < OVERWRITTEN or not isinstance(layout.term, str):
-        return []
-    problem = (
-        f"the column {layout.term} says of {share:.0%} of the loans that defaulted how old they "
-        "were then: it was overwritten and knows the outcome. Give the term of the contract"
-    )
-    return [problem]
+    found: list[str] = []
+    if share >= OVERWRITTEN and isinstance(layout.term, str):
+        found.append(
+            f"the column {layout.term} says of {share:.0%} of the loans that defaulted how old "
+            "they were then: it was overwritten and knows the outcome. Give the term of the "
+            "contract"
+        )
+    rates = clients.rate
+    if rates is not None and isinstance(layout.rate, str) and defaulted.sum() >= ENOUGH_DEFAULTS:
+        values, times = np.unique(rates[defaulted], return_counts=True)
+        usual, share = float(values[times.argmax()]), float(times.max() / defaulted.sum())
+        if share >= OVERWRITTEN and (rates[~defaulted] == usual).mean() <= HARDLY_ANYBODY_ELSE:
+            found.append(
+                f"the column {layout.rate} is {usual:g} in {share:.0%} of the loans that "
+                "defaulted, and in hardly any other: it was overwritten and knows the outcome. "
+                "Give the rate of the contract"
+            )
+    return found
 
 
 # ---------------------------------------------------------------------------- measuring
