@@ -381,14 +381,16 @@ def test_the_same_dict_gives_the_same_bytes(tmp_path: Path) -> None:
         "warnings": [],
         "left_out": [],
         "notes": [],
+        "cutoff": None,
     }
     for entry in bare["entries"]:
         entry |= {"evidence": None, "accepted": None, "shuffled": None}
     written = write_report(bare, tmp_path)
+    without = {"accepted", "evidence", "means", "bands", "cutoff"}
     assert {path.name for path in tmp_path.iterdir()} == {
         "report.html",
         "backtest.json",
-        *(f"{name}.svg" for name in set(PICTURES) - {"accepted", "evidence", "means"}),
+        *(f"{name}.svg" for name in set(PICTURES) - without),
     }
     assert {path.name for path in written} == {path.name for path in tmp_path.iterdir()}
     assert {path.name: path.read_bytes() for path in write_report(backtest, tmp_path)} == first

@@ -480,6 +480,8 @@ class Ledger(LoanLedger):
     def _grow(self) -> None:
         """Make columns for the categories that were appended to the list."""
         added = self.grow()
+        if self.shares:
+            self.is_everyday = False
         if self.loans is not None:
             self.loans.grow(added)
         if self.values is not None:

@@ -658,6 +658,7 @@ class Portfolio(Session):
                 agent.round,
                 self._head,
                 status_columns(agent),
+                tuple(agent.cutoff(order) for order in agent.orders),
             )
 
     @alone

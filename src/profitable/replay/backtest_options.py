@@ -34,6 +34,12 @@ POLICIES_TRIED = (
     "kl-ucb:forget=0.97",
     "ts:forget=0.97",
 )
+# Of bands that share evidence, each beside itself judging bands alone.
+ORDERED_POLICIES = tuple(
+    name
+    for policy in ("kl-ucb", "bayes-ucb", "ts", "optimal:horizon")
+    for name in (policy, f"{policy}{',' if ':' in policy else ':'}trust=0")
+)
 LENDING_POLICIES = ("bayes-ucb", "optimal", "kl-ucb")  # where loans are judged by hazards
 MOST_TRIED = 100
 MOST_BINS = 10_000

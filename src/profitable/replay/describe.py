@@ -151,8 +151,8 @@ def _judge(one: Measured, everyone: list[Measured], by_category: set[str]) -> Le
 def check_categories(past: Past) -> list[str]:
     """Warn if the categories themselves seem to know the outcome."""
     clients = past.clients
-    if not isinstance(clients, SingleClients):
-        return []
+    if not isinstance(clients, SingleClients) or past.layout.scorecard is not None:
+        return []  # a scorecard should predict outcomes, and was fitted to earlier ones
     chosen = np.arange(0, len(clients), max(len(clients) // SAMPLE, 1))
     if clients.logged is not None:
         chosen = chosen[clients.logged[chosen]]

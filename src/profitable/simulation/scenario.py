@@ -28,6 +28,7 @@ from profitable.model.category_table import (
 )
 from profitable.model.families import FAMILIES, Family
 from profitable.policy.policies import Policy
+from profitable.policy.shared_orders import orders_of
 from profitable.simulation.clients_per_round import LAWS, Clients
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.simulation.lending_world import LendingWorld, read_lending
@@ -345,6 +346,7 @@ class Scenario:
                     "name", truth.category.name, "is given twice", "give each category its own"
                 )
             seen.add(truth.category.name)
+        orders_of([truth.category for truth in truths])
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "truths", truths)
         object.__setattr__(self, "lending", lending)
@@ -628,6 +630,8 @@ def _table(truth: Truth) -> dict[str, Any]:
         table |= {key: value for key, value in optional.items() if value is not None}
     if category.prior is not None:
         table["prior"] = asdict(category.prior)
+    if category.order is not None:
+        table["order"] = category.order
     return table | {"clients": truth.clients.to_plain()}
 
 
