@@ -223,7 +223,8 @@ def study(
         str,
         typer.Argument(
             metavar="FILE",
-            help="A study file (TOML; docs/study.md shows one), or a built-in one: forget, map.",
+            help="A study file (TOML; docs/study.md shows one), or a built-in one: "
+            "bands, forget, map.",
         ),
     ],
     runs: Annotated[
