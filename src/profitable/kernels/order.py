@@ -97,6 +97,7 @@ class BlockRow(IntEnum):
     CARRY = 3
     NATS = 4  # N d(mean, target) for the target below
     TARGET = 5  # NaN if that is not computed
+    MISFIT = 6  # of its bands, while APART has them; NaN if it has others
 
 
 BAND_ROWS, BLOCK_ROWS = len(BandRow), len(BlockRow)
@@ -144,7 +145,7 @@ def _push(blocks: Matrix, number: int, bands: Matrix, i: int, direction: float) 
     blocks[BlockRow.CLIENTS, number] = bands[BandRow.CLIENTS, i]
     blocks[BlockRow.TOTAL, number] = bands[BandRow.TOTAL, i]
     blocks[BlockRow.CARRY, number] = bands[BandRow.CARRY, i]
-    blocks[BlockRow.TARGET, number] = math.nan
+    blocks[BlockRow.TARGET, number] = blocks[BlockRow.MISFIT, number] = math.nan
     while number > 0:
         last = number - 1
         rise = (
@@ -156,7 +157,7 @@ def _push(blocks: Matrix, number: int, bands: Matrix, i: int, direction: float) 
         blocks[BlockRow.CLIENTS, last] += blocks[BlockRow.CLIENTS, number]
         blocks[BlockRow.TOTAL, last] += blocks[BlockRow.TOTAL, number]
         blocks[BlockRow.CARRY, last] += blocks[BlockRow.CARRY, number]
-        blocks[BlockRow.TARGET, last] = math.nan
+        blocks[BlockRow.TARGET, last] = blocks[BlockRow.MISFIT, last] = math.nan
         number = last
     return number + 1
 
@@ -320,6 +321,15 @@ def _block_misfit(order: Order, blocks: Matrix, block: int, number: int, without
 
 
 @part
+def _known_misfit(order: Order, block: int, number: int) -> float:
+    """Return the misfit of a block of the fit; its bands' shares stand in APART."""
+    blocks = order.blocks
+    if math.isnan(blocks[BlockRow.MISFIT, block]):
+        blocks[BlockRow.MISFIT, block] = _block_misfit(order, blocks, block, number, -1)
+    return blocks[BlockRow.MISFIT, block]
+
+
+@part
 def _gain_without(order: Order, number: int, block: int, i: int, enough: float) -> float:
     """Return by how much L falls without a band of a block, if that is above `enough`.
 
@@ -341,7 +351,8 @@ def _gain_without(order: Order, number: int, block: int, i: int, enough: float) 
     rest = _pool_between(before, bands, 0, size, i)
     with_all = _misfit(order, blocks, number, -1)
     gain = with_all - _misfit(order, before, rest, i)
-    _block_misfit(order, blocks, block, number, -1)
+    for each in range(number):
+        blocks[BlockRow.MISFIT, each] = math.nan
     return gain
 
 
@@ -350,11 +361,9 @@ def _worst(order: Order, number: int, limit: float) -> int:
     """Return the band without which L falls most, by more than `limit`; -1 if none."""
     bands, blocks, worst, most = order.bands, order.blocks, -1, limit
     for block in range(number):
-        if not _block_misfit(order, blocks, block, number, -1) > most:
-            continue
         start = int(blocks[BlockRow.START, block])
         for i in range(start, _end(blocks, block, number, bands.shape[1])):
-            if _counts(bands, i):
+            if _counts(bands, i) and _known_misfit(order, block, number) > most:
                 gain = _gain_without(order, number, block, i, most)
                 if gain > most:
                     most, worst = gain, i
@@ -558,7 +567,7 @@ def _doubt(order: Order, number: int, k: int) -> float:
     block = 0
     while block + 1 < number and blocks[BlockRow.START, block + 1] <= k:
         block += 1
-    if not _block_misfit(order, blocks, block, number, -1) > ONE_MEAN:
+    if not _known_misfit(order, block, number) > ONE_MEAN:
         return order.trust
     gain = _gain_without(order, number, block, k, ONE_MEAN) - ONE_MEAN
     return max(0.0, order.trust - max(0.0, gain))
@@ -575,7 +584,10 @@ def _judge_alone(
         if bands[BandRow.ACCEPTED, k] != 0.0:
             return
     if exactly:
-        nats = _doubt(order, number, k) + own_evidence(order, k)
+        nats = own_evidence(order, k)  # which a doubt can only raise
+        if not (nats <= limit if patience.kind == AHEAD else nats < bands[BandRow.EVIDENCE, k]):
+            return
+        nats += _doubt(order, number, k)
         if nats <= limit if patience.kind == AHEAD else nats < bands[BandRow.EVIDENCE, k]:
             bands[BandRow.EVIDENCE, k], bands[BandRow.PATIENCE, k] = nats, limit
             bands[BandRow.ACCEPTED, k] = nats <= limit

@@ -572,10 +572,11 @@ def at_maturity(
     if longest == 0:
         return known, []
     known = np.where(ends, asked + longest, NEVER_KNOWN).astype(known.dtype)
-    return known, [
+    said = (
         f"outcomes count {longest} rounds after the client asked, the longest that any took: as "
         "they come, losses are often known before gains. Without an order, they count as they come"
-    ]
+    )
+    return known, [said]
 
 
 def count_periods(
