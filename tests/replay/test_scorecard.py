@@ -162,6 +162,31 @@ def test_bands_are_cut_where_the_first_clients_are() -> None:
     assert set(codes[~first].tolist()) == {2}
 
 
+@pytest.mark.parametrize("pair", [(0.0319, 0.9836), (0.7034, 0.9356), (0.1, 0.2)])
+def test_clients_of_two_scores_are_two_bands(pair: tuple[float, float]) -> None:
+    """A rounded cut point must not lie above the score that it was made of."""
+    scores = np.repeat(pair, (40, 60))
+    codes, names = banded_by_score(scores, np.ones(100, dtype=bool), 10)
+    assert codes.tolist() == [0] * 40 + [1] * 60
+    assert len(names) == 2
+
+
+def test_rare_outcomes_are_banded_finely_enough() -> None:
+    scores = np.linspace(1.0e-4, 9.0e-4, 90)
+    codes, names = banded_by_score(scores, np.ones(90, dtype=bool), 5)
+    assert np.bincount(codes, minlength=5).min() > 10
+    assert len(set(names)) == 5
+
+
+def test_a_scorecard_that_knows_the_outcome_is_named() -> None:
+    frame = table(8)
+    frame["collected"] = frame.repaid * 3 + 1
+    found = pb.backtest(frame, **(COLUMNS | {"scorecard": "collected"}), **QUICK, policies=["ts"])
+    assert any("predicts the outcome almost perfectly" in text for text in found.warnings())
+    fair = pb.backtest(frame, **COLUMNS, **QUICK, policies=["ts"])
+    assert not any("predicts the outcome" in text for text in fair.warnings())
+
+
 @pytest.mark.parametrize(
     ("more", "error", "said"),
     [
@@ -173,13 +198,17 @@ def test_bands_are_cut_where_the_first_clients_are() -> None:
         ({"fitted": 0.01}, InputError, "of .* clients whose outcomes were known"),
         ({"cost": 0.0}, InputError, "cannot be fitted: of"),
         ({"bands": 1}, ParameterError, "bands = 1"),
+        ({"order": "falling"}, ParameterError, "order = 'falling' is given with scorecard"),
+        ({"scorecard": "income,repaid"}, InputError, "'repaid' is known only after"),
+        ({"scorecard": "then,income"}, InputError, "'then' is known only after"),
+        ({"scorecard": "same"}, InputError, "'same' gives all clients the same score"),
     ],
 )
 def test_mistakes(more: dict[str, Any], error: type[Exception], said: str) -> None:
     given = COLUMNS | more
     if given["scorecard"] is None:
         given |= {"fitted": 0.3, "bands": 10}
-    frame = table(9, size=300)
+    frame = table(9, size=300).assign(same=1)
     with pytest.raises(error, match=said):
         pb.backtest(frame, **given, **QUICK)
 

@@ -389,6 +389,12 @@ class Layout(DeclaredOptions):
                 "leave it out, or leave defaulted out",
             ),
             (
+                "order",
+                self.scorecard is not None and self.order == FALLS,
+                "is given with scorecard, whose bands rise: they are sorted by the chance to pay",
+                "leave it out",
+            ),
+            (
                 "amount",
                 self.by_hazards and self.amount is None,
                 "is missing",

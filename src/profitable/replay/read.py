@@ -91,6 +91,14 @@ class Reader:
         }
         self.roles = dict(columns_by_role(layout, source.columns))
         needed = needed_columns(layout, self.cuts, self.roles)
+        for each in self.scored:
+            if each.column in (self.roles["reward"], layout.known):
+                raise InputError(
+                    SCORECARD,
+                    each.column,
+                    "is known only after the decision",
+                    "name columns that are known when a client asks",
+                )
         needed |= {each.column: "scorecard" for each in self.scored if each.column not in needed}
         source.need(needed)
         self.columns = list(needed)

@@ -33,7 +33,7 @@ from profitable.replay.typed_columns import numbers
 
 FEWEST_OUTCOMES = 20  # of the first clients: with fewer, no coefficient means anything
 MOST_STEPS = 1_000  # of the solver
-CUT_DIGITS = 3  # of a cut point, a probability
+CUT_DIGITS, MOST_CUT_DIGITS = 3, 6  # of a cut point, a probability; names have no more
 
 
 @dataclass
@@ -103,6 +103,13 @@ def fit_scores(columns: Sequence[ColumnValues], pays: BoolArray, first: BoolArra
             "give a larger share of the rounds as fitted, or choose another column as category",
         )
     table = np.concatenate([each.encoded(first) for each in columns], axis=1)
+    if not np.ptp(table[first], axis=0).any():
+        raise InputError(
+            SCORECARD,
+            names,
+            "gives all clients the same score",
+            "choose columns that tell the first clients apart",
+        )
     model = cast("Any", LogisticRegression(max_iter=MOST_STEPS))
     model.fit(table[first], pays[first])
     return np.asarray(model.predict_proba(table)[:, 1], dtype=np.float64)
@@ -113,13 +120,25 @@ def banded_by_score(
 ) -> tuple[Any, tuple[str, ...]]:
     """Return the band of each client [n] and their names; cut where the first ones are.
 
+    Scores are rounded before they are cut, to as few digits as keep the cut points
+    apart.  So clients with the same score stay together, and names say where each is.
+
     >>> scores = np.array([0.1, 0.2, 0.3, 0.4, 0.35])
     >>> codes, names = banded_by_score(scores, np.array([1, 1, 1, 1, 0], dtype=bool), 2)
     >>> codes.tolist(), names
     ([0, 0, 1, 1, 1], ('scorecard < 0.3', 'scorecard >= 0.3'))
     """
-    given = scores[first]
-    cuts = np.quantile(given, np.arange(1, bands) / bands, method="higher").round(CUT_DIGITS)
-    cuts = np.unique(cuts)
-    codes = np.searchsorted(cuts, scores, side="right").astype(np.int32)
+    exact = _cuts(scores[first], bands)
+    for digits in range(CUT_DIGITS, MOST_CUT_DIGITS + 1):
+        rounded = scores.round(digits)
+        cuts = _cuts(rounded[first], bands)
+        if cuts.size >= exact.size:
+            break
+    codes = np.searchsorted(cuts, rounded, side="right").astype(np.int32)
     return codes, CategoryColumn(SCORECARD).names(cuts.tolist())
+
+
+def _cuts(given: FloatArray, bands: int) -> FloatArray:
+    """Return the quantiles of scores, without those that have nobody below them."""
+    cuts = np.unique(np.quantile(given, np.arange(1, bands) / bands, method="higher"))
+    return cuts[cuts > given.min()]
