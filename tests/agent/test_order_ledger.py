@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.errors import ParameterError
+from profitable.errors import ParameterError, ProfitableWarning
 from profitable.kernels.order import BandRow, new_bands, weigh_bands
 from profitable.model.prior import Prior
 from profitable.policy.policies import Policy
@@ -22,6 +22,17 @@ MEANS = (0.3, 0.45, 0.4, 0.55, 0.7)
 def band(k: int, order: str | None = "score", **terms: object) -> pb.Category:
     known = {"threshold": 0.5} | terms
     return pb.Category(f"{500 + 20 * k}-{520 + 20 * k}", pb.Bernoulli(), order=order, **known)  # type: ignore[arg-type]
+
+
+def test_a_band_that_is_added_is_the_highest_and_that_is_said(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    agent = pb.Agent([band(1), band(2), free("x")], policy="kl-ucb")
+    agent.add_category(free("y"), band(5, "other"), band(6, "other"))
+    assert not recwarn.list
+    with pytest.warns(ProfitableWarning, match="500-520 is the highest .* above 540-560"):
+        agent.add_category(band(0))
+    assert [row.name for row in agent.cutoff("score").rows] == ["520-540", "540-560", "500-520"]
 
 
 def free(name: str) -> pb.Category:
@@ -214,7 +225,8 @@ def test_bands_may_come_later_and_go() -> None:
     for _ in range(3):
         agent.decide()
     agent.add_category(band(0))
-    agent.add_category(band(1))
+    with pytest.warns(ProfitableWarning, match="520-540 is the highest band"):
+        agent.add_category(band(1))
     agent.observe({"500-520": [0] * 9, "520-540": [0] * 3, "x": [1, 0, 0]})
     shared = agent.decide()
     alone = pb.Agent([band(0, None)], policy="kl-ucb")
@@ -223,7 +235,8 @@ def test_bands_may_come_later_and_go() -> None:
     assert shared["500-520"].evidence == pytest.approx(own + 3.0 * math.log(2.0))
     agent.remove_category("520-540")
     assert agent.decide()["500-520"].evidence == own
-    agent.add_category(band(1))
+    with pytest.warns(ProfitableWarning, match="520-540 is the highest band"):
+        agent.add_category(band(1))
     agent.set_threshold("520-540", 0.4)
     agent.set_policy("bayes-ucb")
     agent.observe("520-540", [0, 0])

@@ -3,13 +3,15 @@ in memory does, also after it was opened again, and `verify` finds nothing.
 """
 
 import json
+import warnings
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import profitable as pb
 from profitable.cli.app import app
-from profitable.errors import ParameterError
+from profitable.errors import ParameterError, ProfitableWarning
 from profitable.portfolio.portfolio_settings import read
 from tests.portfolio.places import Place
 from tests.portfolio.small import assert_clean, outcomes
@@ -116,7 +118,8 @@ def test_an_old_decision_says_which_bands_decided_together(place: Place) -> None
         said = decided[NAMES[0]].reason
         assert "together with band 580-620, which did no better, 26 of 40 repaid" in said
         book.observe(outcomes(NAMES[0], *[1.0] * 80, prefix="later"))
-        book.add_category(pb.Category.loan("660-700", amount=1_000, rate=0.25, order="score"))
+        with pytest.warns(ProfitableWarning, match="660-700 is the highest band"):
+            book.add_category(pb.Category.loan("660-700", amount=1_000, rate=0.25, order="score"))
         book.decide(key="3")
         assert said in book.explain(NAMES[0], key="2")
         assert book.decision(key="2").to_dict() == decided.to_dict()
@@ -134,3 +137,19 @@ def test_a_decision_about_some_bands_names_those_on_offer(place: Place) -> None:
         assert some.evidence.tolist() == agent.decide(available=NAMES[:2]).evidence.tolist()
         assert "together with band 580-620" in book.explain(NAMES[0], key="some")
         assert_clean(book)
+
+
+def test_a_band_that_is_added_is_said_to_be_the_highest(place: Place, tmp_path: Path) -> None:
+    with place.create(bands(), policy="optimal") as book:
+        new = pb.Category.loan("500-540", amount=1_000, rate=0.25, order="score")
+        with pytest.warns(ProfitableWarning, match="500-540 is the highest .* above 620-660"):
+            book.add_category(new)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            book.add_category(new)  # it was added before
+            assert_clean(book)
+    file = tmp_path / "new.toml"
+    file.write_text(FILE.split("\n\n")[1].replace(NAMES[0], "460-500"), encoding="utf-8")
+    done = CliRunner().invoke(app, ["portfolio", "change", place.where, "--add", str(file)])
+    assert done.exit_code == 0, done.output
+    assert "note: 460-500 is the highest band of the order 'score' now" in done.stderr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from profitable.agent.band_words import cut_off
+from profitable.agent.band_words import cut_off, on_top
 from profitable.agent.categories import Categories
 from profitable.agent.changes import Rounds
 from profitable.agent.cohorts import LateTerms
@@ -767,6 +767,8 @@ class Agent:
     def add_category(self, *categories: Category) -> None:
         """Add categories; until evidence speaks against them, they are accepted.
 
+        A band becomes the highest of its order; a ProfitableWarning says so.
+
         Parameters
         ----------
         *categories : Category
@@ -777,7 +779,10 @@ class Agent:
         DuplicateNameError
             If a name is taken; then none is added.
         """
+        start = len(self)
         self.ledger.add(categories)
+        for doubt in on_top(self.ledger.categories, start):
+            warnings.warn(doubt, ProfitableWarning, stacklevel=3)
 
     @alone
     def remove_category(self, name: str) -> Standing:

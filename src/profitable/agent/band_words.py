@@ -8,6 +8,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from profitable.agent.categories import Categories
@@ -48,6 +49,21 @@ def cut_off(reading: OrderReading) -> str:
     if left:
         parts.append(f"{_listed(names, left)} left the order")
     return f"{reading.order.name}: {'; '.join(parts)}"
+
+
+def on_top(categories: Categories, start: int) -> list[str]:
+    """Return a doubt for each band from position `start` on whose order has older ones.
+
+    Categories are only ever appended, so it is the highest, whatever its name.
+    """
+    return [
+        f"{categories.names[k]} is the highest band of the order {order!r} now, above "
+        f"{categories.names[below]}; if its mean is lower, remove it, and begin anew with all "
+        "bands from the lowest to the highest"
+        for order, positions in categories.bands().items()
+        for below, k in pairwise(positions.tolist())
+        if positions[0] < start <= k
+    ]
 
 
 def bands_at(

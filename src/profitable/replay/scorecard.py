@@ -128,12 +128,11 @@ def banded_by_score(
     >>> codes.tolist(), names
     ([0, 0, 1, 1, 1], ('scorecard < 0.3', 'scorecard >= 0.3'))
     """
-    exact = _cuts(scores[first], bands)
-    for digits in range(CUT_DIGITS, MOST_CUT_DIGITS + 1):
-        rounded = scores.round(digits)
-        cuts = _cuts(rounded[first], bands)
-        if cuts.size >= exact.size:
-            break
+    digits, wanted = CUT_DIGITS, _cuts(scores[first], bands).size
+    while digits < MOST_CUT_DIGITS and _cuts(scores.round(digits)[first], bands).size < wanted:
+        digits += 1
+    rounded = scores.round(digits)
+    cuts = _cuts(rounded[first], bands)
     codes = np.searchsorted(cuts, rounded, side="right").astype(np.int32)
     return codes, CategoryColumn(SCORECARD).names(cuts.tolist())
 
