@@ -1,7 +1,7 @@
 """The group `profitable portfolio`, and `profitable copy`."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -272,7 +272,7 @@ def _load(file: Path) -> "PortfolioSettings":
 
 
 @contextmanager
-def said_as_notes() -> Iterator[None]:
+def said_as_notes() -> Generator[None]:
     """Print warnings as notes."""
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always")
