@@ -96,6 +96,8 @@ def test_other_rewards_and_policies_have_their_words() -> None:
     assert "nats of its own, " in said
     assert "under the order 'grade'." in said
     assert "Cut-off: grade: accepted from A up." in said
+    assert said.endswith("not known: that depends on the other bands, too.")
+    assert "not known: that depends" not in agent.explain("A")
 
 
 @pytest.mark.parametrize("policy", ["ts", "ts:trust=inf"])

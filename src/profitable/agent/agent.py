@@ -378,8 +378,11 @@ class Agent:
         said = explanation(self.ledger, k, preview[name], preview.patient_again(name))
         if self.policy.draws:  # the draw of the next round decides about its order
             return said
-        orders = (each for each in self.ledger.orders if k in each.order.positions)
-        return "\n".join([said, *(f"Cut-off: {cut_off(each)}." for each in orders)])
+        orders = [each for each in self.ledger.orders if k in each.order.positions]
+        cuts = [f"Cut-off: {cut_off(each)}." for each in orders]
+        if orders and not preview[name].accepted:
+            cuts.append("When it can come back is not known: that depends on the other bands, too.")
+        return "\n".join([said, *cuts])
 
     @alone
     def cutoff(self, order: str | None = None) -> CutoffTable:
