@@ -46,6 +46,16 @@ def backtest(frame: Any, **more: Any) -> Any:
 # ----------------------------------------------------------------------------- reading
 
 
+def test_bands_with_names_are_listed_because_they_are_sorted_by_name() -> None:
+    """Nobody knows that "high" comes before "low", unless it is said."""
+    frame = table(1).assign(grade=lambda each: np.where(each.score > 0, "high", "low"))
+    for order, said in (("rising", "high, low"), ("falling", "low, high")):
+        found = prepare(frame, COLUMNS | MONEY | {"category": "grade", "order": order})[0]
+        assert f"the bands of grade, from the lowest up: {said}" in found.notes
+    plain = prepare(frame, COLUMNS | MONEY | {"category": "grade"})[0]
+    assert not any("the bands of grade" in note for note in plain.notes)
+
+
 def test_bands_stand_from_the_lowest_mean_to_the_highest() -> None:
     frame = table(1)
     rising = backtest(frame, order="rising", policies=["kl-ucb"])

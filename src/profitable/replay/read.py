@@ -27,6 +27,7 @@ from profitable.replay.bands import CategoryCodes, CategoryColumn, cross, revers
 from profitable.replay.calendar_rounds import MISSING
 from profitable.replay.layout import FALLS, MONTHS, SCORECARD, Layout
 from profitable.replay.past import (
+    MISSING_NAME,
     NEVER_KNOWN,
     SAMPLE,
     OutcomeTally,
@@ -55,7 +56,7 @@ LEAST_ROUNDS = 3
 LONGEST_MONTHS = 1_200
 END_DATES = ("defaulted", "closed")  # columns
 LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
-VALUES_SHOWN = 8  # of a column, in an error
+VALUES_SHOWN = 8  # of a column, in an error or a note
 # The columns of `RowMeaning.applied` that are used.
 FOUND = (
     *("pb_reason", "pb_outcome", "pb_reward", "pb_given", "pb_amount", "pb_cost"),
@@ -305,6 +306,10 @@ class Reader:
             round, known, labels = self._rounds(len(names))
         if self.layout.order == FALLS:
             category, names = reversed_bands(category, names)
+        if self.layout.order and self.words:
+            bands = [name for name in names if name != MISSING_NAME]
+            listed = ", ".join(bands[:VALUES_SHOWN]) + ", ..." * (len(bands) > VALUES_SHOWN)
+            notes = [*notes, f"the bands of {self.words[0]}, from the lowest up: {listed}"]
         layout = self.layout
         if layout.order and layout.known and layout.matures is None and not layout.counts_open:
             known, said = at_maturity(round, known)
