@@ -324,3 +324,7 @@ def test_bands_are_played_together_and_not_by_events(tmp_path: Path) -> None:
     assert "the bands of 'score' share evidence; leave it out, or give rounds" in failed.stderr
     done = call(*short, "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["policies"][0]["kernel"] == "rounds"
+    usual = call("simulate", "bands.toml", "--horizon", "20", "--runs", "3", "--json", cwd=tmp_path)
+    played = [each["policy"] for each in json.loads(usual.stdout)["policies"]]
+    assert played == ["kl-ucb", "optimal:horizon", "bayes-ucb", "ts"]
+    assert "cannot share the evidence of kl-ucb+; taking optimal:horizon" in usual.stderr

@@ -3,8 +3,8 @@
 With `Layout`, this is the one declaration of the arguments of `profitable.backtest`,
 the options of the command and the keys of its file.
 
->>> RunOptions(policies="ts").policies
-(ThompsonSampling(forget=1.0, window=None, floor=0.0, prior=None),)
+>>> [str(policy) for policy in RunOptions(policies="ts").policies]
+['ts']
 """
 
 from __future__ import annotations
