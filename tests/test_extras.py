@@ -74,6 +74,7 @@ ENTRIES = [
     Entry(["backtest", "--demo", "--describe"], {"pyarrow": "backtest"}),
     Entry(ADD_UP, {"duckdb": "cells"}),
     Entry(DEMO, {"pyarrow": "backtest"}),
+    Entry([*DEMO, "--scorecard", "duration"], {"sklearn": "bands", "pyarrow": "backtest"}),
     Entry([*DEMO, "--out", "backtest"], dict.fromkeys((*PAGES, "pyarrow"), "backtest")),
     Entry(["log", "lending.db", "--format", "csv", "--out", "log.csv"], {}),
     Entry(
@@ -217,7 +218,7 @@ def project() -> dict[str, list[str]]:
     """
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = {"": table["dependencies"], **table["optional-dependencies"]}
-    other = {"vl-convert-python": "vl_convert"}
+    other = {"vl-convert-python": "vl_convert", "scikit-learn": "sklearn"}
     names = {
         extra: [re.split(r"[^\w-]", line)[0] for line in lines] for extra, lines in named.items()
     }

@@ -220,6 +220,11 @@ def adds_up(here: Installed) -> None:
     assert (here.work / "cells.parquet").read_bytes().startswith(b"PAR1")
 
 
+def fits_a_scorecard(here: Installed) -> None:
+    given = ("--demo", "--scorecard", "duration,amount", "--policy", "kl-ucb", "--replays", "0")
+    assert "scorecard >= 0." in here.run("profitable", "backtest", *given).stdout
+
+
 def has_a_cluster(here: Installed) -> None:
     """Two workers that are threads give the numbers of this process."""
     code = (
@@ -261,6 +266,7 @@ USES: dict[str, Callable[[Installed], None]] = {
     "dask": has_a_cluster,
     "cells": adds_up,
     "sign": signs_heads,
+    "bands": fits_a_scorecard,
 }
 
 

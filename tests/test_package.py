@@ -15,7 +15,7 @@ from profitable.policy.policies import POLICIES
 # Families and policies are exported by registering themselves; everything else is
 # pinned here.
 PUBLIC = """
-Agent Backtest Batch Borrowers Category Cells Client Curve Decision Family Lending
+Agent Backtest Batch Borrowers Category Cells Client Curve CutoffTable Decision Family Lending
 LendingWorld LoanOutcome OnePlusPoisson Outcome Policy Portfolio Prior ProfitableError Receipt
 Result Scenario Seen Standing Study StudyResult Truth UniformClients Verdict __version__
 backtest bounds errors simulate study

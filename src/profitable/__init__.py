@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from profitable import bounds as bounds
     from profitable import errors as errors
     from profitable.agent.agent import Agent as Agent
+    from profitable.agent.cutoff_table import CutoffTable as CutoffTable
     from profitable.agent.decision import Decision as Decision
     from profitable.agent.explanation import Standing as Standing
     from profitable.agent.explanation import Verdict as Verdict
@@ -52,6 +53,7 @@ __version__ = VERSION
 
 _HOMES = {
     "agent.agent": ["Agent"],
+    "agent.cutoff_table": ["CutoffTable"],
     "agent.decision": ["Decision"],
     "agent.explanation": ["Standing", "Verdict"],
     "agent.observation": ["Batch"],

@@ -7,6 +7,7 @@ All clients and regrets are expectations.  Regrets are in money (`Category.worth
 0.020411
 """
 
+from profitable.theory.order_bound import ordered_lower_bound as ordered_lower_bound
 from profitable.theory.regret_bounds import Arrivals as Arrivals
 from profitable.theory.regret_bounds import LowerBound as LowerBound
 from profitable.theory.regret_bounds import UpperBound as UpperBound

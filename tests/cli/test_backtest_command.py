@@ -235,3 +235,25 @@ def test_cells_and_other_options(folder: Path, more: list[str], words: str) -> N
     assert done.returncode == 2
     assert words in done.stderr
     assert not (folder / "x.parquet").exists()
+
+
+def test_bands_of_a_score(tmp_path: Path) -> None:
+    given = ("--category", "duration:q8", "--order", "falling", *QUICK)
+    done = run("backtest", "--demo", *given, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "best cut-off in hindsight" in done.stdout
+    assert "Best cut-off so far: duration <" in done.stdout
+    found = json.loads(call("backtest", "--demo", *given, "--json", cwd=tmp_path).stdout)
+    assert found["settings"]["order"] == "falling"
+    assert [band["name"] for band in found["cutoff"]["bands"]][-1].startswith("duration <")
+
+
+def test_an_order_of_loans_judged_by_hazards_ends_with_the_reason(folder: Path) -> None:
+    dates = ("--defaulted", "known", "--closed", "known", "--term", "12", "--rate", "0.1")
+    done = run(
+        *("backtest", "loans.csv", "--category", "grade", "--order", "rising"),
+        *("--issued", "asked", "--amount", "lent", *dates),
+        cwd=folder,
+    )
+    assert done.returncode == 2
+    assert "bands share the evidence of rewards, and loans that are open have none" in done.stderr

@@ -312,3 +312,19 @@ def test_killed_and_resumed(folder: Path) -> None:
     resumed = pb.simulate(scenario, ["ts"], **options, out=folder / "r", resume=True)
     fresh = pb.simulate(scenario, ["ts"], **options)
     assert resumed.table() == fresh.table()
+
+
+def test_bands_are_played_together_and_not_by_events(tmp_path: Path) -> None:
+    head = '[[category]]\nfamily = "bernoulli"\nthreshold = 0.5\nclients = 2\norder = "score"\n'
+    entries = "".join(f'{head}name = "{k}"\nmean = 0.{k}\n' for k in (3, 6))
+    (tmp_path / "bands.toml").write_text(f'name = "bands"\n{entries}')
+    short = ["simulate", "bands.toml", "--policy", "ts", "--horizon", "20", "--runs", "3"]
+    failed = call(*short, "--kernel", "events", cwd=tmp_path)
+    assert failed.returncode == 2
+    assert "the bands of 'score' share evidence; leave it out, or give rounds" in failed.stderr
+    done = call(*short, "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["policies"][0]["kernel"] == "rounds"
+    usual = call("simulate", "bands.toml", "--horizon", "20", "--runs", "3", "--json", cwd=tmp_path)
+    played = [each["policy"] for each in json.loads(usual.stdout)["policies"]]
+    assert played == ["kl-ucb", "optimal:horizon", "bayes-ucb", "ts"]
+    assert "cannot share the evidence of kl-ucb+; taking optimal:horizon" in usual.stderr

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from profitable.agent.cutoff_table import CutoffRow, CutoffTable
+
 NAMES = ("cars", "home", "wedding", "debt", "small business", "moving")
 POLICIES = ("kl-ucb", "kl-ucb:forget=0.05", "ts")
 HOSTILE = (
@@ -133,11 +135,38 @@ def made_up(
             "known_mean": [None, *(final + 0.06 * (1.0 - share))[1:].tolist()],
             "final_mean": final.tolist(),
         },
+        "cutoff": _cutoff(names, rounds, policies),
         "entries": entries,
         "tried": 12,
         "luck": "12 variants were tried, and the best of several looks better than it is.",
         "verdict": f"{best['name']} earned {best['difference']:,.0f} more than accepting all.",
     }
+
+
+def _cutoff(names: Sequence[str], rounds: int, policies: Sequence[str]) -> dict[str, Any]:
+    """Bands of an order, one of which left it and one of which nobody knows."""
+    bands = [
+        CutoffRow(
+            name=name,
+            clients=0 if k == 1 else 50 + k,
+            mean=None if k == 1 else 0.7 + 0.2 * k / len(names),
+            low=None if k == 1 else 0.6,
+            high=None if k == 1 else 0.95,
+            fit=None if k in (1, 2) else 0.7 + 0.2 * k / len(names),
+            fit_low=None if k == 2 else 0.65,
+            fit_high=None if k == 2 else 0.92,
+            threshold=0.8,
+            left=k == 2,
+            applicants=50.0 + k,
+            worth=1_000.0,
+            pays=k / len(names),
+        )
+        for k, name in enumerate(names)
+    ]
+    places = [float(min(place // 5, len(names))) for place in range(rounds)]
+    over_time = [{"policy": name, "cutoff": places, "apart": 0.02} for name in policies]
+    table = CutoffTable("score", bands, round=rounds, per="clients").to_dict()
+    return table | {"over_time": over_time}
 
 
 def _entry(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profitable.errors import InputError
-from profitable.replay.bands import CategoryCodes, CategoryColumn, cross
+from profitable.replay.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.replay.past import MISSING_NAME
 from profitable.replay.source import open_source
 
@@ -121,3 +121,13 @@ def test_words_that_no_row_has_are_no_categories() -> None:
     part = CategoryCodes(CategoryColumn.parse("x"))
     part.read(next(source.pieces(["x"])))
     assert part.finish()[1] == ("100", "101", "102")
+
+
+def test_reversed_bands_keep_their_clients() -> None:
+    names, codes = ("x < 1", "x 1-2", "x >= 2", MISSING_NAME), np.array([0, 1, 2, 3, 2], np.int32)
+    there, back = reversed_bands(codes, names)
+    assert back == ("x >= 2", "x 1-2", "x < 1", MISSING_NAME)
+    assert [back[code] for code in there] == [names[code] for code in codes]
+    there, back = reversed_bands(codes[:3], names[:3])
+    assert back == ("x >= 2", "x 1-2", "x < 1")
+    assert there.tolist() == [2, 1, 0]

@@ -311,17 +311,18 @@ def test_it_finds_the_best() -> None:
         assert best.indistinguishable == ()
 
 
-@pytest.mark.parametrize("name", ["forget", "map"])
+@pytest.mark.parametrize("name", ["bands", "forget", "map"])
 def test_the_examples_run(name: str, tmp_path: Path) -> None:
-    assert pb.Study.load(name).size == {"forget": 100, "map": 192}[name]
+    assert pb.Study.load(name).size == {"bands": 72, "forget": 100, "map": 192}[name]
     few = {
+        "bands": {"bands": [10, 20], "slope": [0.2], "disorder": [0], "trust": ["0", "inf"]},
         "forget": {"n": [20, 50], "forget": [0.9, 0.99]},
         "map": {"gap": [0.05, 0.2], "clients": [1, 30]},
     }
     found = pb.study(
         pb.Study.load(name, runs=100, horizon=100, axes=few[name]), out=tmp_path / name
     )
-    assert len(found.best) == {"forget": 2, "map": 4}[name]
+    assert len(found.best) == {"bands": 2, "forget": 2, "map": 4}[name]
     assert (tmp_path / name / "report.html").exists()
 
 

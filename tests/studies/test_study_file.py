@@ -18,6 +18,18 @@ def test_a_mean_that_alternates() -> None:
     assert world.scenario == pb.Scenario.from_toml(world.scenario.to_toml())
 
 
+def test_copies_of_a_category_count_themselves() -> None:
+    copied = SMALL.replace(
+        'name = "good"', 'name = "band {copy}"\norder = "score"\ncopies = "horizon / 100"'
+    ).replace('mean = "0.5 + gap"', 'mean = "0.5 + gap * copy"')
+    world = pb.Study.from_toml(copied).worlds[1]
+    bands = world.scenario.truths[:3]
+    assert [truth.category.name for truth in bands] == ["band 1", "band 2", "band 3"]
+    assert {truth.category.order for truth in bands} == {"score"}
+    assert [truth.mean for truth in bands] == [0.6, 0.7, 0.8]
+    assert world.scenario == pb.Scenario.from_toml(world.scenario.to_toml())
+
+
 def test_policies_use_the_values_of_the_world() -> None:
     study = pb.Study.from_toml(SMALL.replace("horizon = 300", "horizon = [300, 600]"))
     assert [world.label for world in study.worlds][:2] == [
@@ -86,6 +98,8 @@ MISTAKES = [
     (MEAN, "{ alternates = [0.1, 0.6] }", "mean: every = None is missing"),
     (MEAN, "{ alternates = [], every = 3 }", "mean: alternates = [] must be a list of means"),
     (MEAN, "{ alternates = [0.1], every = 0.5 }", "mean: every = 0.5 is not a whole number"),
+    (MEAN, MEAN + "\ncopies = 0", "scenario at gap=0.05: copies = 0 is less than 1"),
+    (MEAN, '"0.5 + 0.1 * copy"', "'copy' is a name in an expression, but no axis has it"),
     (MEAN, "{ alternates = [0.1, 0.6], each = 3 }", "mean: each = 3 is not a known field"),
     ('family = "bernoulli"', 'family = "coin"', "family = 'coin' is unknown"),
     ("clients = 2", "", "category 'good': clients = None is missing"),
@@ -146,7 +160,7 @@ def test_a_policy_that_does_not_fit() -> None:
 
 
 def test_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(pb.errors.InputError, match=r"cannot be read .*one of forget, map"):
+    with pytest.raises(pb.errors.InputError, match=r"cannot be read .*one of bands, forget, map"):
         pb.study(tmp_path / "none.toml")
     with pytest.raises(
         pb.errors.InputError, match=r"study: scenario = '.*none.toml' cannot be read"

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from profitable.agent.band_words import cut_off, on_top
 from profitable.agent.categories import Categories
 from profitable.agent.changes import Rounds
 from profitable.agent.cohorts import LateTerms
 from profitable.agent.correction import correct
+from profitable.agent.cutoff_table import CutoffTable, cutoff_table
 from profitable.agent.decision import LIMIT_ROWS, NOTHING_ELSE, Decision, Kept
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.explanation import (
@@ -38,7 +40,12 @@ from profitable.common.text_tables import (
     text_table,
 )
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import InputError, ParameterError, ProfitableWarning
+from profitable.errors import (
+    InputError,
+    ParameterError,
+    ProfitableWarning,
+    UnknownCategoryError,
+)
 from profitable.kernels.agent_table import AgentRow
 from profitable.model.category import Category
 from profitable.model.lending import Lending
@@ -169,6 +176,12 @@ class Agent:
         return ledger.raw[:, : len(ledger)].nbytes + sum(
             kept.nbytes for kept in ledger.values or ()
         )
+
+    @property
+    @alone
+    def orders(self) -> tuple[str, ...]:
+        """The orders whose bands some of its categories are."""
+        return tuple(self.ledger.categories.bands())
 
     def category(self, name: str) -> Category:
         """Return the category as it is now.
@@ -302,7 +315,7 @@ class Agent:
     def _drawn(self, positions: IntArray | None, *, limited: bool = False) -> Decision:
         """Return the decision about the next round, which has not passed yet."""
         ledger = self.ledger
-        if positions is not None or limited or ledger.loans is not None:
+        if positions is not None or limited or ledger.loans is not None or ledger.shares:
             return self._decision(ledger.decide_some(self._stream, positions), positions)
         made = ledger.decide(self._stream)
         return Decision(ledger.round + 1, made, ledger.changes, self._kept(None))
@@ -318,13 +331,13 @@ class Agent:
         """Return what a decision about some categories has to keep."""
         ledger = self.ledger
         if ledger.is_plain and not ledger.cohorts.places and ledger.loans is None:
-            return NOTHING_ELSE
+            return Kept(orders=ledger.orders) if ledger.shares else NOTHING_ELSE
         values = None
         if ledger.values is not None:
             chosen = range(len(ledger)) if positions is None else positions.tolist()
             values = {k: ledger.values[k] for k in chosen}
         window = None if ledger.window is None else ledger.window.snapshot()
-        return Kept(values, window, ledger.cohorts.snapshot(), ledger.reading)
+        return Kept(values, window, ledger.cohorts.snapshot(), ledger.reading, ledger.orders)
 
     @alone
     def preview(self, available: Iterable[str] | None = None) -> Decision:
@@ -362,7 +375,42 @@ class Agent:
         """
         k = self.ledger.categories.position(name)
         preview = self.preview([name])
-        return explanation(self.ledger, k, preview[name], preview.patient_again(name))
+        said = explanation(self.ledger, k, preview[name], preview.patient_again(name))
+        if self.policy.draws:  # the draw of the next round decides about its order
+            return said
+        orders = [each for each in self.ledger.orders if k in each.order.positions]
+        cuts = [f"Cut-off: {cut_off(each)}." for each in orders]
+        if orders and not preview[name].accepted:
+            cuts.append("When it can come back is not known: that depends on the other bands, too.")
+        return "\n".join([said, *cuts])
+
+    @alone
+    def cutoff(self, order: str | None = None) -> CutoffTable:
+        """Return what each band of an order earns, and the best cut-off.
+
+        Parameters
+        ----------
+        order : str, optional
+            Name of the order; may be left out if there is only one.
+
+        Returns
+        -------
+        CutoffTable
+            It prints as a table; the agent does not change.
+
+        Raises
+        ------
+        InputError
+            If no category has this order.
+        """
+        found = self.ledger.categories.bands()
+        if order is None and len(found) == 1:
+            order = next(iter(found))
+        if order is None or order not in found:
+            problem = "is missing" if order is None else "is unknown"
+            remedy = f"choose from {', '.join(found)}" if found else "give categories an order"
+            raise UnknownCategoryError("order", order, problem, remedy)
+        return cutoff_table(self.ledger, order, found[order], decision=self.preview())
 
     @alone
     def plot(self, path: str | os.PathLike[str] | None = None) -> "HConcatChart":
@@ -722,6 +770,8 @@ class Agent:
     def add_category(self, *categories: Category) -> None:
         """Add categories; until evidence speaks against them, they are accepted.
 
+        A band becomes the highest of its order; a ProfitableWarning says so.
+
         Parameters
         ----------
         *categories : Category
@@ -732,7 +782,10 @@ class Agent:
         DuplicateNameError
             If a name is taken; then none is added.
         """
+        start = len(self)
         self.ledger.add(categories)
+        for doubt in on_top(self.ledger.categories, start):
+            warnings.warn(doubt, ProfitableWarning, stacklevel=3)
 
     @alone
     def remove_category(self, name: str) -> Standing:

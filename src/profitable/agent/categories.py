@@ -23,6 +23,7 @@ from profitable.model.lending import Lending
 from profitable.model.prior import Prior
 from profitable.model.view import View
 from profitable.policy.policies import Policy
+from profitable.policy.shared_orders import check_no_order, shared_orders
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ class CategoryKind(NamedTuple):
     bound: float | None
     prior: Prior | None
     weight: Weight | None
+    order: str | None = None
 
 
 class LazyCategory(NamedTuple):
@@ -50,7 +52,7 @@ class LazyCategory(NamedTuple):
 
     def named(self, name: str) -> Category:
         """Return the category with these terms."""
-        family, bound, prior, weight = self.kind
+        family, bound, prior, weight, order = self.kind
         with said_before():
             return Category(
                 name,
@@ -62,7 +64,16 @@ class LazyCategory(NamedTuple):
                 amount=self.amount,
                 recovery=self.recovery,
                 weight=weight,
+                order=order,
             )
+
+
+class KnownOrder(NamedTuple):
+    """An order of an agent whose bands share evidence, from the lowest mean up."""
+
+    name: str
+    positions: IntArray  # of its bands, [B]
+    names: list[str]
 
 
 class Categories:
@@ -85,6 +96,7 @@ class Categories:
         self.view_rows: list[FloatArray] = []
         self._entries: list[Category | LazyCategory] = []
         self.kind_numbers: list[int] = []
+        self.orders: list[KnownOrder] = []  # whose bands share evidence
         self._which_array: IntArray = np.empty(0, dtype=np.int64)
         self._view_table: FloatArray = np.empty((0, 0))
 
@@ -116,6 +128,7 @@ class Categories:
             if self.lending is not None:
                 check_category(category)
             names.add(category.name)
+        self._check_bands(added)
         self.append(
             [category.name for category in added],
             added,
@@ -135,6 +148,8 @@ class Categories:
         self._entries.extend(entries)
         self.kind_numbers.extend(which)
         self.names.extend(names)
+        if any(kind.order is not None for kind in self.kinds):
+            self.orders = self._orders()
         if len(self.positions) != len(self.names):
             raise DuplicateNameError(
                 "name",
@@ -143,9 +158,45 @@ class Categories:
                 "give every category its own name",
             )
 
+    def _check_bands(self, added: list[Category]) -> None:
+        """ParameterError if categories to be added cannot be bands of their orders."""
+        if all(category.order is None for category in added):
+            return
+        if self.lending is not None:
+            check_no_order(added)
+        shared_orders(self.policy, [*self._bands().values(), *added])
+
+    def _bands(self) -> dict[int, Category]:
+        """Return the categories that belong to an order, by position."""
+        numbers = {number for kind, number in self.kinds.items() if kind.order is not None}
+        return {k: self[k] for k, number in enumerate(self.kind_numbers) if number in numbers}
+
+    def bands(self) -> dict[str, IntArray]:
+        """Return the positions of the bands of each order, which need not share."""
+        found: dict[str, list[int]] = {}
+        if any(kind.order is not None for kind in self.kinds):
+            for k, category in self._bands().items():
+                found.setdefault(str(category.order), []).append(k)
+        return {order: np.array(positions, np.int64) for order, positions in found.items()}
+
+    def _orders(self) -> list[KnownOrder]:
+        """Return the orders whose bands share evidence under the policy."""
+        bands = self._bands()
+        positions = np.array([*bands], np.int64)
+        return [
+            KnownOrder(
+                order.name,
+                positions[list(order.positions)],
+                [self.names[k] for k in positions[list(order.positions)].tolist()],
+            )
+            for order in shared_orders(self.policy, list(bands.values()))
+        ]
+
     def add_kind(self, example: Category) -> int:
         """Return the number of a category's kind; the category itself is not added."""
-        kind = CategoryKind(example.family, example.bound, example.prior, example.weight)
+        kind = CategoryKind(
+            example.family, example.bound, example.prior, example.weight, example.order
+        )
         if kind not in self.kinds:
             view = replace(self.policy.view(example), by_money=example.by_money)
             self.kinds[kind] = len(self.views)

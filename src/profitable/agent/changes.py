@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 # Columns that a log has room for: a copy of the table is made once in so many changes.
 SHORTEST_LOG, LONGEST_LOG = 256, 4096
-# Rows that are kept behind those of a decision (see `agent_rounds.undo`).
+# Rows that are kept behind those of a decision; the last one never changes.
 COUNTED = (int(AgentRow.ROUNDS), int(AgentRow.EARLIER), WRITTEN, int(AgentRow.IMAGINARY))
+KEPT_BESIDE = np.array(COUNTED[:3])
 NO_NUMBERS: FloatArray = np.empty(0)
 NO_LIMITS: FloatArray = np.empty((0, 0))
 NO_FLAGS: BoolArray = np.empty(0, dtype=np.bool_)
@@ -148,8 +149,28 @@ class Changes:
         with self.shared._lock:
             rows = self._rows
             rows = self._copied(size) if rows is None else rows[:, :size].copy()
-            agent_rounds.undo(rows, self.log, start, self.used)
+            self._undo(rows, start)
         return rows
+
+    def keep(self, positions: IntArray, place: int) -> None:
+        """Write columns that are about to change into the log, from row `place` on."""
+        table, log = self.shared.raw, self.log[place : place + positions.size]
+        log[:, 0] = positions
+        log[:, 1:LOG_HEAD] = table[KEPT_BESIDE[:, None], positions].T
+        log[:, LOG_HEAD:] = table[: log.shape[1] - LOG_HEAD, positions].T
+
+    def _undo(self, rows: FloatArray, start: int) -> None:
+        """Undo the changes since row `start` of the log in a copy of the table.
+
+        Of a column that changed several times, the first change says what it was.
+        """
+        log = self.log[start : self.used]
+        which, first = np.unique(log[:, 0].astype(np.int64), return_index=True)
+        inside = which < rows.shape[1]
+        which, log = which[inside], log[first[inside]]
+        rows[: log.shape[1] - LOG_HEAD, which] = log[:, LOG_HEAD:].T
+        if not self.shared.fades_late:
+            rows[SNAPSHOT : SNAPSHOT + KEPT_BESIDE.size, which] = log[:, 1:LOG_HEAD].T
 
     def accepted(self, start: int, size: int, limits: FloatArray) -> BoolArray:
         """Return the decision of a round, by its patience: [M], or one number."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from pydantic_core import to_json
 
+from profitable.agent.band_words import bands_at, cut_off, say_bands
 from profitable.agent.changes import Changes, Rounds
 from profitable.agent.cohorts import EMPTY_COHORTS, Cohorts
 from profitable.agent.explanation import (
@@ -27,6 +28,8 @@ from profitable.agent.explanation import (
 from profitable.agent.limit import Grant, Limit, read_claims
 from profitable.agent.loan_book import BookReading, BookSummary, LoanStanding
 from profitable.agent.observation import EMPTY, DistinctRewards, seen_of
+from profitable.agent.order_ledger import OrderReading
+from profitable.agent.order_record import order_columns
 from profitable.agent.window import Window
 from profitable.common import check
 from profitable.common.extras import frame_of
@@ -58,6 +61,7 @@ class Kept(NamedTuple):
     window: Window | None = None  # outcomes of the rounds that are remembered
     cohorts: Cohorts = EMPTY_COHORTS  # those that are open
     reading: BookSummary | None = None  # what a lending book says
+    orders: tuple[OrderReading, ...] = ()  # bands that share evidence
 
 
 NOTHING_ELSE = Kept()
@@ -216,7 +220,7 @@ class Decision:
         if self._grant is not None:
             columns |= {row.name.lower(): self._grant.terms[i] for i, row in enumerate(LIMIT_ROWS)}
             columns["granted"] = self._grant.clients
-        return columns
+        return columns | order_columns(self._extras.orders, self.positions)
 
     @property
     def reading(self) -> BookReading | None:
@@ -335,13 +339,35 @@ class Decision:
         table = self._refined()[:, chosen]
         waits = np.flatnonzero((table[AgentRow.ACCEPTED] == 0.0) & (table[AgentRow.PAUSED] == 0.0))
         rounds: list[int | None] = [None] * table.shape[1]
+        # Unless patience is drawn, it depends on what other bands show.
+        bands = () if self.policy.draws else bands_at(self._extras.orders, self.positions[chosen])
         for place, each in zip(
             waits.tolist(),
             self._next_rounds(table[:, waits], self.positions[chosen][waits]),
             strict=True,
         ):
-            rounds[place] = each or None
+            rounds[place] = None if place in bands else each or None
         return rounds
+
+    @property
+    def cut_offs(self) -> tuple[str, ...]:
+        """Where each order is cut off, which bands are tested, and which have left.
+
+        Examples
+        --------
+        >>> import profitable as pb
+        >>> names = ("580-600", "600-620", "620-640")
+        >>> bands = [pb.Category(name, pb.Bernoulli(), threshold=0.8, order="score")
+        ...          for name in names]
+        >>> agent = pb.Agent(bands, policy="kl-ucb")
+        >>> _ = agent.decide()
+        >>> paid = {"580-600": [0, 0, 0], "600-620": [1, 1, 0], "620-640": [1, 1, 1]}
+        >>> agent.observe(paid)
+        >>> _ = agent.decide()
+        >>> agent.decide().cut_offs
+        ('score: accepted from 620 up; testing 600-620',)
+        """
+        return tuple(cut_off(reading) for reading in self._extras.orders)
 
     def _next_rounds(self, table: FloatArray, positions: IntArray) -> Sequence[int | None]:
         """Return the next round that can accept each rejected category; 0 for none.
@@ -612,15 +638,14 @@ class Decision:
             )
         )
         if reading is not None:
-            words = zip(
-                columns["reason"], columns["evidence"], columns["patience"], loans, strict=True
-            )
+            said = (columns[key] for key in ("reason", "evidence", "patience"))
             columns["reason"] = [
-                said if flag else with_loans(said, evidence, patience, standing)
-                for (said, evidence, patience, standing), flag in zip(
-                    words, paused.tolist(), strict=True
-                )
+                text if flag else with_loans(text, nats, limit, standing)
+                for text, nats, limit, standing, flag in zip(*said, loans, paused, strict=True)
             ]
+        if self._extras.orders:
+            made, per_round = self._made.categories, table[AgentRow.PER_ROUND].tolist()
+            say_bands(columns, self._extras.orders, positions, made, self.round, per_round)
         if self._grant is not None:
             known = self.propensity[chosen]
             columns["accepted"] = self.accepted_mask[chosen].tolist()
@@ -694,7 +719,7 @@ class Decision:
             Round, policy, and one entry per category; infinite numbers are None.
         """
         columns = self.to_columns()["columns"]
-        if self._grant is None and self._extras.reading is None:
+        if self._grant is None and self._extras.reading is None and not self._extras.orders:
             entries = list(map(entry, *columns.values()))
         else:
             entries = [
@@ -784,7 +809,8 @@ class Decision:
 
     def _rest(self) -> str:
         hidden = len(self) - ROWS_SHOWN
-        return f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
+        more = f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
+        return "\n".join([more, *self.cut_offs])
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{text_table(*self._cells())}{self._rest()}"

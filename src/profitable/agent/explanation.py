@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,11 @@ class Verdict:
         round has a limit.  A category that is granted nothing is not accepted.
     loans : LoanStanding or None
         What the lending book says, for an agent that lends.
+    order : str or None
+        Name of its order, if it is a band that shares evidence.  Then evidence is that
+        under the order, the index is that of the band alone, moved to the side of the
+        decision, and there is a next round only if patience is drawn: else it depends
+        on what other bands show.
     """
 
     name: str
@@ -99,10 +104,12 @@ class Verdict:
     demand: int | None = None
     granted: int | None = None
     loans: LoanStanding | None = None
+    order: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as JSON-ready values; infinite numbers become None."""
         left_out = ("demand", "granted") if self.granted is None else ()
+        left_out += ("order",) if self.order is None else ()
         found = {
             key: None if value in (math.inf, -math.inf) else value
             for key, value in asdict(self).items()
@@ -338,7 +345,7 @@ def in_short(verdict: Verdict, *, by_policy: bool, paused: bool) -> str:
     if paused:
         return "paused"
     if verdict.next_round is None:
-        return "skipped" if verdict.waiting else "skipped for good"
+        return "skipped" if verdict.waiting or verdict.order is not None else "skipped for good"
     return f"skipped, next chance in round {number_text(verdict.next_round)}"
 
 
@@ -494,7 +501,15 @@ def explanation(ledger: Ledger, k: int, verdict: Verdict, patient: int | None) -
     )
     round = ledger.round + 1
     evidence = f"Evidence against it: {number_text(standing.evidence)} nats."
-    outlook = f"Round {number_text(round)}: {_outlook(policy, standing, verdict, patient, round)}."
+    said = _outlook(policy, standing, verdict, patient, round)
+    if verdict.order is not None:
+        evidence = (
+            f"Evidence against it: {number_text(standing.evidence)} nats of its own, "
+            f"{number_text(verdict.evidence)} under the order {verdict.order!r}."
+        )
+        said = said if policy.draws else verdict.reason
+        standing = replace(standing, evidence=verdict.evidence)
+    outlook = f"Round {number_text(round)}: {said}."
     above = number_text(category.threshold)
     if standing.loans is not None and ledger.loans is not None:
         required = number_text(100.0 * ledger.loans.lending.required)

@@ -479,7 +479,9 @@ class Ledger(LoanLedger):
         added, policy = self.grow(), self.categories.policy
         self._fades = not self.fades_late and (policy.forgets or policy.rule.needs_rounds)
         # Whether a round that passes changes nothing else, if no cohort is open.
-        self.is_everyday = self._takes_one and self._is_later and not self._fades
+        self.is_everyday = (
+            self._takes_one and self._is_later and not self._fades and not self.shares
+        )
         if self.loans is not None:
             self.loans.grow(added)
         if self.values is not None:

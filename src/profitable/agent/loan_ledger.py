@@ -14,7 +14,7 @@ from profitable.agent.categories import Categories
 from profitable.agent.draws import ExponentialStream
 from profitable.agent.loan_book import BookReading, LoanBook, Loans, LoanTerms
 from profitable.agent.observation import Batch
-from profitable.agent.shared_table import SharedTable
+from profitable.agent.order_ledger import OrderLedger
 from profitable.common import check
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import CorrectionError, InputError, ParameterError
@@ -25,7 +25,7 @@ from profitable.kernels.hazards import BookRow
 SAID_BY_BOOK = [AgentRow.CLIENTS, AgentRow.TOTAL, AgentRow.EVIDENCE]
 
 
-class LoanLedger(SharedTable):
+class LoanLedger(OrderLedger):
     """The table, and a lending book for an agent that lends."""
 
     def __init__(self, categories: Categories) -> None:

@@ -149,7 +149,7 @@ class SharedTable:
             else:
                 place = changes.used
                 changes.used += positions.size  # before the table changes: readers look at it
-                agent_rounds.keep(self.raw, positions, changes.log, place)
+                changes.keep(positions, place)
         if not self._is_written:
             self._write(positions)
         if self.fades_late:

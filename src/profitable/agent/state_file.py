@@ -207,14 +207,15 @@ def _sum_columns(entries: list[Booking], fields: Iterable[str]) -> dict[str, lis
 
 
 def kind_record(kind: CategoryKind) -> dict[str, Any]:
-    """Return a kind as the file has it."""
-    return {
+    """Return a kind as the file has it; only a band has an order."""
+    record = {
         "family": kind.family.name,
         "parameters": kind.family.parameters,
         "bound": kind.bound,
         "prior": _prior_record(kind.prior),
         "weight": kind.weight,
     }
+    return record if kind.order is None else record | {"order": kind.order}
 
 
 def text_of(record: StateRecord) -> str:
@@ -441,7 +442,7 @@ def _categories(record: StateRecord, policy: Policy) -> Categories:
         "is not a name",
     )
     kinds = [
-        CategoryKind(family_of(each), each.bound, prior_of(each.prior), each.weight)
+        CategoryKind(family_of(each), each.bound, prior_of(each.prior), each.weight, each.order)
         for each in record.kinds
     ]
     terms = list(

@@ -72,6 +72,7 @@ class KindRecord(Record):
     bound: Finite | None = None
     prior: PriorRecord | None = None
     weight: Literal["money", "client"] | None = None
+    order: str | None = None
 
 
 class Columns(Record):

@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -160,6 +161,8 @@ def _collect(
         if data:
             _refuse("data", data, "is given with demo, which has its own")
         path, shown = demo_of()
+        if "scorecard" in given:  # in place of the category
+            shown = replace(shown, category="", scorecard=given["scorecard"])
         where, given = str(path), shown.to_dict() | given
     if where is None:
         raise ParameterError(

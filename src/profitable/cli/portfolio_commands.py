@@ -1,8 +1,8 @@
 """The group `profitable portfolio`, and `profitable copy`."""
 
 import warnings
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -199,7 +199,8 @@ def change(
         )
     make, message = _change(*chosen.popitem(), key)
     with interruptible(CHANGED), open_portfolio(where, actor=actor, wait=wait) as book:
-        done = make(book)
+        with said_as_notes():
+            done = make(book)
         if done is not None and done.line is not None and done.status != "counted":
             message = f"This was done in line {done.line} already; nothing was stored."
         typer.echo(message)
@@ -263,15 +264,21 @@ def _new_categories(file: Path) -> tuple[Any, ...]:
 
 
 def _load(file: Path) -> "PortfolioSettings":
-    """Return the settings in a file; its warnings are printed as notes."""
+    """Return the settings in a file."""
     from profitable.portfolio.portfolio_settings import load
 
+    with said_as_notes():
+        return load(file)
+
+
+@contextmanager
+def said_as_notes() -> Generator[None]:
+    """Print warnings as notes."""
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always")
-        settings = load(file)
+        yield
     for doubt in doubts:
         note(str(doubt.message))
-    return settings
 
 
 def _print_created(book: "Portfolio") -> None:

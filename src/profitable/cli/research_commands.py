@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from profitable.simulation.settings import Settings
 
 FOUR_POLICIES = ["kl-ucb", "kl-ucb+", "bayes-ucb", "ts"]
+FOUR_THAT_SHARE = ["kl-ucb", "optimal:horizon", "bayes-ucb", "ts"]
 
 
 def simulate(
@@ -159,10 +160,16 @@ def simulate(
 def _prepare(scenario: Path, policies: list[str], **options: Any) -> "Settings":
     """Return the settings; an error about a category also names the file."""
     from profitable.errors import InputError, MissingBoundError
+    from profitable.policy.shared_orders import orders_of
     from profitable.simulation.scenario import Scenario
     from profitable.simulation.settings import prepare
 
     world = Scenario.load(scenario)
+    if policies == FOUR_POLICIES and orders_of(world.categories):
+        note(
+            "bands of an order cannot share the evidence of kl-ucb+; taking optimal:horizon instead"
+        )
+        policies = FOUR_THAT_SHARE
     try:
         return prepare(world, policies, **options)
     except InputError as error:
@@ -223,7 +230,8 @@ def study(
         str,
         typer.Argument(
             metavar="FILE",
-            help="A study file (TOML; docs/study.md shows one), or a built-in one: forget, map.",
+            help="A study file (TOML; docs/study.md shows one), or a built-in one: "
+            "bands, forget, map.",
         ),
     ],
     runs: Annotated[

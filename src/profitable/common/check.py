@@ -81,6 +81,13 @@ def not_negative(
     return plain
 
 
+def not_negative_or_infinite(field: str, value: object) -> float:
+    """Return `value` as a float if it is a number that is not negative, or infinity."""
+    if number(value) == math.inf:
+        return math.inf
+    return not_negative(field, value, "give a number, 0 or more, or inf")
+
+
 def whole(field: str, value: object, least: int = 1, most: int = MOST) -> int:
     """Return `value` as an int if it is a whole number from `least` to `most`."""
     if value.__class__ is int and least <= value <= most:  # type: ignore[operator]  # the everyday case, made fast

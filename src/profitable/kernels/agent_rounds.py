@@ -465,13 +465,6 @@ def _keep(table: FloatArray, k: int, log: FloatArray, place: int) -> None:
 
 
 @kernel
-def keep(table: FloatArray, positions: IntArray, log: FloatArray, place: int) -> None:
-    """Write columns that are about to change into rows of the log."""
-    for i in range(positions.size):
-        _keep(table, positions[i], log, place + i)
-
-
-@kernel
 def accepted_later(
     table: FloatArray,
     limits: FloatArray,
@@ -502,24 +495,6 @@ def accepted_later(
 
 
 @kernel
-def undo(rows: FloatArray, log: FloatArray, first: int, last: int) -> None:
-    """Undo the changes in the log, from its row `last` - 1 back to `first`.
-
-    `rows` [SNAPSHOT + 4, K] is a copy of the rows that decisions keep, and of ROUNDS,
-    EARLIER, WRITTEN and IMAGINARY, of which the last never changes.  Where outcomes
-    fade late, it is a copy of all rows.
-    """
-    whole = len(rows) > COMES_BACK
-    for place in range(last - 1, first - 1, -1):
-        k = int(log[place, 0])
-        if k < rows.shape[1]:
-            for row in range(log.shape[1] - LOG_HEAD):
-                rows[row, k] = log[place, LOG_HEAD + row]
-            for i in range(0 if whole else 3):
-                rows[SNAPSHOT + i, k] = log[place, 1 + i]
-
-
-@kernel
 def rewind(
     rows: FloatArray,
     terms: FloatArray,
@@ -531,7 +506,8 @@ def rewind(
 ) -> None:
     """Set PATIENCE, PER_ROUND and ACCEPTED of an earlier round in a copy of columns.
 
-    `rows` are those of `undo`.  If the round is `accepted`, [K], then `counts` [K] are
+    `rows` [SNAPSHOT + 4, K] are those that decisions keep, and ROUNDS, EARLIER, WRITTEN
+    and IMAGINARY.  If the round is `accepted`, [K], then `counts` [K] are
     the accepted rounds before it.  Otherwise they follow from those in the rows and
     their WRITTEN or, after round `end`, from the `counts` of that time.
     """

@@ -300,6 +300,8 @@ def _last_below(
     while True:
         width = outside - inside
         middle = 0.5 * (inside + outside)
+        if math.isinf(middle):
+            middle = 0.5 * inside + 0.5 * outside
         if middle <= inside or middle >= outside:
             return inside
         guess = middle
@@ -309,7 +311,7 @@ def _last_below(
             guess = secant + push if secant < middle else secant - push
             reach = max(allowed - 0.5 * width, 0.0)
             guess = min(max(guess, middle - reach), middle + reach)
-            if guess <= inside or guess >= outside:
+            if not inside < guess < outside:  # also if it overflowed, and is not a number
                 guess = middle
         nats = evidence(rule, law, seen, guess) - limit
         if nats <= 0.0:

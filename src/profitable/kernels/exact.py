@@ -72,6 +72,13 @@ def is_below(clients: float, total: float, threshold: float) -> bool:
 
 
 @part
+def is_above(clients: float, total: float, threshold: float) -> bool:
+    """Return whether the mean S/N is above the threshold, by more than a tie."""
+    mean = total / clients
+    return mean - TIE * abs(mean) > threshold
+
+
+@part
 def squared_deviations(
     clients: float, total: float, carry: float, squares: float, squares_carry: float
 ) -> float:

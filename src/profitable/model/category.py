@@ -61,6 +61,9 @@ class Category:
         Whether the mean that decides is that of "money" or of each "client", where
         rewards are money back per unit lent and `observe` takes `amounts`; set by
         `Category.returns`.
+    order : str, optional
+        Name of an order that the category is a band of, as "score".  Bands of one order
+        are given from the lowest mean to the highest, and share evidence.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Category:
     amount: float | None = field(default=None, kw_only=True)
     recovery: float = field(default=0.0, kw_only=True)
     weight: Weight | None = field(default=None, kw_only=True)
+    order: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not is_text(self.name):
@@ -141,6 +145,13 @@ class Category:
                 )
         if self.weight is not None:
             self._check_weight()
+        if self.order is not None and not is_order(self.order):
+            raise ParameterError(
+                "order",
+                self.order,
+                "is not the name of an order",
+                'give each band of it the same text, as "score"',
+            )
         if self.prior is not None:
             if not isinstance(self.prior, Prior):
                 raise ParameterError(
@@ -188,7 +199,15 @@ class Category:
             )
 
     @classmethod
-    def offer(cls, name: str, *, cost: float, revenue: float, prior: Prior | None = None) -> Self:
+    def offer(
+        cls,
+        name: str,
+        *,
+        cost: float,
+        revenue: float,
+        prior: Prior | None = None,
+        order: str | None = None,
+    ) -> Self:
         """Return an offer with a cost, and a revenue if taken: a call, a mailing.
 
         The reward is 1 if the client takes the offer and 0 if not.  The threshold is
@@ -204,6 +223,8 @@ class Category:
             Revenue from a client who takes the offer, above the cost.
         prior : Prior, optional
             Prior of the share of clients who take it.
+        order : str, optional
+            Name of an order that the category is a band of.
 
         Returns
         -------
@@ -227,7 +248,9 @@ class Category:
                 )
         except ProfitableError as error:
             raise error.about(name) from None
-        return cls(name, Bernoulli(), threshold=cost / revenue, worth=revenue, prior=prior)
+        return cls(
+            name, Bernoulli(), threshold=cost / revenue, worth=revenue, prior=prior, order=order
+        )
 
     @classmethod
     def loan(
@@ -238,6 +261,7 @@ class Category:
         rate: float,
         recovery: float = 0.0,
         prior: Prior | None = None,
+        order: str | None = None,
     ) -> Self:
         """Return a loan that pays back (1 + rate) * amount or defaults (section 1.3).
 
@@ -257,6 +281,8 @@ class Category:
             Share of the amount that a default returns, from 0 to below 1.
         prior : Prior, optional
             Prior of the share of loans that are repaid.
+        order : str, optional
+            Name of an order that the category is a band of.
 
         Returns
         -------
@@ -290,6 +316,7 @@ class Category:
             prior=prior,
             amount=amount,
             recovery=share,
+            order=order,
         )
 
     @classmethod
@@ -302,6 +329,7 @@ class Category:
         family: Family | None = None,
         weight: Weight = "money",
         prior: Prior | None = None,
+        order: str | None = None,
     ) -> Self:
         """Return a category whose reward is the money back per unit lent.
 
@@ -325,6 +353,8 @@ class Category:
             profit only.
         prior : Prior, optional
             Prior of the mean.
+        order : str, optional
+            Name of an order that the category is a band of.
 
         Returns
         -------
@@ -355,7 +385,15 @@ class Category:
             raise error.about(name) from None
         if family is None:
             family, most = Bounded(low=0.0, high=most or MOST_BACK), None
-        return cls(name, family, threshold=1.0 + earned, bound=most, prior=prior, weight=weight)
+        return cls(
+            name,
+            family,
+            threshold=1.0 + earned,
+            bound=most,
+            prior=prior,
+            weight=weight,
+            order=order,
+        )
 
     @property
     def price(self) -> float:
@@ -423,6 +461,11 @@ def _recovery(value: object) -> float:
         "is not the share of a loan that a default returns",
         "give a number from 0 to below 1: 0.4 for 40 %",
     )
+
+
+def is_order(name: object) -> bool:
+    """Whether this can be the name of an order."""
+    return isinstance(name, str) and bool(name.strip()) and is_text(name)
 
 
 def is_text(name: str) -> bool:

@@ -9,17 +9,17 @@ Every mistake names the file, the category, the field and the value.
 
 import tomllib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeGuard, TypeVar
 
 from profitable.errors import DuplicateNameError, InputError, ProfitableError
-from profitable.model.category import Category
+from profitable.model.category import Category, said_before
 from profitable.model.families import FAMILIES
 from profitable.model.prior import Prior
 
 Made = TypeVar("Made")
-PLAIN_FIELDS = ("family", "threshold", "bound", "worth", "prior")
+PLAIN_FIELDS = ("family", "threshold", "bound", "worth", "prior", "order")
 # The forms that compute a category from money: their fields, the ones without a default
 # first.
 MONEY_FORMS: dict[str, tuple[Callable[..., Category], tuple[str, ...], tuple[str, ...]]] = {
@@ -87,7 +87,7 @@ def read_category(
         return _of_family(
             entry, name, where, forms, list(FAMILIES) if families is None else families, beside
         )
-    known_fields(entry, {"name", form, "prior", *beside}, where)
+    known_fields(entry, {"name", form, "prior", "order", *beside}, where)
     make, needed, optional = MONEY_FORMS[form]
     terms, place = entry[form], f"{where}: {form}"
     if not is_table(terms):
@@ -97,7 +97,11 @@ def read_category(
     given: dict[str, Any] = {key: needed_field(terms, key, place) for key in needed}
     given |= {key: terms[key] for key in optional if key in terms}
     prior = _prior(entry["prior"], f"{where}: prior") if "prior" in entry else None
-    return in_file(place, lambda: make(name, **given, prior=prior))
+    category = in_file(place, lambda: make(name, **given, prior=prior))
+    if "order" not in entry:
+        return category
+    with said_before():
+        return in_file(where, lambda: replace(category, order=entry["order"]))
 
 
 def _of_family(
@@ -124,7 +128,7 @@ def _of_family(
         if each.default is MISSING or key in entry
     }
     family = in_file(where, lambda: kind(**known))
-    options = {key: entry[key] for key in ("bound", "worth") if key in entry}
+    options = {key: entry[key] for key in ("bound", "worth", "order") if key in entry}
     if "prior" in entry:
         options["prior"] = _prior(entry["prior"], f"{where}: prior")
     threshold = needed_field(entry, "threshold", where)

@@ -48,6 +48,7 @@ COMMON = {"common": True}  # marks a parameter that every policy takes
 ONE_BY_ONE = 32  # so many are done without compiling a loop
 POLICIES: dict[str, type["Policy"]] = {}  # by name; filled by the classes themselves
 BY_CLIENTS, BY_ROUNDS = "clients", "rounds"
+TRUST = 3.0  # nats
 CROWD = 20.0  # clients for each round that log N may count before it is worth a remark
 VARIANTS = (SHORT, DASH_DOT, DASHED)  # for a policy that one picture shows with several parameters
 # With this weight or less, rounding errors do not pile up until outcomes are forgotten.
@@ -71,6 +72,10 @@ class Policy(ABC):
     floor : float
         Probability with which a category is accepted although the policy rejects it, as
         0.05; drawn once for each category and round.
+    trust : float
+        How far an order of categories is trusted, in nats; 3 unless given.  With `inf`
+        it is certain, with 0 the bands share nothing.  Without an order it means
+        nothing.
 
     Examples
     --------
@@ -100,6 +105,10 @@ class Policy(ABC):
                 remedy="give a number from 0 to 1, as 0.05; 0 for none",
             ),
         },
+    )
+
+    trust: float = field(
+        default=TRUST, kw_only=True, metadata={**COMMON, "check": check.not_negative_or_infinite}
     )
 
     name: ClassVar[str]

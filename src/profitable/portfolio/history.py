@@ -196,7 +196,7 @@ def _change(agent: Agent, name: str, content: Mapping[str, Any]) -> None:
             agent.set_policy(policy_of(content["to"]))
         case "category":
             with said_before():
-                agent.add_category(category_of(content["to"]))
+                agent.ledger.add([category_of(content["to"])])
         case "threshold":
             with said_before():
                 agent.set_threshold(name, content["to"])

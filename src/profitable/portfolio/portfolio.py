@@ -2,6 +2,7 @@
 
 import copy
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Self
 import sqlalchemy as sa
 
 from profitable.agent.agent import Agent
+from profitable.agent.band_words import on_top
 from profitable.agent.locking import alone
 from profitable.agent.state_file import record_of, text_of
 from profitable.common import check
 from profitable.common.extras import extra
-from profitable.errors import ConflictError, InputError, ParameterError
+from profitable.errors import ConflictError, InputError, ParameterError, ProfitableWarning
 from profitable.model.category import Category
 from profitable.model.lending import Lending
 from profitable.policy.policies import Policy
@@ -557,7 +559,8 @@ class Portfolio(Session):
         """Add categories.
 
         They are accepted until outcomes, or an informative prior, are evidence against
-        them.  One that was added before with the same terms is left as it is.
+        them.  One that was added before with the same terms is left as it is.  A band
+        becomes the highest of its order; a ProfitableWarning says so.
 
         Parameters
         ----------
@@ -575,7 +578,10 @@ class Portfolio(Session):
                 new = SettingChange("category", None, category_record(category), category.name)
                 # One that was added before with the same terms is left as it is.
                 if category.name not in writing.agent or new.line(writing.connection) is None:
+                    start = len(writing.agent)
                     self._change(writing, new, None)
+                    for doubt in on_top(writing.agent.ledger.categories, start):
+                        warnings.warn(doubt, ProfitableWarning, stacklevel=2)
 
     @alone
     def set_shadow(self, shadow: bool, *, key: str | None = None) -> PortfolioAnswer:
@@ -658,6 +664,7 @@ class Portfolio(Session):
                 agent.round,
                 self._head,
                 status_columns(agent),
+                tuple(agent.cutoff(order) for order in agent.orders),
             )
 
     @alone

@@ -13,6 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from profitable.agent.agent import Agent
+from profitable.agent.cutoff_table import CutoffTable
 from profitable.agent.explanation import PROFIT_UNKNOWN, Verdict, columns_of
 from profitable.common import check
 from profitable.common.extras import frame_of
@@ -344,6 +345,8 @@ class Status:
       patience is drawn at random.
     - `chance`: the probability with which the next round accepts it.
 
+    `cutoffs` are the cut-off tables of its orders.
+
     A portfolio that lends has the fields of `LoanStanding` in place of `held`,
     `counted`, `mean` and `profit`, which it cannot know; its JSON says why.
     """
@@ -355,6 +358,7 @@ class Status:
     round: int
     head: Head
     columns: dict[str, list[Any]]
+    cutoffs: tuple[CutoffTable, ...] = ()
 
     def __len__(self) -> int:
         return len(self.columns["category"])
@@ -378,6 +382,7 @@ class Status:
             **({"profit_unknown": PROFIT_UNKNOWN} if self.profit is None else {}),
             "head": self.head._asdict(),
             "categories": rows,
+            **({"orders": [each.to_dict() for each in self.cutoffs]} if self.cutoffs else {}),
         }
 
     def to_frame(self, backend: str | None = None) -> Any:
@@ -417,9 +422,9 @@ class Status:
     def __str__(self) -> str:
         hidden = len(self) - ROWS_SHOWN
         rest = f"\n... and {number_text(hidden)} more" if hidden > 0 else ""
-        return (
-            f"{self._caption()}\n{text_table((*self._headers, 'next round'), self._rows())}{rest}"
-        )
+        tables = "".join(f"\n\nOrder {each.order}:\n{each}" for each in self.cutoffs)
+        rows = text_table((*self._headers, "next round"), self._rows())
+        return f"{self._caption()}\n{rows}{rest}{tables}"
 
     def _repr_html_(self) -> str:
         return html_table(self._caption(), (*self._headers, "next round"), self._rows())
@@ -443,7 +448,7 @@ def status_columns(agent: Agent) -> dict[str, list[Any]]:
         "mean": known["mean"],
         "threshold": known["threshold"],
         "profit": known["profit"],
-        "evidence": known["evidence"],
+        "evidence": preview.evidence.tolist() if ledger.shares else known["evidence"],
         "patience": [None] * len(agent) if drawn else preview.patience.tolist(),
         "chance": preview.propensity.tolist(),
         "rounds": known["rounds"],

@@ -149,7 +149,9 @@ def category_record(category: Category) -> dict[str, Any]:
     return {
         "name": category.name,
         **kind_record(
-            CategoryKind(category.family, category.bound, category.prior, category.weight)
+            CategoryKind(
+                category.family, category.bound, category.prior, category.weight, category.order
+            )
         ),
         **{key: getattr(category, key) for key in TERM_FIELDS},
     }
@@ -160,5 +162,7 @@ def category_of(record: dict[str, Any]) -> Category:
     kind = KindRecord(
         **{key: value for key, value in record.items() if key not in ("name", *TERM_FIELDS)}
     )
-    shared = CategoryKind(family_of(kind), kind.bound, prior_of(kind.prior), kind.weight)
+    shared = CategoryKind(
+        family_of(kind), kind.bound, prior_of(kind.prior), kind.weight, kind.order
+    )
     return LazyCategory(shared, *(record[key] for key in TERM_FIELDS)).named(record["name"])

@@ -22,6 +22,7 @@ from profitable.agent.cohorts import CohortCounts
 from profitable.agent.decision import KEPT_ROWS, LIMIT_ROWS, Decision, Kept
 from profitable.agent.limit import Limit
 from profitable.agent.loan_book import SUMMARY_NAMES, BookSummary
+from profitable.agent.order_record import recorded_orders
 from profitable.common.files import checksum_of
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import BrokenPortfolioError, ConflictError, InputError, ProfitableError
@@ -54,14 +55,15 @@ class RecordedDecision(Decision):
             categories = categories.under(policy, names)
         table = np.array([columns[row.name.lower()] for row in KEPT_ROWS], dtype=np.float64)
         positions = None if names == categories.names[: len(names)] else categories.select(names)
+        everyone = np.arange(len(names)) if positions is None else positions
         tallies: Any = _Tallies(positions, columns)
         self._index, self._next_round = columns.get("index"), columns.get("next_round")
         made = Rounds(categories, len(names))
         book = None
         if SUMMARY_NAMES[0] in columns:
-            places = np.arange(len(names)) if positions is None else positions
-            book = BookSummary.recorded(columns, places, len(categories))
-        super().__init__(line.round, made, kept=Kept(cohorts=tallies, reading=book))
+            book = BookSummary.recorded(columns, everyone, len(categories))
+        orders = recorded_orders(columns, categories, everyone)
+        super().__init__(line.round, made, kept=Kept(cohorts=tallies, reading=book, orders=orders))
         self.with_table(table.reshape(len(KEPT_ROWS), len(names)), positions)
         if (limit := content["asked"].get("limit")) is not None:
             demand = np.array(limit["demand"], dtype=np.int64)

@@ -47,6 +47,8 @@ ROWS_ONLY = {
     "propensity": "replay the rows: estimates from a log need every client",
     "treated": "replay the rows: the effect of a treatment is computed client by client",
     "score": "leave it out: it ranks single clients",
+    "scorecard": "replay the rows: it is fitted to single clients",
+    "order": "replay the rows: cells do not keep the order of their categories",
 }
 # Products of two columns that are added up, too; a factor may be a product itself.
 PRODUCTS = {

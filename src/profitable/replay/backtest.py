@@ -32,6 +32,7 @@ from profitable.replay.backtest_entry import (
 )
 from profitable.replay.backtest_options import (
     LENDING_POLICIES,
+    ORDERED_POLICIES,
     RUN_OPTIONS,
     BacktestArguments,
     CellArguments,
@@ -40,6 +41,7 @@ from profitable.replay.backtest_options import (
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, Setup, baselines_for
 from profitable.replay.cells import Cells, GroupedClients, holds_cells
+from profitable.replay.cutoffs import doubt_order
 from profitable.replay.describe import check_categories
 from profitable.replay.family_choice import FamilyChoice, choose_family
 from profitable.replay.layout import FIELDS, Layout
@@ -119,7 +121,10 @@ def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tupl
     options.check(layout)
     shown = False if callable(progress) else progress
     with Progress(total=1, shown=shown, title="reading") as reading:
-        return read(data, layout, progress=reading.update), options
+        past = read(data, layout, progress=reading.update)
+    if past.order is not None and not past.is_late and given.get("policies") is None:
+        options = replace(options, policies=ORDERED_POLICIES)
+    return past, options
 
 
 def _cells_in(data: Any) -> Cells | None:
@@ -200,8 +205,8 @@ class _Work:
             self.log = AcceptanceLog.of(self.clients)
         self.wider = WIDER if self.clients.folds is not None else 1.0
         self.policies = options.tried
-        self.baselines = baselines_for(self.clients, options.limits, options.commit)
-        self.said = check_categories(past)
+        self.baselines = baselines_for(self.clients, options.limits, options.commit, past.bands)
+        self.said = check_categories(past) + doubt_order(past)
         self.warned: set[str] = set()  # policies whose warnings are in `said`
         if isinstance(self.clients, GroupedClients):
             for policy in self.policies:

@@ -3,8 +3,8 @@
 With `Layout`, this is the one declaration of the arguments of `profitable.backtest`,
 the options of the command and the keys of its file.
 
->>> RunOptions(policies="ts").policies
-(ThompsonSampling(forget=1.0, window=None, floor=0.0, prior=None),)
+>>> [str(policy) for policy in RunOptions(policies="ts").policies]
+['ts']
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ POLICIES_TRIED = (
     "optimal:horizon",
     "kl-ucb:forget=0.97",
     "ts:forget=0.97",
+)
+# Of bands that share evidence, each beside itself judging bands alone.
+ORDERED_POLICIES = tuple(
+    name
+    for policy in ("kl-ucb", "bayes-ucb", "ts", "optimal:horizon")
+    for name in (policy, f"{policy}{',' if ':' in policy else ':'}trust=0")
 )
 LENDING_POLICIES = ("bayes-ucb", "optimal", "kl-ucb")  # where loans are judged by hazards
 MOST_TRIED = 100

@@ -20,6 +20,7 @@ from profitable.replay.backtest_charts import FIGURES
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.backtest_summary import IMMEDIATE
 from profitable.replay.baselines import ALL
+from profitable.replay.cutoff_figures import CUTOFF_FIGURES
 from profitable.replay.interactive_charts import FIGURES_TO_CHOOSE
 from profitable.replay.loan_figures import LOAN_FIGURES
 
@@ -27,7 +28,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 BACKTEST_PAGE, BACKTEST_NUMBERS = "report.html", "backtest.json"
 PICTURES = (
     "difference", "over-time", "accepted", "evidence", "vintage", "known", "share-known",
-    "means", "learning",
+    "means", "learning", "bands", "cutoff",
 )  # fmt: skip
 MOST_ROWS = 200  # of a table on the page; all are among the numbers
 MANY_UNITS = 1_000.0  # a table with an amount like this is in whole units
@@ -40,7 +41,9 @@ def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:
     `backtest` is the dict of `Backtest.to_dict()`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made = (draw(backtest) for draw in (*FIGURES, *LOAN_FIGURES, *FIGURES_TO_CHOOSE))
+    made = (
+        draw(backtest) for draw in (*FIGURES, *CUTOFF_FIGURES, *LOAN_FIGURES, *FIGURES_TO_CHOOSE)
+    )
     drawn = {figure.name: figure for figure in made if figure is not None}
     pictures = [path for figure in drawn.values() for path in save_pictures(figure, folder)]
     for name in set(PICTURES) - set(drawn):  # of an earlier report
@@ -63,6 +66,7 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure]) -> str:
             for each in backtest["left_out"]
         ],
         "fit": _fit_table(backtest["family"]["fit"]),
+        "cutoff": _cutoff_table(backtest["cutoff"]),
         "learning": _learning_table(backtest["entries"]),
         "off_policy": _off_policy_table(backtest["entries"]),
         "sentences": _sentences(backtest["entries"]),
@@ -231,6 +235,37 @@ def _fit_table(fit: Sequence[dict[str, Any]]) -> list[list[str]]:
         ]
         for ratio, each in ordered
     ]
+
+
+def _cutoff_table(found: dict[str, Any] | None) -> list[list[str]]:
+    """Return the bands of an order, the highest first."""
+    if found is None:
+        return []
+    bands = found["bands"]
+    amount = partial(
+        plain_amount, cents=all(abs(each["profit"] or 0.0) < MANY_UNITS for each in bands)
+    )
+    return [
+        [
+            each["name"],
+            number_text(each["clients"]),
+            number_text(each["mean"]),
+            _range(each["low"], each["high"], number_text),
+            "left" if each["left"] else number_text(each["fit"]),
+            _range(each["fit_low"], each["fit_high"], number_text),
+            number_text(each["threshold"]),
+            "-" if each["acceptance"] is None else f"{each['acceptance']:.0%}",
+            number_text(each["mean_above"]),
+            amount(each["profit"]),
+            _range(each["profit_low"], each["profit_high"], amount),
+            number_text(each["pays"], 3),
+        ]
+        for each in bands[::-1]
+    ]
+
+
+def _range(low: float | None, high: float | None, text: Callable[[float | None], str]) -> str:
+    return "-" if low is None or high is None else f"{text(low)} to {text(high)}"
 
 
 def _off_policy_table(entries: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from profitable.agent.cutoff_table import CutoffTable
 from profitable.agent.loan_curves import loan_curves
 from profitable.common.extras import extra
 from profitable.common.files import as_path
@@ -21,6 +22,7 @@ from profitable.replay import backtest_summary
 from profitable.replay.backtest_entry import BETTER, POLICY, BacktestEntry, in_short
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.baselines import ACCEPT_NONE, ALL
+from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
 from profitable.replay.past import Past, SingleClients
 from profitable.replay.past_loans import book_of
@@ -36,6 +38,7 @@ ESTIMATE_HEADERS = (
     "clients",
     "effective",
 )
+ALL_OUTCOMES = "Cut-offs, if all outcomes of the file had been known:"
 ESTIMATED = (
     "Profits are estimates (doubly robust, if refused clients are in the log) from those whom "
     "the past accepted:"
@@ -286,6 +289,11 @@ class Backtest:
             )
         return text_table(TABLE_HEADERS, rows)
 
+    @cached_property
+    def cutoff(self) -> CutoffTable | None:
+        """The cut-off table of all clients of the file, if categories are bands."""
+        return cutoffs_of(self.past, self.terms)
+
     def off_policy_table(self) -> str:
         """Return the off-policy estimates of each policy.
 
@@ -323,6 +331,7 @@ class Backtest:
                 *([ESTIMATED, "", estimates, ""] if estimates else []),
                 *(entry.sentence() for entry in self.policies),
                 "",
+                *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
                 self.verdict(),
                 self.luck(),
                 *(f"note: {text}" for text in self.past.notes),
@@ -377,6 +386,12 @@ class Backtest:
                 "warnings": self.warnings(),
                 "assumptions": self.assumptions(),
                 "known": backtest_summary.known_over_time(clients),
+                "cutoff": None
+                if self.cutoff is None
+                else {
+                    **self.cutoff.to_dict(),
+                    "over_time": cutoffs_over_time(self.past, self.policies),
+                },
                 "traced": [clients.names[k] for k in self._traced().tolist()],
                 "entries": [self._entry(entry) for entry in self.entries],
                 "tried": len(self.policies),

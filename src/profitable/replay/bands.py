@@ -168,6 +168,18 @@ def _quantile_edges(values: FloatArray, quantiles: int) -> FloatArray:
     return edges[edges > given.min()]
 
 
+def reversed_bands(codes: SmallInts, names: tuple[str, ...]) -> tuple[SmallInts, tuple[str, ...]]:
+    """Return the codes and the names of bands in reverse; what is missing stays last.
+
+    >>> reversed_bands(np.array([0, 2, 1], np.int32), ("low", "high", MISSING_NAME))
+    (array([1, 2, 0], dtype=int32), ('high', 'low', '(missing)'))
+    """
+    bands = len(names) - (MISSING_NAME in names)
+    places = np.arange(len(names), dtype=np.int32)
+    places[:bands] = places[:bands][::-1]
+    return places[codes], tuple(names[place] for place in places.tolist())
+
+
 def cross(parts: list[CategoryCodes]) -> tuple[SmallInts, tuple[str, ...], list[str]]:
     """Return the codes of all rows [n], the names of categories [K], and notes."""
     finished = [part.finish() for part in parts]

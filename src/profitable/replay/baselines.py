@@ -12,6 +12,8 @@ Each returns its profit by round and category, [R, K], and its accepted clients.
   whose known mean pays.
 - by score: where a round has a limit, the clients with the highest score, without
   learning.
+- cut-off: where categories are bands of an order, the same with the best cut-off in
+  place of the best set; and the lender's own, if the file has those whom he refused.
 
 Example: a category that pays in both halves of its clients, and one that does not.
 
@@ -28,7 +30,7 @@ Example: a category that pays in both halves of its clients, and one that does n
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -47,6 +49,12 @@ ALL, ACCEPT_NONE, HINDSIGHT, CROSS_FITTED = (
     "hindsight, cross-fitted",
 )
 BY_SCORE = "by score"
+NO_BANDS: IntArray = np.empty(0, dtype=np.int64)
+BEST_CUTOFF, FITTED_CUTOFF, OWN_CUTOFF = (
+    "best cut-off in hindsight",
+    "best cut-off, cross-fitted",
+    "the lender's own cut-off",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +77,7 @@ class Earned:
 
 
 Baseline = Callable[["Setup"], Earned]
+Choice = Callable[[FloatArray], BoolArray]  # of categories, by their profits, [K]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,18 +173,45 @@ def accept_none(setup: Setup) -> Earned:
     return Earned(nowhere, nowhere > 0.0, None, setup.clients)
 
 
-def _best_set(setup: Setup, table: FloatArray, times: IntArray | None) -> Earned:
-    """Return the profit of the categories that pay in a table, the best first."""
+def that_pay(profits: FloatArray) -> BoolArray:
+    """Choose the categories that earn something."""
+    return profits > 0.0
+
+
+def from_best_cutoff(bands: IntArray) -> Choice:
+    """Return what chooses all bands from the best cut-off on, and others that pay.
+
+    `bands` are the positions of the bands, from the lowest to the highest.
+
+    >>> choose = from_best_cutoff(np.array([0, 1, 2, 3]))
+    >>> choose(np.array([5.0, -9.0, -1.0, 3.0, 2.0])).tolist()
+    [False, False, False, True, True]
+    """
+
+    def choose(profits: FloatArray) -> BoolArray:
+        chosen = that_pay(profits)
+        above = np.append(np.cumsum(profits[bands][::-1])[::-1], 0.0)
+        # Of cut-offs that earn the same, the one that accepts least.
+        best = bands.size - int(np.argmax(above[::-1]))
+        chosen[bands] = np.arange(bands.size) >= best
+        return chosen
+
+    return choose
+
+
+def _chosen(setup: Setup, table: FloatArray, times: IntArray | None, choose: Choice) -> Earned:
+    """Return the profit of the categories chosen by a table, the best first."""
     value = setup.by_category(table, times)
-    return setup.earned(value[setup.clients.category], setup.everywhere(value > 0.0))
+    chosen = setup.everywhere(choose(table.sum(axis=0)))
+    return setup.earned(value[setup.clients.category], chosen)
 
 
-def hindsight(setup: Setup) -> Earned:
+def hindsight(setup: Setup, choose: Choice = that_pay) -> Earned:
     """Accept the best fixed set, chosen when everything is known."""
-    return _best_set(setup, setup.profit, setup.weights)
+    return _chosen(setup, setup.profit, setup.weights, choose)
 
 
-def cross_fitted(setup: Setup) -> Earned:
+def cross_fitted(setup: Setup, choose: Choice = that_pay) -> Earned:
     """Choose the best set on one half of the clients, and score it on the other.
 
     With a limit, the set is scored on all clients, since half of them would have the
@@ -187,16 +223,21 @@ def cross_fitted(setup: Setup) -> Earned:
         one = setup.table(setup.times(first))
         other = setup.profit - one
         if setup.limits is None:
-            total += np.where(one.sum(axis=0) > 0.0, other, 0.0) + np.where(
-                other.sum(axis=0) > 0.0, one, 0.0
+            total += np.where(choose(one.sum(axis=0)), other, 0.0) + np.where(
+                choose(other.sum(axis=0)), one, 0.0
             )
         else:
             for table, half in ((one, first), (other, ~first)):
-                total += 0.5 * _best_set(setup, table, setup.times(half)).table
+                total += 0.5 * _chosen(setup, table, setup.times(half), choose).table
     return Earned(total / setup.splits)
 
 
-def learn_then_commit(share: float) -> Baseline:
+def that_did_not_lose(profits: FloatArray) -> BoolArray:
+    """Choose the categories that lost nothing, among them those that nobody knows."""
+    return profits >= 0.0
+
+
+def learn_then_commit(share: float, choose: Choice = that_did_not_lose) -> Baseline:
     """Accept all for a share of the rounds; then keep what has paid by then."""
 
     def commit(setup: Setup) -> Earned:
@@ -207,7 +248,7 @@ def learn_then_commit(share: float) -> Baseline:
         learned = (
             setup.times(known) if setup.limits is None else setup.take(anybody, eligible) * known
         )
-        eligible[last:] = setup.table(learned).sum(axis=0) >= 0.0
+        eligible[last:] = choose(setup.table(learned).sum(axis=0))
         return setup.earned(anybody, eligible)
 
     return commit
@@ -225,10 +266,44 @@ def by_promise(setup: Setup) -> Earned:
     return setup.ranked(setup.clients.promised)
 
 
-def baselines_for(
-    clients: PastClients, limits: Limits | None, commit: float | None
+def own_cutoff(bands: IntArray) -> Baseline:
+    """Accept from the band on that says best whom the lender accepted.
+
+    Clients who are in no band are accepted if he accepted most of them.
+    """
+
+    def accept(setup: Setup) -> Earned:
+        clients = setup.clients
+        assert clients.logged is not None
+        times = setup.times(np.ones(clients.size, dtype=bool))
+        size = len(clients.names)
+        accepted = np.bincount(clients.category, times * clients.logged, size)
+        refused = np.bincount(clients.category, times * ~clients.logged, size)
+        chosen = from_best_cutoff(bands)((accepted - refused).astype(np.float64))
+        return setup.earned(np.zeros(clients.size), setup.everywhere(chosen))
+
+    return accept
+
+
+def cutoff_baselines(
+    clients: PastClients, commit: float | None, bands: IntArray
 ) -> dict[str, Baseline]:
-    """Return the baselines that apply here, by name."""
+    """Return the baselines that cut an order, by name."""
+    choose = from_best_cutoff(bands)
+    found: dict[str, Baseline] = {}
+    if commit is not None:
+        found[f"learn {commit:.0%}, then cut"] = learn_then_commit(commit, choose)
+    if clients.logged is not None and clients.propensity is not None:
+        found[OWN_CUTOFF] = own_cutoff(bands)
+    if clients.folds != 1:
+        found[FITTED_CUTOFF] = partial(cross_fitted, choose=choose)
+    return found | {BEST_CUTOFF: partial(hindsight, choose=choose)}
+
+
+def baselines_for(
+    clients: PastClients, limits: Limits | None, commit: float | None, bands: IntArray = NO_BANDS
+) -> dict[str, Baseline]:
+    """Return the baselines that apply here, by name; `bands` are those of an order."""
     found: dict[str, Baseline] = {ALL: accept_all, ACCEPT_NONE: accept_none}
     if commit is not None:
         found[f"learn {commit:.0%}, then commit"] = learn_then_commit(commit)
@@ -238,4 +313,5 @@ def baselines_for(
         found["by promised reward"] = by_promise
     if clients.folds != 1:  # one fold has no halves
         found[CROSS_FITTED] = cross_fitted
-    return found | {HINDSIGHT: hindsight}
+    cutoffs = cutoff_baselines(clients, commit, bands) if bands.size else {}
+    return found | {HINDSIGHT: hindsight} | cutoffs

@@ -153,6 +153,8 @@ def check_categories(past: Past) -> list[str]:
     clients = past.clients
     if not isinstance(clients, SingleClients):
         return []
+    # A scorecard should predict outcomes, and was fitted to earlier ones.
+    limit = MUCH if past.layout.scorecard is None else ALMOST_ALL
     chosen = np.arange(0, len(clients), max(len(clients) // SAMPLE, 1))
     if clients.logged is not None:
         chosen = chosen[clients.logged[chosen]]
@@ -164,7 +166,7 @@ def check_categories(past: Past) -> list[str]:
     for name, (codes, rewards) in measured.items():
         known = ~np.isnan(rewards)
         explains = predicts(codes[known], _cut_ends(rewards[known]))
-        if explains >= MUCH:
+        if explains >= limit:
             how = "almost perfectly" if explains >= ALMOST_ALL else "suspiciously well"
             warnings.append(
                 f"the category {name} predicts the outcome {how} ({explains:.0%} of its spread). "

@@ -13,7 +13,7 @@ bounds are near the rewards of the file, so that it does not need more than it m
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,11 @@ BEYOND_CHANCE = 5.0
 FEWEST_REWARDS = 100  # clients of a category, below which nothing is texts about its variance
 FEW_DECIDE = 0.1  # of the clients: of normal rewards a third decides, of exponential ones a ninth
 SMALLEST_FAILURES = 0.01  # of a negative binomial; counts that vary more than it allows are bounded
+ALONE_IF_LATE = (
+    "bands are judged alone, because outcomes come late: losses are often known before gains, and "
+    "bands that share evidence amplify that bias. Of loans, give the dates of defaults (defaulted, "
+    "closed) and no order"
+)
 BOUND_DIGITS = 12  # of a bound that is a multiple of a round step
 
 
@@ -82,19 +87,26 @@ class FamilyChoice:
     reason: str  # why this family
     fit: tuple[FamilyFit, ...]
     lending: Lending | None = None  # the terms of loans that are judged by hazards
+    alone: str = ""  # why bands of an order do not share evidence
 
     @property
     def family(self) -> Family:
         """The family of all categories."""
         return self.categories[0].family
 
+    @property
+    def unordered(self) -> list[Category]:
+        """The categories, all of them alone."""
+        with said_before():
+            return [replace(category, order=None) for category in self.categories]
+
     def warnings(self) -> list[str]:
-        """Warn where the family does not fit."""
+        """Warn where the family does not fit, or bands are alone."""
         wide, narrow = (
             [each for each in self.fit if each.warning == problem]
             for problem in (VARY_MORE, VARY_LESS)
         )
-        texts: list[str] = []
+        texts: list[str] = [self.alone] if self.alone else []
         if wide:
             worst = max(wide, key=lambda each: each.ratio)
             texts.append(
@@ -129,9 +141,13 @@ def choose_family(
     else:
         chosen, reason = Family.of(family), "chosen by the user"
     with said_before():
-        categories = tuple(_category(name, chosen, layout, bound) for name in clients.names)
+        categories = [_category(name, chosen, layout, bound) for name in clients.names]
+        if past.order is not None and not past.is_late:
+            for k in list[int](past.bands.tolist()):
+                categories[k] = replace(categories[k], order=past.order)
     past.check_rewards(chosen)
-    return FamilyChoice(categories, reason, _fits(clients, chosen))
+    alone = ALONE_IF_LATE if past.order is not None and past.is_late else ""
+    return FamilyChoice(tuple(categories), reason, _fits(clients, chosen), alone=alone)
 
 
 def _lent(past: Past, family: Family | str | None) -> FamilyChoice:
@@ -194,6 +210,9 @@ def _suggest(clients: PastClients, layout: Layout, bound: float | None) -> tuple
         return _bounded(clients, layout, bound), f"rewards were {seen}, and few of them decide"
     if not clients.is_immediate:
         return _bounded(clients, layout, bound), f"rewards were {seen}, and were known late"
+    if layout.order is not None:
+        words = "and bands cannot share evidence while each estimates its own spread"
+        return _bounded(clients, layout, bound), f"rewards were {seen}, {words}"
     return Normal(), "rewards have no shape that is known, so that their spread is estimated"
 
 

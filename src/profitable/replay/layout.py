@@ -21,6 +21,8 @@ ROUNDS = (*CALENDAR, "number")
 MOST_ROUNDS_LATE = 10**6
 AT_MATURITY, EVENLY = "at maturity", "evenly"
 HAZARDS = "hazards"
+RISES, FALLS = "rising", "falling"
+SCORECARD = "scorecard"  # the name of its order
 PER_YEAR = {"day": 365.25, "week": 365.25 / 7.0, "month": 12.0, "quarter": 4.0}  # rounds
 MONTHS = 12.0
 OWN_LATE = ("known", "matures", "emerges", "open_value", "treated")  # instead of hazards
@@ -55,6 +57,24 @@ def _column(field: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ParameterError(field, value, "must be a column", COLUMN)
     return value
+
+
+def _scorecard(field: str, value: object) -> tuple[str, ...]:
+    given = value if is_list(value) else (value,)
+    texts = [part for each in given for part in str(each).split(",")]
+    found = _columns(field, [text.strip() for text in texts])
+    return (found,) if isinstance(found, str) else found
+
+
+def _share(field: str, value: object) -> float:
+    share = check.finite(field, value)
+    if not 0.0 < share < 1.0:
+        raise ParameterError(field, value, "is not a share of the rounds", "give 0.3 for 30 %")
+    return share
+
+
+def _category(field: str, value: object) -> str | tuple[str, ...]:
+    return "" if value == "" or value is None else _columns(field, value)
 
 
 def _columns(field: str, value: object) -> str | tuple[str, ...]:
@@ -99,6 +119,17 @@ def _weight(field: str, value: object) -> object:
     return value
 
 
+def _order(field: str, value: object) -> object:
+    if value not in (RISES, FALLS):
+        raise ParameterError(
+            field,
+            value,
+            "is unknown",
+            f"give {RISES} if a higher value is better, or {FALLS} if it is riskier",
+        )
+    return value
+
+
 def _date_format(field: str, value: object) -> object:
     if not isinstance(value, str) or "%" not in value:
         raise ParameterError(field, value, "must be a date format", 'give one like "%d.%m.%Y"')
@@ -126,6 +157,7 @@ def _late(field: str, value: object) -> object:
 
 columns, money = partial(option, group="Columns"), partial(option, group="Money")
 loans = partial(option, group="Loans, judged by their hazards")
+scored = partial(option, group="Scorecard")
 delayed, past = partial(option, group="Late outcomes"), partial(option, group="Past decisions")
 
 
@@ -137,7 +169,33 @@ class Layout(DeclaredOptions):
         "",
         "Column of the category. Several columns are crossed; age:25,40,60 cuts a number into "
         "bands, age:q4 into quarters.",
-        check=_columns,
+        check=_category,
+    )
+    order: str | None = columns(
+        None,
+        "Whether the categories are bands of a score whose mean reward rises or falls with it: "
+        "rising or falling (a higher score is riskier). Policies then share evidence between "
+        "bands.",
+        check=_order,
+    )
+    scorecard: str | Sequence[str] | None = scored(
+        None,
+        "Columns of a scorecard (col,col,...) in place of a category: a logistic regression is "
+        "fitted to the first clients, and bands the others by it.",
+        check=_scorecard,
+        excludes=("category", "treated"),
+    )
+    fitted: float = scored(
+        0.3,
+        "Share of the rounds to which the scorecard is fitted; the others are replayed.",
+        check=_share,
+        needs=("scorecard",),
+    )
+    bands: int = scored(
+        10,
+        "Number of bands of the scorecard.",
+        check=partial(check.whole, least=2, most=100),
+        needs=("scorecard",),
     )
     reward: str = columns(
         "",
@@ -313,14 +371,49 @@ class Layout(DeclaredOptions):
         if self.issued is not None:
             object.__setattr__(self, "time", self.issued)
             object.__setattr__(self, "issued", None)
+        if self.scorecard is not None and self.order is None and not self.by_hazards:
+            object.__setattr__(self, "order", RISES)
         if self.by_hazards and self.reward == "" and self.amount is not None:
             object.__setattr__(self, "reward", self.amount)  # the schedule says what came back
         for field, is_wrong, problem, remedy in (
+            (
+                "category",
+                not self.category and self.scorecard is None,
+                "is missing",
+                COLUMN,
+            ),
+            (
+                "scorecard",
+                self.scorecard is not None and self.by_hazards,
+                "cannot be combined with loans judged by hazards in this version",
+                "leave it out, or leave defaulted out",
+            ),
+            (
+                "order",
+                self.scorecard is not None and self.order == FALLS,
+                "is given with scorecard, whose bands rise: they are sorted by the chance to pay",
+                "leave it out",
+            ),
             (
                 "amount",
                 self.by_hazards and self.amount is None,
                 "is missing",
                 "give the column with the amount lent",
+            ),
+            (
+                "order",
+                self.order is not None and self.by_hazards,
+                (
+                    "cannot be combined with loans judged by hazards in this version: bands share "
+                    "the evidence of rewards, and loans that are open have none"
+                ),
+                "leave it out, or leave defaulted out",
+            ),
+            (
+                "order",
+                self.order is not None and len(self.categories) > 1,
+                "needs one column, and category crosses several",
+                "name the score alone",
             ),
             (
                 "term",
@@ -414,6 +507,8 @@ class Layout(DeclaredOptions):
     @property
     def categories(self) -> tuple[str, ...]:
         """The columns of `category`, with their cuts."""
+        if self.scorecard is not None:
+            return (SCORECARD,)
         return (self.category,) if isinstance(self.category, str) else tuple(self.category)
 
     @property

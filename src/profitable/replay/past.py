@@ -509,6 +509,9 @@ class Past:
     warnings: list[str]
     # The mean cost of a client by category [K], if costs are a column.
     costs: FloatArray | None = None
+    # The name of the order whose bands the categories are, from the lowest mean to the
+    # highest.
+    order: str | None = None
     # Numbers of the first rows before they were cut, and rewards.
     uncut: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=lambda: {})
     # The rewards of all rows, read once more; None if that is impossible.
@@ -544,6 +547,18 @@ class Past:
             warnings=[PAST_REFUSED] if tallies[WAS_REFUSED].rows else [],
             **more,
         )
+
+    @property
+    def is_late(self) -> bool:
+        """Whether some outcomes are known later than in the round of their client."""
+        layout = self.layout
+        return not self.clients.is_immediate or layout.matures is not None or layout.counts_open
+
+    @property
+    def bands(self) -> IntArray:
+        """Positions of the bands of the order, [M]; what is missing is in none."""
+        names = self.clients.names if self.order is not None else ()
+        return np.array([k for k, name in enumerate(names) if name != MISSING_NAME], np.int64)
 
     def check_promised(self) -> None:
         """InputError if the value of open clients is plainly in another unit.

@@ -23,10 +23,11 @@ from profitable.errors import InputError
 from profitable.kernels.hazards import rates_of_instalments
 from profitable.model.lending import LARGEST_RATE
 from profitable.replay import calendar_rounds as rounds
-from profitable.replay.bands import CategoryCodes, CategoryColumn, cross
+from profitable.replay.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.replay.calendar_rounds import MISSING
-from profitable.replay.layout import MONTHS, Layout
+from profitable.replay.layout import FALLS, MONTHS, SCORECARD, Layout
 from profitable.replay.past import (
+    MISSING_NAME,
     NEVER_KNOWN,
     SAMPLE,
     OutcomeTally,
@@ -47,6 +48,7 @@ from profitable.replay.row_meaning import (
     reward_column,
     reward_of,
 )
+from profitable.replay.scorecard import ColumnValues, banded_by_score, fit_scores
 from profitable.replay.source import OnShare, Piece, Source, open_source, pa, short
 from profitable.replay.typed_columns import Dates, complete, decoded, flags, numbers
 
@@ -54,7 +56,7 @@ LEAST_ROUNDS = 3
 LONGEST_MONTHS = 1_200
 END_DATES = ("defaulted", "closed")  # columns
 LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
-VALUES_SHOWN = 8  # of a column, in an error
+VALUES_SHOWN = 8  # of a column, in an error or a note
 # The columns of `RowMeaning.applied` that are used.
 FOUND = (
     *("pb_reason", "pb_outcome", "pb_reward", "pb_given", "pb_amount", "pb_cost"),
@@ -76,7 +78,11 @@ class Reader:
 
     def __init__(self, source: Source, layout: Layout) -> None:
         self.source, self.layout = source, layout
-        self.cuts = [CategoryColumn.parse(text, source.columns) for text in layout.categories]
+        self.scored = [ColumnValues(name) for name in layout.scorecard or ()]
+        self.cuts = [
+            CategoryColumn.parse(text, source.columns)
+            for text in (layout.categories if not self.scored else ())
+        ]
         self.value = reward_column(layout, source.columns)[1]
         self.time = Dates(layout.times, layout.date_format)
         self.known = Dates((layout.known,) if layout.known else (), layout.date_format)
@@ -86,6 +92,15 @@ class Reader:
         }
         self.roles = dict(columns_by_role(layout, source.columns))
         needed = needed_columns(layout, self.cuts, self.roles)
+        for each in self.scored:
+            if each.column in (self.roles["reward"], layout.known):
+                raise InputError(
+                    SCORECARD,
+                    each.column,
+                    "is known only after the decision",
+                    "name columns that are known when a client asks",
+                )
+        needed |= {each.column: "scorecard" for each in self.scored if each.column not in needed}
         source.need(needed)
         self.columns = list(needed)
         self.words = [cut.column for cut in self.cuts if not cut.is_cut]
@@ -157,6 +172,8 @@ class Reader:
             piece.refuse(column, bare, "is missing", "give a number for every client")
         if asked is not None:
             self._add_times(piece, asked, found.get("pb_never"), chosen)
+        for each in self.scored:
+            each.read(piece, chosen)
         for codes in self.codes:
             numeric = codes.read(piece, chosen)
             if numeric is not None and self.tallies[IS_KEPT].rows < SAMPLE:
@@ -282,8 +299,21 @@ class Reader:
         check_kept("data", short(self.source.name), "file", self.tallies)
         self._check_value()
         pa.default_memory_pool().release_unused()
-        category, names, notes = cross(self.codes)
-        round, known, labels = self._rounds(len(names))
+        if self.scored:
+            round, known, labels, category, names, notes = self._scorecard()
+        else:
+            category, names, notes = cross(self.codes)
+            round, known, labels = self._rounds(len(names))
+        if self.layout.order == FALLS:
+            category, names = reversed_bands(category, names)
+        if self.layout.order and self.words:
+            bands = [name for name in names if name != MISSING_NAME]
+            listed = ", ".join(bands[:VALUES_SHOWN]) + ", ..." * (len(bands) > VALUES_SHOWN)
+            notes = [*notes, f"the bands of {self.words[0]}, from the lowest up: {listed}"]
+        layout = self.layout
+        if layout.order and layout.known and layout.matures is None and not layout.counts_open:
+            known, said = at_maturity(round, known)
+            notes = [*notes, *said]
         given: dict[str, Any] = {"names": names, "labels": labels}
         given |= {"round": round, "category": category, "known": known}
         del round, known, category
@@ -297,6 +327,11 @@ class Reader:
             outcomes=self.kept_outcomes,
             notes=notes,
             costs=costs,
+            order=None
+            if self.layout.order is None
+            else SCORECARD
+            if self.scored
+            else self.cuts[0].column,
             uncut={
                 name: (
                     np.concatenate([values for values, _ in pairs]),
@@ -353,6 +388,40 @@ class Reader:
         if self.layout.known is None and self.layout.matures is not None:
             known = asked + np.int32(self.layout.matures)
         return asked, known, labels
+
+    def _scorecard(self) -> tuple[Any, Any, list[str], Any, tuple[str, ...], list[str]]:
+        """Fit a scorecard to the first clients, and leave them out.
+
+        Return rounds, known rounds and names of the rounds, and bands with names and
+        notes, of the others.
+        """
+        layout, bands = self.layout, self.layout.bands
+        asked, known, labels = self._rounds(bands)
+        last = max(1, round(layout.fitted * len(labels)))
+        outcome, amount, cost, logged = (
+            np.concatenate(self.arrays[name]) if name in self.arrays else None
+            for name in ("outcome", "amount", "cost", "logged")
+        )
+        assert outcome is not None
+        first = (asked <= last) & (known <= last)
+        pays = profit_of(layout, outcome, amount, cost) >= 0.0
+        scores = fit_scores(self.scored, pays, first if logged is None else first & logged)
+        category, names = banded_by_score(scores, first, bands)
+        kept = asked > last
+        if not kept.any():
+            raise InputError(
+                "fitted", layout.fitted, "leaves no client to replay", "give a smaller share"
+            )
+        for name, pieces in self.arrays.items():
+            self.arrays[name] = [np.concatenate(pieces)[kept]]
+        known = np.where(known == NEVER_KNOWN, NEVER_KNOWN, known - last)
+        others = number_text(int((~kept).sum()))
+        note = (
+            f"the scorecard is fitted to {number_text(int(first.sum()))} clients whose outcomes "
+            f"were known by {labels[last - 1]}; the {others} clients who asked until then are "
+            "not replayed"
+        )
+        return asked[kept] - last, known[kept], labels[last:], category[kept], names, [note]
 
     # ---------------------------------------------------------------------------- money
 
@@ -497,6 +566,30 @@ def needed_columns(
         | {name: role for role, name in roles.items()}
         | {getattr(layout, role): role for role in more if isinstance(getattr(layout, role), str)}
     )
+
+
+def at_maturity(
+    asked: npt.NDArray[Any], known: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], list[str]]:
+    """Let outcomes count when the latest of their round is known; return notes, too.
+
+    Losses are often known before gains.  As they come, they would make a band look
+    worse than it is.
+
+    >>> asked = np.array([1, 1, 2, 3])
+    >>> at_maturity(asked, np.array([2, 4, 3, NEVER_KNOWN]))[0][:3].tolist()
+    [4, 4, 5]
+    """
+    ends = known != NEVER_KNOWN
+    longest = int((known - asked)[ends].max(initial=0))
+    if longest == 0:
+        return known, []
+    known = np.where(ends, asked + longest, NEVER_KNOWN).astype(known.dtype)
+    said = (
+        f"outcomes count {longest} rounds after the client asked, the longest that any took: as "
+        "they come, losses are often known before gains. Without an order, they count as they come"
+    )
+    return known, [said]
 
 
 def count_periods(

@@ -9,9 +9,12 @@ from typing import Any
 
 from profitable.common import check
 from profitable.common.text_tables import number_text, text_table
-from profitable.errors import InputError
+from profitable.errors import InputError, MissingLibraryError
+from profitable.policy.shared_orders import orders_of
 from profitable.simulation.scenario import Scenario, Truth
 from profitable.theory import regret_bounds
+from profitable.theory.order_bound import ordered_lower_bound
+from profitable.theory.regret_bounds import LowerBound
 
 
 class BoundsReport:
@@ -47,6 +50,32 @@ class BoundsReport:
         self.scenario = scenario
         self.horizon = check.whole("horizon", horizon, least=3, most=10**15)
         self.rows = [self._row(truth) for truth in scenario.truths]
+        self.note = ""
+        self.ordered = self._ordered() if orders_of(scenario.categories) else None
+
+    def _ordered(self) -> LowerBound | None:
+        """Return the bound for policies that know the orders; None if means fall."""
+        truths = self.scenario.truths
+        try:
+            bound = ordered_lower_bound(
+                self.scenario.categories,
+                [truth.fixed_mean for truth in truths],
+                sigmas=[truth.sigma for truth in truths],
+            )
+        except MissingLibraryError:
+            raise
+        except InputError as error:
+            self.note = f"There is no bound with the order: {error}\n"
+            return None
+        self.note = (
+            "With the order: the same for policies that know it. Only bands that settle the "
+            "cut-off\nneed be explored.\n"
+        )
+        for row, clients, regret in zip(
+            self.rows, bound.clients_per_log_t, bound.regret_per_log_t, strict=True
+        ):
+            row |= {"ordered_clients_per_log_t": clients, "ordered_regret_per_log_t": regret}
+        return bound
 
     def _row(self, truth: Truth) -> dict[str, Any]:
         category, arrivals = truth.category, truth.clients.bounds()
@@ -106,6 +135,7 @@ class BoundsReport:
             "scenario": self.scenario.name,
             "horizon": self.horizon,
             "lower_bound_per_log_t": self.scenario.lower_bound().total,
+            **({"ordered_lower_bound_per_log_t": self.ordered.total} if self.ordered else {}),
             "upper_bound_per_log_t": math.fsum(row["upper_regret_per_log_t"] for row in self.rows),
             "categories": self.rows,
         }
@@ -138,6 +168,11 @@ class BoundsReport:
         totals = self.to_dict()
         sums = (totals["lower_bound_per_log_t"], totals["upper_bound_per_log_t"])
         rows.append(["sum", "", "", "", "", *(number_text(each) for each in sums)])
+        if self.ordered is not None:
+            headers += ("with the order",)
+            regrets = [*self.ordered.regret_per_log_t, self.ordered.total]
+            for row, regret in zip(rows, regrets, strict=True):
+                row.append(number_text(regret) if regret else "-")
         finite = [
             [
                 row["category"] + (" (+)" if row["profitable"] else " (-)"),
@@ -168,7 +203,7 @@ class BoundsReport:
             f"{self.scenario.name}\n\n"
             "Per log t, in the limit ((+) profitable, (-) unprofitable): "
             "Theorem 1 below, section 7 above.\n"
-            f"{text_table(headers, rows)}\n\n"
+            f"{text_table(headers, rows)}\n{self.note}\n"
             f"At T = {number_text(self.horizon)}, expected clients: kl-UCB-4P with c = 3 accepts "
             "at "
             "most Thm 2 (i) of an\n"

@@ -1,6 +1,7 @@
 """Kernel input: one policy in one category, in the numbers that kernels read."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -54,10 +55,18 @@ class KernelInput:
         return RunTables(self.ends, self.means, self.cells, self.listed, times, accepted, counted)
 
 
-def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool) -> KernelInput:
+def make_input(
+    policy: Policy,
+    truth: Truth,
+    *,
+    horizon: int,
+    every_reward: bool,
+    beside: Sequence[Truth] = (),
+) -> KernelInput:
     """Return the input for a policy of this package.
 
-    `every_reward`: draw rewards one by one even where a sum is enough.
+    `every_reward`: draw rewards one by one even where a sum is enough.  `beside`: other
+    bands of its order, whose rewards are drawn in the same way.
     """
     category = truth.category
     if not isinstance(policy, Bayesian):  # only Bayesian policies use the prior in a scenario
@@ -86,7 +95,8 @@ def make_input(policy: Policy, truth: Truth, *, horizon: int, every_reward: bool
         rule,
         [
             _feed(policy, rule, view, phase.truth, horizon, singly)
-            for phase in truth.phases(horizon)
+            for each in beside or (truth,)
+            for phase in each.phases(horizon)
         ],
     )
     if rule.needs_values and feed in (Feed.SINGLES, Feed.PIECES):
@@ -115,7 +125,7 @@ def _input(problem: Problem, truth: Truth, feed: Feed) -> KernelInput:
         problem,
         np.array([phase.end for phase in phases], dtype=np.int64),
         np.array([statistic.of_mean(mean) for mean in means]),
-        _cells_for(truth.family, means, feed, problem.truth.cut_high),
+        cells_for(truth.family, means, feed, problem.truth.cut_high),
         truth.clients.listed,
     )
 
@@ -154,7 +164,7 @@ def _code_truth(truth: Truth, feed: Feed, cut: Cut | None) -> TrueLaw:
     return TrueLaw(own.law, mean, own.statistic.coded, int(feed), cut is not None, low, high)
 
 
-def _cells_for(family: Family, means: list[float], feed: Feed, high: float) -> FloatArray:
+def cells_for(family: Family, means: list[float], feed: Feed, high: float) -> FloatArray:
     """Return `RunTables.cells`, [phases, 4, D + 1]: rewards with their own cell."""
     if feed == Feed.PIECES:
         return np.full((len(means), 4, 2), high)  # the one value that many rewards have

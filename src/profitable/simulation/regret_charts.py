@@ -3,6 +3,7 @@
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 THEORY = Look(BLACK, (1, 3))
 LOWER_BOUND = "lower bound"
+ORDERED_BOUND = "lower bound with the order"
+BOUNDS = {LOWER_BOUND: THEORY, ORDERED_BOUND: Look(BLACK, (1, 6))}
 EXPONENTS = [str(power).translate(SUPERSCRIPTS) for power in range(16)]
 POWER_LABEL = f"'10' + {EXPONENTS}[round(log(datum.value) / LN10)]"
 MANY_POWERS = 6  # with more of them on an axis, only every other power of ten has a label
@@ -60,9 +63,9 @@ def result_chart(result: "Result", *, categories: bool = False) -> alt.VConcatCh
         for row in regret_rows(curve)
     ]
     datasets = {DATA: rows}
-    if (result.scenario.lower_bound_per_log_t() or 0.0) > 0.0:
-        looks[LOWER_BOUND] = THEORY
-        rows += lower_bound_rows(result)
+    bounds = lower_bound_rows(result)
+    looks |= {name: BOUNDS[name] for name in BOUNDS if any(name == row["policy"] for row in bounds)}
+    rows += bounds
     runs = f"{number_text(result.finished)} runs, seed {result.seed}; bands: 95 %"
     main = alt.layer(
         _change_lines(CHANGES),
@@ -147,11 +150,16 @@ def regret_rows(curve: "Curve", *, log: bool = False) -> Rows:
 
 
 def lower_bound_rows(result: "Result", *, log: bool = False) -> Rows:
-    """Return the lower bound as a curve."""
-    bound = zip(result.checkpoints.tolist(), result.lower_bound.tolist(), strict=True)
+    """Return the lower bounds as curves, of those that are not 0."""
+    constants = (
+        result.scenario.lower_bound_per_log_t(),
+        result.scenario.ordered_lower_bound_per_log_t(),
+    )
     return [
-        {"x": t, "policy": LOWER_BOUND, "y": digits(value)}
-        for t, value in bound
+        {"x": t, "policy": name, "y": digits(constant * math.log(t))}
+        for name, constant in zip(BOUNDS, constants, strict=True)
+        if constant
+        for t in result.checkpoints.tolist()
         if t > 1 or not log
     ]
 

@@ -3,6 +3,7 @@
 It can be printed, drawn, saved to a folder and joined with others.
 """
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,6 +237,10 @@ class Result:
         ]
         if self.scenario.fits_theorems:
             rows.append(["(lower bound)", short(self.lower_bound[-1]), *[""] * 8])
+        ordered = self.scenario.ordered_lower_bound_per_log_t()
+        if ordered is not None:
+            bound = ordered * math.log(int(self.checkpoints[-1]))
+            rows.append(["(lower bound with the order)", short(bound), *[""] * 8])
         return headers, rows
 
     def _accepted_title(self) -> str:
@@ -287,6 +292,7 @@ class Result:
             The object that `profitable simulate --json` prints.
 
         """
+        ordered = self.scenario.ordered_lower_bound_per_log_t()
         return {
             "scenario": self.scenario.name,
             "horizon": self.horizon,
@@ -294,6 +300,7 @@ class Result:
             "seed": self.seed,
             "version": self.version,
             "lower_bound_per_log_t": self.scenario.lower_bound_per_log_t(),
+            **({} if ordered is None else {"ordered_lower_bound_per_log_t": ordered}),
             "policies": [curve.to_dict() for curve in self.curves],
         }
 

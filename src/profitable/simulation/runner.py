@@ -31,6 +31,7 @@ from profitable.simulation.scenario import Scenario, unlucky_starts
 from profitable.simulation.settings import Settings, crowded_parts, prepare, slow_parts
 from profitable.simulation.tilted_runs import lost_for_good
 from profitable.simulation.worker import compile_kernels
+from profitable.theory.unlucky_start import LostForGood, UnluckyStarts
 
 logger = logging.getLogger("profitable")
 SAVE_EVERY = 10.0  # seconds between two saves of the finished runs
@@ -296,8 +297,13 @@ def new_result(settings: Settings) -> Result:
                 scenario,
                 points,
                 key=each.key,
-                unlucky=unlucky_starts(scenario, each.policy, settings.horizon),
-                lost_for_good=lost_for_good(
+                # Theory knows nothing of bands that share evidence.
+                unlucky=UnluckyStarts(known=False)
+                if each.orders
+                else unlucky_starts(scenario, each.policy, settings.horizon),
+                lost_for_good=LostForGood()
+                if each.orders and each.policy.within(settings.horizon).stops_for_good
+                else lost_for_good(
                     scenario,
                     each.policy,
                     horizon=settings.horizon,

@@ -28,10 +28,12 @@ from profitable.model.category_table import (
 )
 from profitable.model.families import FAMILIES, Family
 from profitable.policy.policies import Policy
+from profitable.policy.shared_orders import orders_of
 from profitable.simulation.clients_per_round import LAWS, Clients
 from profitable.simulation.cut_rewards import cut_mean
 from profitable.simulation.lending_world import LendingWorld, read_lending
 from profitable.theory import regret_bounds
+from profitable.theory.order_bound import ordered_lower_bound
 from profitable.theory.unlucky_start import UnluckyStarts, unlucky_rate
 
 NO_SPREAD = 1e-6
@@ -345,6 +347,7 @@ class Scenario:
                     "name", truth.category.name, "is given twice", "give each category its own"
                 )
             seen.add(truth.category.name)
+        orders_of([truth.category for truth in truths])
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "truths", truths)
         object.__setattr__(self, "lending", lending)
@@ -427,6 +430,27 @@ class Scenario:
             [truth.fixed_mean for truth in self.truths],
             sigmas=[truth.sigma for truth in self.truths],
         )
+
+    def ordered_lower_bound_per_log_t(self) -> float | None:
+        """Return the constant of the lower bound for policies that know the orders.
+
+        Returns
+        -------
+        float or None
+            Regret per log T; None without an order of rising means, where the theorem
+            does not apply, or where it takes a library that is not installed.
+
+        """
+        if not self.fits_theorems or not orders_of(self.categories):
+            return None
+        try:
+            return ordered_lower_bound(
+                self.categories,
+                [truth.fixed_mean for truth in self.truths],
+                sigmas=[truth.sigma for truth in self.truths],
+            ).total
+        except InputError:
+            return None
 
     def lower_bound_per_log_t(self) -> float | None:
         """Return the constant of Theorem 1.
@@ -628,6 +652,8 @@ def _table(truth: Truth) -> dict[str, Any]:
         table |= {key: value for key, value in optional.items() if value is not None}
     if category.prior is not None:
         table["prior"] = asdict(category.prior)
+    if category.order is not None:
+        table["order"] = category.order
     return table | {"clients": truth.clients.to_plain()}
 
 

@@ -5,7 +5,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,13 @@ from profitable.common.types import IntArray
 from profitable.errors import ParameterError
 from profitable.kernels.patience import TIME
 from profitable.kernels.rewards import draws_per_client
-from profitable.policy.policies import BY_CLIENTS, CROWD, Plus, Policy
+from profitable.model.category import said_before
+from profitable.policy.policies import BY_CLIENTS, CROWD, TRUST, Bayesian, Plus, Policy
+from profitable.policy.shared_orders import shared_orders
 from profitable.simulation.curve import RowLayout
 from profitable.simulation.custom_policy import check_custom
 from profitable.simulation.kernel_input import KernelInput, make_input, make_open_input
+from profitable.simulation.order_runs import OrderInput, make_order_input
 from profitable.simulation.scenario import Scenario
 
 BLOCK = 100  # runs; never change it, or every seed gives other numbers
@@ -40,6 +43,7 @@ class PreparedPolicy:
     name: str
     kernel: str
     inputs: tuple[KernelInput, ...]
+    orders: tuple[OrderInput, ...] = ()  # whose bands are played together
 
     @property
     def key(self) -> str:
@@ -105,7 +109,11 @@ def prepare(
     chosen: list[PreparedPolicy] = []
     for given in policies:
         prepared = _prepare(given, scenario, horizon, kernel, common_random_numbers)
-        if any(prepared.name == other.name or prepared.key == other.key for other in chosen):
+        streams = prepared.key, bool(prepared.orders)
+        if any(
+            prepared.name == other.name or streams == (other.key, bool(other.orders))
+            for other in chosen
+        ):
             raise ParameterError("policy", prepared.name, "is given twice", "give each policy once")
         chosen.append(prepared)
     return Settings(
@@ -149,10 +157,24 @@ def _prepare(
         name = check_custom(policy)
         inputs = [make_open_input(truth, horizon=horizon) for truth in scenario.truths]
         return PreparedPolicy(policy, name, "rounds", tuple(inputs))
+    categories = scenario.categories
+    if not isinstance(policy, Bayesian):  # the others do not use the priors in a scenario
+        with said_before():
+            categories = tuple(replace(each, prior=None) for each in categories)
+    orders = shared_orders(policy, categories)
+    if not orders:  # whatever its trust: so its random streams are those without an order
+        policy = replace(policy, trust=TRUST)
+    elif kernel == "events":
+        raise ParameterError(
+            "kernel",
+            kernel,
+            f"plays categories one by one, and the bands of {orders[0].name!r} share evidence",
+            "leave it out, or give rounds",
+        )
     # With common random numbers, rewards are drawn one by one, and round by round if
     # they are continuous.  That is the definition, and the profit is then known for any
     # statistic.
-    by_rounds = policy.forgets or common or kernel == "rounds"
+    by_rounds = policy.forgets or common or kernel == "rounds" or bool(orders)
     inputs = [
         make_input(
             policy,
@@ -162,9 +184,17 @@ def _prepare(
         )
         for truth in scenario.truths
     ]
+    together = [
+        make_order_input(policy, order, scenario.truths, horizon=horizon, every_reward=common)
+        for order in orders
+    ]
+    for order in together:
+        for position, band in order.bands.items():
+            inputs[position] = band
     prior = getattr(given, "prior", None)
     name = str(given) if prior is None else f"{given}, {prior}"
-    return PreparedPolicy(policy, name, "rounds" if by_rounds else "events", tuple(inputs))
+    kernel = "rounds" if by_rounds else "events"
+    return PreparedPolicy(policy, name, kernel, tuple(inputs), tuple(together))
 
 
 def _checkpoints(given: Sequence[int] | None, horizon: int) -> IntArray:

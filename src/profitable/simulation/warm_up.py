@@ -45,6 +45,7 @@ def steps(
             yield f"{family} with {policy}", partial(_use, example, POLICIES[policy]())
     if families is None and policies is None:
         yield "a policy of your own", partial(_use, _example(FAMILIES["bernoulli"]), _Own())
+        yield "bands of an order", _use_bands
         yield from lazy_functions()
 
 
@@ -90,6 +91,19 @@ def _use(family: Family, policy: Any) -> None:
             simulate(
                 world, [policy], horizon=HORIZON, runs=1, kernel=kernel, workers=1, progress=False
             )
+
+
+def _use_bands() -> None:
+    bands = [
+        Category(name, FAMILIES["bernoulli"](), threshold=0.5, order="it") for name in ("a", "b")
+    ]
+    agent = Agent(bands, policy="ts", seed=1)
+    agent.decide()
+    agent.observe({"a": [0], "b": [0, 1]})
+    str(agent.decide())
+    agent.cutoff()
+    world = Scenario("it", [Truth(band, mean=0.4, clients=CLIENTS) for band in bands])
+    simulate(world, ["ts"], horizon=HORIZON, runs=1, workers=1, progress=False)
 
 
 def _ask_agent(category: Category, policy: Any) -> None:

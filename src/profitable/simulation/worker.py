@@ -34,6 +34,7 @@ from profitable.simulation.curve import PARTS
 from profitable.simulation.custom_policy import run_custom
 from profitable.simulation.kernel_input import KernelInput
 from profitable.simulation.lending_rounds import LoanRecord, play_loans
+from profitable.simulation.order_runs import play_order
 from profitable.simulation.running_stats import BlockSums, Moments
 from profitable.simulation.scenario import Phase, Truth
 from profitable.simulation.settings import PreparedPolicy, Settings
@@ -230,7 +231,9 @@ def compile_kernels(settings: Settings) -> None:
         if world is not None:
             play_loans(world, prepared.policy, few, stream(settings.seed))
         elif isinstance(prepared.policy, Policy):
-            for truth, given in zip(settings.scenario.truths, prepared.inputs, strict=True):
+            together = _play_orders(settings, prepared, 0, no_flags(), 1, few) or {}
+            alone = [k for k in range(len(prepared.inputs)) if k not in together]
+            for truth, given in ((settings.scenario.truths[k], prepared.inputs[k]) for k in alone):
                 short = replace(given, problem=given.problem._replace(horizon=few))
                 _play(settings, prepared, 0, truth, short, no_flags(), 1)
 
@@ -247,8 +250,13 @@ def play_block(settings: Settings, which: int, block: int, flags: IntArray) -> F
             return None
         truths = ()
     lost: FloatArray = np.zeros(number)
+    together = _play_orders(settings, prepared, block, flags, number, horizon)
+    if together is None:
+        return None
     for k, (truth, given) in enumerate(zip(truths, prepared.inputs, strict=True)):
-        played = _play(settings, prepared, block, truth, given, flags, number)
+        played = together.get(k)
+        if played is None:
+            played = _play(settings, prepared, block, truth, given, flags, number)
         if played is None:
             return None
         tables, runs = played
@@ -349,6 +357,29 @@ def _play(
         if run(world, own, flags, given.problem, some, runs[part]) < len(runs[part]):
             return None
     return tables, runs
+
+
+def _play_orders(
+    settings: Settings,
+    prepared: PreparedPolicy,
+    block: int,
+    flags: IntArray,
+    number: int,
+    horizon: int,
+) -> dict[int, tuple[RunTables, RecordArray]] | None:
+    """Play the bands of all orders; return their runs by position, None if stopped."""
+    found: dict[int, tuple[RunTables, RecordArray]] = {}
+    common, key = settings.common, prepared.key
+    for order in prepared.orders:
+        tables = order.tables(settings.checkpoints, number, common=common)
+        who = () if common else (key,)
+        world = stream(settings.seed, "world", *who, "order", order.name, block)
+        own = stream(settings.seed, "own", key, "order", order.name, block)
+        played = play_order(order, tables, (world, own), flags, horizon)
+        if played is None:
+            return None
+        found |= played
+    return found
 
 
 def regret_of(phase: Phase, tables: RunTables) -> FloatArray:

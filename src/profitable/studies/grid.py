@@ -11,6 +11,13 @@ A world comes from a template: a scenario in which numbers may be expressions of
 0.3
 
 A mean that changes every so many rounds is { alternates = [0.3, 0.1], every = "n" }.
+A category with copies = "bands" stands for so many, in which `copy` is 1, 2, 3, ...:
+
+>>> category |= {"name": "band {copy}", "mean": "0.2 * copy", "copies": "bands"}
+>>> template = Template("bands", {"category": [category]}, "study.toml: scenario")
+>>> [truth.mean for truth in template.at({"bands": 3, "horizon": 100}).truths]
+[0.2, 0.4, 0.6]
+
 Texts may have {names} of axes:
 
 >>> fill("kl-ucb:forget={forget}", {"forget": 0.97}, "study.toml: policies")
@@ -34,8 +41,10 @@ from profitable.simulation.scenario import Scenario, read_table
 from profitable.simulation.settings import Settings, prepare
 
 # Fields that hold a text, which may have {names} of axes.
-TEXT_FIELDS = ("name", "family", "law", "kind")
+TEXT_FIELDS = ("name", "family", "law", "kind", "order")
 ALTERNATES = "alternates"
+COPIES, COPY = "copies", "copy"
+MOST_COPIES = 10_000
 PLACE = re.compile(r"\{([^{}]*)\}")
 MOST_SETTINGS = 3_000
 HORIZON_NAME = "horizon"
@@ -82,7 +91,8 @@ def _names(value: Any, where: str, key: str = "") -> set[str]:
             places_in(value) if key in TEXT_FIELDS else Expression(value, _inside(where, key)).names
         )
     if is_table(value):
-        return {name for field, each in value.items() for name in _names(each, where, field)}
+        names = {name for field, each in value.items() for name in _names(each, where, field)}
+        return names - {COPY} if COPIES in value else names
     return (
         {name for each in value for name in _names(each, where, key)} if is_list(value) else set()
     )
@@ -99,7 +109,19 @@ def _filled(value: Any, values: Mapping[str, Value], where: str, key: str) -> An
         if ALTERNATES in value:
             return _alternating(value, values, _inside(where, key))
         return {field: _filled(each, values, where, field) for field, each in value.items()}
-    return [_filled(each, values, where, key) for each in value] if is_list(value) else value
+    if is_list(value):
+        return [each for one in value for each in _copied(one, values, where, key)]
+    return value
+
+
+def _copied(value: Any, values: Mapping[str, Value], where: str, key: str) -> list[Any]:
+    """Return an entry of a list, filled; or its copies, if it says that it has some."""
+    if not is_table(value) or COPIES not in value:
+        return [_filled(value, values, where, key)]
+    given = _filled(value[COPIES], values, where, COPIES)
+    number = check.whole(f"{where}: {COPIES}", given, most=MOST_COPIES)
+    table = {field: each for field, each in value.items() if field != COPIES}
+    return [_filled(table, {**values, COPY: copy}, where, key) for copy in range(1, number + 1)]
 
 
 def _alternating(table: dict[str, Any], values: Mapping[str, Value], where: str) -> list[list[Any]]:

@@ -1,7 +1,8 @@
 """Study: a grid of scenarios, policies and parameters, with its number of runs.
 
 It may be a TOML file: every mistake there is reported with the file, the field and the
-value.  A study that comes with the package is read by its name: `forget`, `map`.
+value.  A study that comes with the package is read by its name: `bands`,
+`forget`, `map`.
 
 Its stages are *successive halving*: all settings of a world get a few runs, the better
 half gets twice as many, and so on.
