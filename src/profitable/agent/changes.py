@@ -23,7 +23,7 @@ from profitable.agent.categories import Categories
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels import agent_rounds, faded_verdicts
 from profitable.kernels.agent_rounds import LOG_HEAD, LOG_WIDTH
-from profitable.kernels.agent_table import SNAPSHOT, WRITTEN, AgentRow
+from profitable.kernels.agent_table import COMES_BACK, SNAPSHOT, WRITTEN, AgentRow
 from profitable.kernels.patience import patience_of
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Changes:
         inside = which < rows.shape[1]
         which, log = which[inside], log[first[inside]]
         rows[: log.shape[1] - LOG_HEAD, which] = log[:, LOG_HEAD:].T
-        if not self.shared.fades_late:
+        if len(rows) <= COMES_BACK:  # else they are all rows
             rows[SNAPSHOT : SNAPSHOT + KEPT_BESIDE.size, which] = log[:, 1:LOG_HEAD].T
 
     def accepted(self, start: int, size: int, limits: FloatArray) -> BoolArray:

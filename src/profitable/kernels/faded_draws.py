@@ -41,10 +41,10 @@ from profitable.kernels.posterior_fading import (
     weights,
 )
 
-LOOKED_AT = 0.5  # what BOUND_UNTIL says of a column that was looked at once since it changed
+LOOKED_ONCE = 0.5  # what BOUND_UNTIL says of a column that was looked at once since it changed
 BOUNDS_COST = 2.0  # times the cost of exact evidence
 MOST_NATS = 700.0  # evidence of the other side that a double can tell from certainty
-AT_A_TIME = 512  # draws that are looked through at a time
+BLOCK_OF_DRAWS = 512  # draws that are looked through at a time
 
 
 @part
@@ -121,7 +121,7 @@ def _look(
     """
     is_open, said = table[AgentRow.PAUSED, k] == 0.0, table[BOUND_UNTIL, k]
     if table[AgentRow.CLIENTS, k] > 0.0 and said == 0.0:
-        table[BOUND_UNTIL, k] = LOOKED_AT
+        table[BOUND_UNTIL, k] = LOOKED_ONCE
         if table[AgentRow.ROUGH, k] == 0.0 and table[WRITTEN, k] == round - 1:
             return limit >= table[AgentRow.EVIDENCE, k] and is_open
     if 0.0 < said < round:
@@ -142,7 +142,7 @@ def _look(
         table[BOUND_UNTIL, k] = SETTLED + round
         if column[AgentRow.ROUGH, 0] != 0.0:
             least, most = quick_bounds(column, 0, view)
-            table[BOUND_UNTIL, k] = math.inf if is_open else LOOKED_AT
+            table[BOUND_UNTIL, k] = math.inf if is_open else LOOKED_ONCE
         table[LEAST_EVIDENCE, k], table[MOST_EVIDENCE, k] = least, most
     return tolerates and is_open
 
@@ -203,9 +203,9 @@ def decide_faded(
     patience, number = patience_behind(view_rows[0]), float(round)
     until, least, most = table[BOUND_UNTIL], table[LEAST_EVIDENCE], table[MOST_EVIDENCE]
     rounds, column = table[AgentRow.ROUNDS], np.empty((table.shape[0], 1))
-    sure = np.empty(AT_A_TIME, dtype=np.bool_)
-    for start in range(0, draws.size, AT_A_TIME):
-        end = min(start + AT_A_TIME, draws.size)
+    sure = np.empty(BLOCK_OF_DRAWS, dtype=np.bool_)
+    for start in range(0, draws.size, BLOCK_OF_DRAWS):
+        end = min(start + BLOCK_OF_DRAWS, draws.size)
         block = slice(start, end)
         all_sure = _compare(
             draws[block], until[block], least[block], most[block], number, accepted[block], sure
