@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SHORTEST_LOG, LONGEST_LOG = 256, 4096
 # Rows that are kept behind those of a decision; the last one never changes.
 COUNTED = (int(AgentRow.ROUNDS), int(AgentRow.EARLIER), WRITTEN, int(AgentRow.IMAGINARY))
-KEPT_BESIDE = np.array(COUNTED[:3])
+KEPT_BESIDE = COUNTED[:3]
 NO_NUMBERS: FloatArray = np.empty(0)
 NO_LIMITS: FloatArray = np.empty((0, 0))
 NO_FLAGS: BoolArray = np.empty(0, dtype=np.bool_)
@@ -156,8 +156,9 @@ class Changes:
         """Write columns that are about to change into the log, from row `place` on."""
         table, log = self.shared.raw, self.log[place : place + positions.size]
         log[:, 0] = positions
-        log[:, 1:LOG_HEAD] = table[KEPT_BESIDE[:, None], positions].T
-        log[:, LOG_HEAD:] = table[: log.shape[1] - LOG_HEAD, positions].T
+        for column, row in enumerate(KEPT_BESIDE, 1):
+            log[:, column] = table[row].take(positions)
+        log[:, LOG_HEAD:] = table[: log.shape[1] - LOG_HEAD].take(positions, 1).T
 
     def _undo(self, rows: FloatArray, start: int) -> None:
         """Undo the changes since row `start` of the log in a copy of the table.
@@ -170,7 +171,7 @@ class Changes:
         which, log = which[inside], log[first[inside]]
         rows[: log.shape[1] - LOG_HEAD, which] = log[:, LOG_HEAD:].T
         if len(rows) <= COMES_BACK:  # else they are all rows
-            rows[SNAPSHOT : SNAPSHOT + KEPT_BESIDE.size, which] = log[:, 1:LOG_HEAD].T
+            rows[SNAPSHOT : SNAPSHOT + len(KEPT_BESIDE), which] = log[:, 1:LOG_HEAD].T
 
     def accepted(self, start: int, size: int, limits: FloatArray) -> BoolArray:
         """Return the decision of a round, by its patience: [M], or one number."""
