@@ -85,7 +85,7 @@ dist: $(READY)
 # - the wheel from the registry, with each extra and on every Python of the machine.
 soak: $(BENCH_READY)
 	PROFITABLE_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/kernels tests/agent tests/common tests/model tests/simulation \
-	  tests/theory tests/bench tests/replay tests/studies tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
+	  tests/theory tests/bench tests/past tests/advice tests/replay tests/studies tests/portfolio tests/cli tests/test_matrix.py tests/test_guide.py \
 	  tests/test_installed.py
 
 # One table; fails if a bar is missed or a ratio is 15 % worse than benchmarks/baseline.json.

@@ -57,10 +57,10 @@ def peak() -> float:
 def measure(path: str) -> None:
     """In a process of its own: seconds and GB, as JSON."""
     import profitable as pb
+    from profitable.past.layout import Layout
+    from profitable.past.read import read
     from profitable.replay.backtest import weights_of
     from profitable.replay.family_choice import choose_family
-    from profitable.replay.layout import Layout
-    from profitable.replay.read import read
     from profitable.replay.replay import replay
 
     # Compile before the clock.

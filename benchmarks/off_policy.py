@@ -24,8 +24,8 @@ import pandas as pd
 
 import profitable as pb
 from profitable.common.text_tables import text_table
+from profitable.past.past import SingleClients
 from profitable.replay.off_policy import FEW_DRAWS, LITTLE_NOISE, AcceptanceLog, evaluate, support
-from profitable.replay.past import SingleClients
 
 MEANS, THRESHOLD, SIGMAS = (0.3, 0.25, 0.15, 0.1), 0.2, 1.96
 K = len(MEANS)

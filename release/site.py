@@ -39,7 +39,7 @@ API = {  # pages of the reference: title, and the rooms or modules whose public 
     "policy": ("Policies", ["policy"]),
     "simulation": ("Simulation", ["simulation"]),
     "study": ("Studies", ["studies"]),
-    "backtest": ("Backtests", ["replay"]),
+    "backtest": ("Backtests", ["replay", "past"]),
     "portfolio": ("Portfolios", ["portfolio"]),
     "bounds": ("Bounds", ["bounds"]),
     "errors": ("Errors", ["errors"]),

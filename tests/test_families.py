@@ -21,9 +21,9 @@ from profitable.kernels.law import GAMMA, Law
 from profitable.kernels.statistic import Statistic
 from profitable.model.posterior import expected_means
 from profitable.model.view import View
+from profitable.past.layout import Layout
+from profitable.past.read import read
 from profitable.replay.family_choice import choose_family
-from profitable.replay.layout import Layout
-from profitable.replay.read import read
 from profitable.replay.replay import replay
 from tests import formulas
 from tests.matrix import FAMILIES, FamilyRow

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from profitable.model.families import Family as Family
     from profitable.model.lending import Lending as Lending
     from profitable.model.prior import Prior as Prior
+    from profitable.past.cells import Cells as Cells
     from profitable.policy.policies import *  # noqa: F403
     from profitable.policy.policies import Policy as Policy
     from profitable.portfolio.outcome import Client as Client
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from profitable.portfolio.portfolio import Portfolio as Portfolio
     from profitable.replay.backtest import backtest as backtest
     from profitable.replay.backtest_result import Backtest as Backtest
-    from profitable.replay.cells import Cells as Cells
     from profitable.simulation.clients_per_round import OnePlusPoisson as OnePlusPoisson
     from profitable.simulation.clients_per_round import UniformClients as UniformClients
     from profitable.simulation.curve import Curve as Curve
@@ -66,7 +66,7 @@ _HOMES = {
     "portfolio.outcome": ["Client", "LoanOutcome", "Outcome", "Receipt"],
     "portfolio.portfolio": ["Portfolio"],
     "replay.backtest": ["backtest"],
-    "replay.cells": ["Cells"],
+    "past.cells": ["Cells"],
     "replay.backtest_result": ["Backtest"],
     "simulation.clients_per_round": ["OnePlusPoisson", "UniformClients"],
     "simulation.curve": ["Curve"],

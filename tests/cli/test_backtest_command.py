@@ -8,7 +8,7 @@ import pytest
 
 import profitable as pb
 from tests.cli.test_app import call, run
-from tests.replay.tables import loans, write_csv, write_parquet
+from tests.past.tables import loans, write_csv, write_parquet
 
 COLUMNS = [
     "--category",

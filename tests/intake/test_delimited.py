@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from profitable.errors import InputError
+from profitable.past.source import open_source
+from profitable.past.typed_columns import numbers
 from profitable.portfolio.outcome import Outcome
 from profitable.portfolio.rows_in import OUTCOME_ROWS, Form, Sheet
-from profitable.replay.source import open_source
-from profitable.replay.typed_columns import numbers
 
 PLAIN = "id,category,reward\nl-1,Bäcker,1.5\nl-2,cook,0\n"
 

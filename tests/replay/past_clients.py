@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import profitable as pb
-from profitable.replay.past import NEVER_KNOWN, SingleClients
+from profitable.past.past import NEVER_KNOWN, SingleClients
 from profitable.replay.replay import OpenTerms
 
 

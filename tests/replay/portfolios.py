@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 import profitable as pb
 from profitable.common.types import FloatArray, IntArray
+from profitable.past.past import SingleClients
 from profitable.replay.backtest import WIDER
 from profitable.replay.backtest_entry import POLICY, BacktestEntry, varying
-from profitable.replay.past import SingleClients
 from profitable.replay.replay import replay
 
 Whole = npt.NDArray[np.integer]

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import profitable as pb
+from profitable.past.past import deviations
 from profitable.replay import backtest_entry as entries
 from profitable.replay.backtest_entry import POLICY, BacktestEntry
-from profitable.replay.past import deviations
 from profitable.replay.replay import replay
 from tests.replay.portfolios import (
     CLEAR,

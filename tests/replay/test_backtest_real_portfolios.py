@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import profitable as pb
-from tests.replay.tables import SHARED
+from tests.past.tables import SHARED
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/real-portfolios.md").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from profitable.past.past import NEVER_KNOWN, SingleClients
 from profitable.replay.baselines import (
     HALVES,
     Setup,
@@ -18,7 +19,6 @@ from profitable.replay.baselines import (
     cross_fitted,
     hindsight,
 )
-from profitable.replay.past import NEVER_KNOWN, SingleClients
 from profitable.replay.replay import Limits, fill
 
 ROUNDS, NAMES = 12, ("a", "b", "c", "d")

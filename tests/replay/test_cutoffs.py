@@ -12,12 +12,12 @@ from scipy import stats
 
 import profitable as pb
 from profitable.errors import ParameterError
+from profitable.past.past import MISSING_NAME
 from profitable.replay.backtest import prepare
 from profitable.replay.backtest_options import ORDERED_POLICIES, demo
 from profitable.replay.baselines import BEST_CUTOFF
 from profitable.replay.cutoffs import cutoff_places, doubt_order, misfit_tail
-from profitable.replay.past import MISSING_NAME
-from tests.replay.tables import SHARED
+from tests.past.tables import SHARED
 
 COLUMNS: dict[str, Any] = {"category": "score:q6", "time": "week", "reward": "repaid"}
 MONEY: dict[str, Any] = {"cost": 4.0, "revenue": 5.0}

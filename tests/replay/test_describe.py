@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from profitable.past.layout import Layout
+from profitable.past.read import read
+from profitable.past.source import open_source
 from profitable.replay.describe import check_categories, describe, find_leaks, predicts
-from profitable.replay.layout import Layout
-from profitable.replay.read import read
-from profitable.replay.source import open_source
-from tests.replay.tables import CALLS, LOANS, loans, needs_calls, needs_loans
+from tests.past.tables import CALLS, LOANS, loans, needs_calls, needs_loans
 
 PLAIN = Layout(category="grade", time="asked", reward="good", cost=0.5)
 

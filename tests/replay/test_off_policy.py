@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import profitable as pb
+from profitable.past.past import SingleClients
 from profitable.replay.off_policy import (
     AcceptanceLog,
     OffPolicy,
@@ -23,7 +24,6 @@ from profitable.replay.off_policy import (
     inverse_propensity,
     support,
 )
-from profitable.replay.past import SingleClients
 
 ERRORS = 4.0
 Row = tuple[int, int, float, bool, float]  # round, category, profit, accepted, propensity

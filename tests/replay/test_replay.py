@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.model.category import said_before
+from profitable.past.past import NEVER_KNOWN, SingleClients
 from profitable.policy.policies import POLICIES
-from profitable.replay.past import NEVER_KNOWN, SingleClients
 from profitable.replay.replay import Limits, OpenTerms, Replay, replay
 from tests.matrix import FAMILIES, FamilyRow
 from tests.replay.past_clients import Row, World, by_hand, draw_world

@@ -15,8 +15,9 @@ import typer
 from profitable.cli.shared import AsJson, policy_names, print_found
 from profitable.common.declared_options import OptionField, options_of
 from profitable.errors import ParameterError
-from profitable.replay.backtest_options import RUN_OPTIONS, CellOptions, RunOptions
-from profitable.replay.layout import Layout, number_or_text
+from profitable.past.cell_options import CellOptions
+from profitable.past.layout import Layout, number_or_text
+from profitable.replay.backtest_options import RUN_OPTIONS, RunOptions
 
 EXAMPLE = (
     "profitable backtest loans.csv --category purpose --time issued --reward paid_back "
@@ -182,7 +183,7 @@ def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
 
 
 def _aggregate(where: Any, options: dict[str, Any], path: Path, as_json: bool) -> None:
-    from profitable.replay.aggregate import cells, relation
+    from profitable.past.aggregate import cells, relation
 
     for key in RUN_OPTIONS:
         if key in options and key != "family":

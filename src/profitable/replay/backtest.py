@@ -21,8 +21,14 @@ from profitable.common.progress import Progress
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import ParameterError, ProfitableWarning
 from profitable.model.category_table import known_fields
+from profitable.past.aggregate import cells
+from profitable.past.cell_options import CellArguments
+from profitable.past.cells import Cells, GroupedClients, holds_cells
+from profitable.past.layout import FIELDS, Layout
+from profitable.past.past import Past, PastClients, SingleClients
+from profitable.past.read import read
+from profitable.past.source import PARQUET_ENDINGS
 from profitable.policy.policies import Policy
-from profitable.replay.aggregate import cells
 from profitable.replay.backtest_entry import (
     BASELINE,
     POLICY,
@@ -35,21 +41,15 @@ from profitable.replay.backtest_options import (
     ORDERED_POLICIES,
     RUN_OPTIONS,
     BacktestArguments,
-    CellArguments,
     RunOptions,
 )
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, Setup, baselines_for
-from profitable.replay.cells import Cells, GroupedClients, holds_cells
 from profitable.replay.cutoffs import doubt_order
 from profitable.replay.describe import check_categories
 from profitable.replay.family_choice import FamilyChoice, choose_family
-from profitable.replay.layout import FIELDS, Layout
 from profitable.replay.off_policy import AcceptanceLog, evaluate
-from profitable.replay.past import Past, PastClients, SingleClients
-from profitable.replay.read import read
 from profitable.replay.replay import OpenTerms, Replay, replay
-from profitable.replay.source import PARQUET_ENDINGS
 
 MOST_TABLED = 2_000_000  # beyond it, the evidence of a replay is not kept
 # Twenty folds vary like 20/19 of their mixtures, and with 19 degrees of freedom 2.093

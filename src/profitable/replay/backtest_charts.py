@@ -29,11 +29,11 @@ from profitable.common.line_styles import (
     Look,
 )
 from profitable.common.text_tables import number_text
+from profitable.past.layout import CALENDAR
 from profitable.policy.policies import looks_of
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.backtest_summary import MOST_PICTURED
 from profitable.replay.baselines import ALL
-from profitable.replay.layout import CALENDAR
 
 ROW, LEAST_HEIGHT = 17, 140
 BASELINE_DASHES = (DASHED, SHORT, DASH_DOT, (10, 4), (1, 3), (12, 2, 2, 2, 2, 2))

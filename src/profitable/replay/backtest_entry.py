@@ -228,7 +228,7 @@ def varying(
     these shares as weights, the number is (sum v)^2 / sum v^2; None if nobody is
     refused.  Where 3 of 1 000 clients bring something, it is about 3.
 
-    >>> from profitable.replay.past import deviations
+    >>> from profitable.past.past import deviations
     >>> rare = np.array([1.0] * 3 + [0.0] * 997)
     >>> round(varying(deviations(rare, np.zeros(1_000, int), 1), np.ones(1)), 1)
     3.0

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from profitable.common import check
 from profitable.common.declared_options import DeclaredOptions, option, options_of
 from profitable.errors import InputError, ParameterError
-from profitable.replay.layout import Layout, is_list
+from profitable.past.cell_options import written_family
+from profitable.past.layout import Layout, is_list
 
 if TYPE_CHECKING:  # the command line reads the declaration, and must start quickly
     from profitable.model.families import Family
@@ -42,9 +43,8 @@ ORDERED_POLICIES = tuple(
 )
 LENDING_POLICIES = ("bayes-ucb", "optimal", "kl-ucb")  # where loans are judged by hazards
 MOST_TRIED = 100
-MOST_BINS = 10_000
 limit = partial(option, group="Limits of a round")
-chance, cell = partial(option, group="Seeds and intervals"), partial(option, group="With --cells")
+chance = partial(option, group="Seeds and intervals")
 
 
 def _policies(field: str, value: Any) -> tuple[Policy, ...]:
@@ -242,28 +242,6 @@ class RunOptions(DeclaredOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellOptions(DeclaredOptions):
-    """Options for aggregating past clients into cells."""
-
-    id: str | None = cell(
-        None,
-        "Column of whole numbers that names the client. It assigns clients to 20 folds, from "
-        "which intervals are computed.",
-    )
-    fold: str | None = cell(
-        None,
-        "Column of whole numbers from 0 to 19 that replaces `id` where ids are texts.",
-        excludes=("id",),
-    )
-    bins: int | None = cell(
-        None,
-        "Number of bins in which rewards are counted, for policies that look at single rewards, "
-        "such as kl-emp-ucb.",
-        check=partial(check.whole, least=2, most=MOST_BINS),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class BacktestArguments(RunOptions, Layout):
     """All arguments of a backtest.  Type checkers read them here."""
 
@@ -273,29 +251,8 @@ class BacktestArguments(RunOptions, Layout):
     command: str | None = option(None, "Command to repeat in the report.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CellArguments(CellOptions, Layout):
-    """All arguments of `backtest.cells`."""
-
-    family: Family | str | None = option(
-        None,
-        "Family of rewards, where another statistic than the reward is added up (pareto, weibull).",
-    )
-
-
 RUN_OPTIONS = tuple(options_of(RunOptions))
 FILE_KEYS = ("data", *options_of(Layout), *RUN_OPTIONS)
-
-
-def written_family(family: Family) -> str:
-    """Write a family as on the command line.
-
-    >>> from profitable import Family
-    >>> written_family(Family.of("bounded: low=0, high=2"))
-    'bounded:low=0.0,high=2.0'
-    """
-    values = ",".join(f"{key}={value!r}" for key, value in family.parameters.items())
-    return f"{family.name}:{values}" if values else family.name
 
 
 def demo() -> tuple[Path, Layout]:

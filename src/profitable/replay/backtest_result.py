@@ -18,14 +18,14 @@ from profitable.common.files import as_path
 from profitable.common.text_tables import money_text, number_text, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
+from profitable.past.past import Past, SingleClients
+from profitable.past.past_loans import book_of
 from profitable.replay import backtest_summary
 from profitable.replay.backtest_entry import BETTER, POLICY, BacktestEntry, in_short
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.baselines import ACCEPT_NONE, ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
-from profitable.replay.past import Past, SingleClients
-from profitable.replay.past_loans import book_of
 from profitable.version import VERSION
 
 TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")

@@ -11,11 +11,11 @@ from profitable.common.text_tables import number_text, text_table
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import UnknownCategoryError
 from profitable.model.lending import Lending
+from profitable.past.layout import CALENDAR
+from profitable.past.past import NEVER_KNOWN, Past, PastClients
 from profitable.replay.backtest_entry import BacktestEntry, in_short
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.family_choice import FamilyChoice
-from profitable.replay.layout import CALENDAR
-from profitable.replay.past import NEVER_KNOWN, Past, PastClients
 
 VINTAGES = 12  # at most so many
 MOST_PICTURED = 60  # categories in a picture; those with the most clients

@@ -35,8 +35,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.past.past import PastClients, SingleClients
 from profitable.replay.off_policy import AcceptanceLog
-from profitable.replay.past import PastClients, SingleClients
 from profitable.replay.replay import Limits, draw_lots, fill
 
 # Name the random streams of the halves, and of the order in which clients come.

@@ -28,9 +28,9 @@ from profitable.common.types import BoolArray, FloatArray
 from profitable.kernels.law import GAUSSIAN, Law
 from profitable.kernels.order import BandRow, new_bands
 from profitable.kernels.order_fit import fit_bands
+from profitable.past.past import Past
 from profitable.replay.backtest_entry import BacktestEntry
 from profitable.replay.family_choice import FamilyChoice
-from profitable.replay.past import Past
 
 # A smaller probability of the misfit says that the means are not ordered.
 UNLIKELY = 0.001

@@ -1,6 +1,6 @@
 """Describe a past as it was understood, before any policy is replayed.
 
->>> from profitable.replay.layout import Layout
+>>> from profitable.past.layout import Layout
 >>> table = {"month": [1, 2, 3] * 2, "job": ["a", "b"] * 3, "y": [0, 1, 1, 1, 0, 1]}
 >>> print(describe(table, Layout(category="job", time="month", reward="y", cost=0.5)))
 Outcomes assumed immediate: ...
@@ -29,16 +29,16 @@ from profitable.common.text_tables import ROWS_SHOWN, money_text, number_text, t
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.model.families import Family
+from profitable.past import calendar_rounds as rounds
+from profitable.past.calendar_rounds import MISSING
+from profitable.past.layout import Layout
+from profitable.past.past import SAMPLE, Past, SingleClients
+from profitable.past.read import Reader, read
+from profitable.past.source import OnShare, Piece, Source, open_source, pa, pc
+from profitable.past.typed_columns import Dates, decoded, is_text, numbers
 from profitable.replay import backtest_summary
-from profitable.replay import calendar_rounds as rounds
 from profitable.replay.backtest_result import plain
-from profitable.replay.calendar_rounds import MISSING
 from profitable.replay.family_choice import FamilyChoice, choose_family
-from profitable.replay.layout import Layout
-from profitable.replay.past import SAMPLE, Past, SingleClients
-from profitable.replay.read import Reader, read
-from profitable.replay.source import OnShare, Piece, Source, open_source, pa, pc
-from profitable.replay.typed_columns import Dates, decoded, is_text, numbers
 
 LEARNED_PARTS = 5
 BANDS = 20  # a column of numbers is cut into so many

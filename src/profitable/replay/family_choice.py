@@ -31,10 +31,10 @@ from profitable.model.families import (
     Poisson,
 )
 from profitable.model.lending import Lending
+from profitable.past.layout import Layout
+from profitable.past.past import Past, PastClients
+from profitable.past.past_loans import lending_of
 from profitable.replay.backtest_entry import varying
-from profitable.replay.layout import Layout
-from profitable.replay.past import Past, PastClients
-from profitable.replay.past_loans import lending_of
 
 CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 # Observed variance above the family's by more than this: decisions are too sure of

@@ -60,7 +60,7 @@ import numpy as np
 import numpy.typing as npt
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
-from profitable.replay.past import SingleClients
+from profitable.past.past import SingleClients
 
 # A log in which nobody was refused is taken for whole if that has at least this
 # probability.

@@ -45,10 +45,10 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels.hazards import BookRow
 from profitable.model.category import Category
 from profitable.model.lending import Lending
+from profitable.past.layout import AT_MATURITY, EVENLY, Layout
+from profitable.past.past import PastClients, SingleClients
+from profitable.past.past_loans import LoanCells
 from profitable.policy.policies import Policy
-from profitable.replay.layout import AT_MATURITY, EVENLY, Layout
-from profitable.replay.past import PastClients, SingleClients
-from profitable.replay.past_loans import LoanCells
 
 TRACED = ("evidence", "patience", "defaults", "affordable")  # of loans, by round
 LOTS = 7  # names the random stream of the lots

@@ -26,10 +26,10 @@ from profitable.common.extras import extra
 from profitable.common.text_tables import number_text
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import InputError
-from profitable.replay.bands import CategoryCodes, CategoryColumn
-from profitable.replay.layout import SCORECARD
-from profitable.replay.source import Piece
-from profitable.replay.typed_columns import numbers
+from profitable.past.bands import CategoryCodes, CategoryColumn
+from profitable.past.layout import SCORECARD
+from profitable.past.source import Piece
+from profitable.past.typed_columns import numbers
 
 FEWEST_OUTCOMES = 20  # of the first clients: with fewer, no coefficient means anything
 MOST_STEPS = 1_000  # of the solver

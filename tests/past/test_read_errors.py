@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from profitable.errors import InputError
+from profitable.past.layout import Layout
+from profitable.past.read import read
 from profitable.replay.backtest_options import load_toml
-from profitable.replay.layout import Layout
-from profitable.replay.read import read
-from tests.replay.tables import loans, write_csv, write_parquet
+from tests.past.tables import loans, write_csv, write_parquet
 
 PLAIN: dict[str, Any] = {"category": "grade", "time": "asked", "reward": "good", "cost": 0.5}
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 import narwhals as nw
 
 from profitable.errors import InputError
-from profitable.replay.layout import Layout
+from profitable.past.layout import Layout
 
 IS_KEPT, WAS_REFUSED, HAS_NO_TIME, HAS_NO_AMOUNT, HAS_NO_COST, HAS_NO_OUTCOME = range(6)
 REASONS = ("", "refused by the past", "no time", "no amount", "no cost", "no outcome yet")

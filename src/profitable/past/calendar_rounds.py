@@ -20,9 +20,9 @@ import numpy as np
 
 from profitable.common.types import BoolArray, IntArray
 from profitable.errors import InputError
-from profitable.replay.layout import CALENDAR
-from profitable.replay.past import NEVER_KNOWN, SmallInts
-from profitable.replay.source import pa
+from profitable.past.layout import CALENDAR
+from profitable.past.past import NEVER_KNOWN, SmallInts
+from profitable.past.source import pa
 
 MISSING = int(np.iinfo(np.int64).min)  # NumPy's own "not a time"
 NUMBER, MONTH, DATE, TIMESTAMP, ZONED = (

@@ -20,10 +20,10 @@ from profitable.common import check
 from profitable.common.text_tables import number_text, unguarded
 from profitable.common.types import FloatArray
 from profitable.errors import InputError, ParameterError
-from profitable.replay.past import MISSING_NAME, SmallInts
-from profitable.replay.row_meaning import RowMeaning
-from profitable.replay.source import Piece, pa
-from profitable.replay.typed_columns import is_text, numbers
+from profitable.past.past import MISSING_NAME, SmallInts
+from profitable.past.row_meaning import RowMeaning
+from profitable.past.source import Piece, pa
+from profitable.past.typed_columns import is_text, numbers
 
 MOST_CATEGORIES = 5_000
 MOST_QUANTILES = 100

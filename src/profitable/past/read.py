@@ -1,6 +1,6 @@
 """Read the past: rows of a source become clients, by round and category.
 
->>> from profitable.replay.layout import Layout
+>>> from profitable.past.layout import Layout
 >>> months = ["2026-01", "2026-02", "2026-03"]
 >>> table = {"month": months, "job": ["cook", "clerk", "cook"]}
 >>> layout = Layout(category="job", time="month", reward="y", cost=0.1)
@@ -22,11 +22,11 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.kernels.hazards import rates_of_instalments
 from profitable.model.lending import LARGEST_RATE
-from profitable.replay import calendar_rounds as rounds
-from profitable.replay.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
-from profitable.replay.calendar_rounds import MISSING
-from profitable.replay.layout import FALLS, MONTHS, SCORECARD, Layout
-from profitable.replay.past import (
+from profitable.past import calendar_rounds as rounds
+from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
+from profitable.past.calendar_rounds import MISSING
+from profitable.past.layout import FALLS, MONTHS, SCORECARD, Layout
+from profitable.past.past import (
     MISSING_NAME,
     NEVER_KNOWN,
     SAMPLE,
@@ -36,8 +36,8 @@ from profitable.replay.past import (
     SmallInts,
     check_kept,
 )
-from profitable.replay.past_loans import lending_of, scheduled_values
-from profitable.replay.row_meaning import (
+from profitable.past.past_loans import lending_of, scheduled_values
+from profitable.past.row_meaning import (
     IS_KEPT,
     REASONS,
     WAS_REFUSED,
@@ -48,9 +48,9 @@ from profitable.replay.row_meaning import (
     reward_column,
     reward_of,
 )
-from profitable.replay.scorecard import ColumnValues, banded_by_score, fit_scores
-from profitable.replay.source import OnShare, Piece, Source, open_source, pa, short
-from profitable.replay.typed_columns import Dates, complete, decoded, flags, numbers
+from profitable.past.scorecard import ColumnValues, banded_by_score, fit_scores
+from profitable.past.source import OnShare, Piece, Source, open_source, pa, short
+from profitable.past.typed_columns import Dates, complete, decoded, flags, numbers
 
 LEAST_ROUNDS = 3
 LONGEST_MONTHS = 1_200

@@ -2,7 +2,7 @@
 
 A field that cannot be read is named by its file, row and column.
 
->>> from profitable.replay.source import open_source, pa, pc
+>>> from profitable.past.source import open_source, pa, pc
 >>> piece = next(open_source({"y": ["x"]}).pieces(["y"]))
 >>> numbers(piece, "y", "fix it")
 Traceback (most recent call last):
@@ -31,7 +31,7 @@ from profitable.common.check import LARGEST, MOST
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.intake.fields import FieldError, parse_moment, parse_number
-from profitable.replay.calendar_rounds import (
+from profitable.past.calendar_rounds import (
     DATE,
     EXAMPLES,
     MISSING,
@@ -41,7 +41,7 @@ from profitable.replay.calendar_rounds import (
     TIMESTAMP,
     ZONED,
 )
-from profitable.replay.source import Piece, pa, pc
+from profitable.past.source import Piece, pa, pc
 
 YES_AND_NO = {
     **dict.fromkeys(("1", "true", "yes", "t", "y"), 1.0),

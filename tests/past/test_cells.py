@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.errors import InputError, ParameterError, ProfitableError
-from profitable.replay.aggregate import FOLDS, with_fold
+from profitable.past.aggregate import FOLDS, with_fold
+from profitable.past.cells import Cells
+from profitable.past.layout import Layout
+from profitable.past.past import PastClients
+from profitable.past.read import read
 from profitable.replay.backtest import prepare
-from profitable.replay.cells import Cells
 from profitable.replay.family_choice import choose_family
-from profitable.replay.layout import Layout
-from profitable.replay.past import PastClients
-from profitable.replay.read import read
 from profitable.replay.replay import OpenTerms, Replay, replay
 
 SOAK = os.environ.get("PROFITABLE_SOAK") == "1"

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profitable.errors import InputError
-from profitable.replay.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
-from profitable.replay.past import MISSING_NAME
-from profitable.replay.source import open_source
+from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
+from profitable.past.past import MISSING_NAME
+from profitable.past.source import open_source
 
 
 def categories(table: dict[str, list[object]], *texts: str) -> list[str]:

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profitable.errors import InputError
-from profitable.replay.calendar_rounds import MISSING, before, label, periods, written_as
-from profitable.replay.layout import Layout
-from profitable.replay.read import read
-from profitable.replay.source import open_source
-from profitable.replay.typed_columns import Dates
+from profitable.past.calendar_rounds import MISSING, before, label, periods, written_as
+from profitable.past.layout import Layout
+from profitable.past.read import read
+from profitable.past.source import open_source
+from profitable.past.typed_columns import Dates
 
 EPOCH = datetime(1970, 1, 1)
 

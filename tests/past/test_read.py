@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.errors import InputError
-from profitable.replay import source as source_file
+from profitable.past import source as source_file
+from profitable.past.layout import Layout
+from profitable.past.past import NEVER_KNOWN, Past, SingleClients
+from profitable.past.read import read, treatment_effect
 from profitable.replay.backtest_options import load_toml
-from profitable.replay.layout import Layout
-from profitable.replay.past import NEVER_KNOWN, Past, SingleClients
-from profitable.replay.read import read, treatment_effect
-from tests.replay.tables import (
+from tests.past.tables import (
     CALLS,
     LOANS,
     WAYS,

@@ -9,10 +9,10 @@ import pytest
 
 import profitable as pb
 from profitable.errors import InputError, ParameterError
+from profitable.past.past import Past
+from profitable.past.scorecard import ColumnValues, banded_by_score, fit_scores
 from profitable.replay.backtest import prepare
 from profitable.replay.backtest_options import demo
-from profitable.replay.past import Past
-from profitable.replay.scorecard import ColumnValues, banded_by_score, fit_scores
 
 sklearn = pytest.importorskip("sklearn", reason="the extra bands is not installed")
 

@@ -32,8 +32,8 @@ from profitable.kernels.hazards import (
     values_of_loans,
 )
 from profitable.model.lending import Lending
-from profitable.replay.layout import PER_YEAR, Layout
-from profitable.replay.past import NEVER_KNOWN, SingleClients
+from profitable.past.layout import PER_YEAR, Layout
+from profitable.past.past import NEVER_KNOWN, SingleClients
 
 
 def lending_of(layout: Layout, round: str | int) -> Lending:

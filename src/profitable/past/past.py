@@ -39,12 +39,12 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, RewardError
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Statistic
-from profitable.replay.layout import Layout
-from profitable.replay.row_meaning import IS_KEPT, REASONS, WAS_REFUSED, WITHOUT_REWARD
+from profitable.past.layout import Layout
+from profitable.past.row_meaning import IS_KEPT, REASONS, WAS_REFUSED, WITHOUT_REWARD
 
 if TYPE_CHECKING:
     from profitable.model.families import Family
-    from profitable.replay.source import Piece
+    from profitable.past.source import Piece
 
 NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is
 MISSING_NAME = "(missing)"  # of the category of clients without one

@@ -38,10 +38,10 @@ from profitable.kernels.batch import Sums
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Cut, Identity, Statistic
 from profitable.model.families import Family
-from profitable.replay.backtest_options import written_family
-from profitable.replay.layout import Layout
-from profitable.replay.past import LeftOut, Past, PastClients, SmallInts, outside
-from profitable.replay.source import pa, parquet
+from profitable.past.cell_options import written_family
+from profitable.past.layout import Layout
+from profitable.past.past import LeftOut, Past, PastClients, SmallInts, outside
+from profitable.past.source import pa, parquet
 
 FORMAT = 1
 KEY = b"profitable cells"

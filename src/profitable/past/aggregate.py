@@ -27,16 +27,16 @@ from profitable.errors import InputError, ParameterError
 from profitable.model.category_table import known_fields
 from profitable.model.families import Family
 from profitable.model.view import View
-from profitable.replay import calendar_rounds as rounds
-from profitable.replay.backtest_options import CellArguments, CellOptions
-from profitable.replay.bands import CategoryCodes, CategoryColumn, cross
-from profitable.replay.calendar_rounds import TimeColumn
-from profitable.replay.cells import KEYS, Cells, GroupedClients, Histogram, new_cells
-from profitable.replay.layout import Layout
-from profitable.replay.past import NEVER_KNOWN, OutcomeTally, Past, check_kept
-from profitable.replay.read import count_periods, needed_columns
-from profitable.replay.row_meaning import IS_KEPT, REASONS, RowMeaning, profit_of
-from profitable.replay.source import PARQUET_ENDINGS, Files, Piece, Source, open_source, pa
+from profitable.past import calendar_rounds as rounds
+from profitable.past.bands import CategoryCodes, CategoryColumn, cross
+from profitable.past.calendar_rounds import TimeColumn
+from profitable.past.cell_options import CellArguments, CellOptions
+from profitable.past.cells import KEYS, Cells, GroupedClients, Histogram, new_cells
+from profitable.past.layout import Layout
+from profitable.past.past import NEVER_KNOWN, OutcomeTally, Past, check_kept
+from profitable.past.read import count_periods, needed_columns
+from profitable.past.row_meaning import IS_KEPT, REASONS, RowMeaning, profit_of
+from profitable.past.source import PARQUET_ENDINGS, Files, Piece, Source, open_source, pa
 
 FOLDS = 20
 PRIME, SHIFT, FACTOR = 67_108_859, 12_345, 48_271

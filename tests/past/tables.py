@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profitable.replay.past import PER_CLIENT, SingleClients
+from profitable.past.past import PER_CLIENT, SingleClients
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 LOANS = SHARED / "lendingclub_2007_2011.csv.gz"
