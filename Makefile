@@ -112,7 +112,7 @@ lock:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra plot --extra results --extra paper --extra backtest --extra postgres --extra dask --extra cells --extra sign --extra bands --group dev -o requirements.lock pyproject.toml
+	  --no-emit-index-url --no-emit-find-links --extra plot --extra results --extra paper --extra backtest --extra postgres --extra dask --extra cells --extra sign --extra bands --extra excel --group dev -o requirements.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --group bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 
