@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import profitable as pb
-from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE, BacktestEntry, in_short
+from profitable.common.amounts import in_short
+from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE, BacktestEntry
 from profitable.replay.backtest_options import RUN_OPTIONS, RunOptions
 from profitable.replay.baselines import ACCEPT_NONE, ALL, CROSS_FITTED, HINDSIGHT
 from profitable.replay.off_policy import OffPolicy

@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from profitable.common.amounts import Interval, digits_of, unit_of
 from profitable.common.types import BoolArray, FloatArray
 from profitable.replay.off_policy import OffPolicy
 
@@ -48,15 +49,6 @@ SAME = 0.95
 HARDLY_ANY = 2.0
 NO_VARIANCE = 1e-20  # of the squared mean: what rounding leaves
 LEAST = 0.05  # of the variance counts, even if the luck of seeds seems to be all of it
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A number with an interval that should cover it in 95 % of all cases."""
-
-    middle: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -208,7 +200,7 @@ class BacktestEntry:
             return f"{self.name} earned as much as accepting everybody."
         way = "more" if found.middle >= 0.0 else "less"
         largest = max(abs(found.middle), abs(found.low), abs(found.high))
-        (unit, word), digits = _unit(largest), _digits(largest)
+        (unit, word), digits = unit_of(largest), digits_of(largest)
         size = f"{abs(found.middle) / unit:.{digits}f}{word}"
         sign = 1.0 if way == "more" else -1.0
         low, high = (
@@ -240,26 +232,3 @@ def varying(
     one[one <= NO_VARIANCE * number * mean**2] = 0.0  # all alike
     total = float((refused * two)[one > 0.0].sum())
     return float((refused * one).sum()) ** 2 / total if total > 0.0 else 0.0
-
-
-def _unit(size: float) -> tuple[float, str]:
-    if not math.isfinite(size) or size < 1e4:
-        return 1.0, ""
-    return (1e6, " M") if size >= 1e6 else (1e3, " k")
-
-
-def _digits(size: float) -> int:
-    """Return the decimals to show: 1, 2 for millions, two figures below 1."""
-    if not math.isfinite(size) or size == 0.0 or 1.0 <= size < 1e6:
-        return 1
-    return 2 if size >= 1e6 else 1 + min(math.ceil(-math.log10(size)), 12)
-
-
-def in_short(value: float) -> str:
-    """Money in few digits.
-
-    >>> in_short(13_950_706), in_short(-5_321), in_short(12.34), in_short(0.0314)
-    ('13.95 M', '-5 321.0', '12.3', '0.031')
-    """
-    unit, word = _unit(abs(value))
-    return f"{value / unit:,.{_digits(abs(value))}f}{word}".replace(",", " ")

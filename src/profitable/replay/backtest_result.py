@@ -13,6 +13,7 @@ import numpy as np
 
 from profitable.agent.cutoff_table import CutoffTable
 from profitable.agent.loan_curves import loan_curves
+from profitable.common.amounts import in_short
 from profitable.common.extras import extra
 from profitable.common.files import as_path
 from profitable.common.text_tables import money_text, number_text, text_table
@@ -21,7 +22,7 @@ from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.past.past import Past, SingleClients
 from profitable.past.past_loans import book_of
 from profitable.replay import backtest_summary
-from profitable.replay.backtest_entry import BETTER, POLICY, BacktestEntry, in_short
+from profitable.replay.backtest_entry import BETTER, POLICY, BacktestEntry
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.baselines import ACCEPT_NONE, ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from profitable.common.amounts import in_short
 from profitable.common.text_tables import number_text, text_table
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import UnknownCategoryError
 from profitable.model.lending import Lending
 from profitable.past.layout import CALENDAR
 from profitable.past.past import NEVER_KNOWN, Past, PastClients
-from profitable.replay.backtest_entry import BacktestEntry, in_short
+from profitable.replay.backtest_entry import BacktestEntry
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.family_choice import FamilyChoice
 
