@@ -324,8 +324,21 @@ class SingleClients(PastClients):
     def draw_weights(self, generator: np.random.Generator) -> IntArray:
         return generator.poisson(1.0, self.size).astype(np.int64, copy=False)
 
+    @cached_property
+    def by_what_they_brought(self) -> IntArray:
+        """Positions of clients by round and by what they brought, [n].
+
+        When outcomes were known, and how the file is sorted, does not matter.  Clients
+        who are the same in all of it are interchangeable.
+        """
+        names = ("category", "score", "propensity", "logged", "reward", "amount", "profit", "round")
+        given = (getattr(self, name) for name in names)
+        return np.lexsort([values for values in given if values is not None])
+
     def draw_half(self, generator: np.random.Generator) -> BoolArray:
-        return generator.random(self.size) < 0.5
+        half = np.empty(self.size, dtype=bool)
+        half[self.by_what_they_brought] = generator.random(self.size) < 0.5
+        return half
 
     def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         return deviations(self.seen(self.profit), self.seen(self.category), len(self.names))

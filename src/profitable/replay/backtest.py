@@ -28,6 +28,7 @@ from profitable.past.layout import FIELDS, Layout
 from profitable.past.past import Past, PastClients, SingleClients
 from profitable.past.read import read
 from profitable.past.source import PARQUET_ENDINGS
+from profitable.policy.in_words import in_words
 from profitable.policy.policies import Policy
 from profitable.replay.backtest_entry import (
     BASELINE,
@@ -44,7 +45,7 @@ from profitable.replay.backtest_options import (
     RunOptions,
 )
 from profitable.replay.backtest_result import Backtest
-from profitable.replay.baselines import ALL, Setup, baselines_for
+from profitable.replay.baselines import ALL, BASELINES_IN_WORDS, Setup, baselines_for
 from profitable.replay.cutoffs import doubt_order
 from profitable.replay.describe import check_categories
 from profitable.replay.family_choice import FamilyChoice, choose_family
@@ -56,7 +57,6 @@ MOST_TABLED = 2_000_000  # beyond it, the evidence of a replay is not kept
 # takes the place of 1.960.
 WIDER = (20.0 / 19.0) ** 0.5 * 2.0930 / 1.9600
 WEIGHTS = 3  # names the random stream of bootstrap weights
-MANY_CLIENTS = 1_000_000  # beyond it, cross-fitting takes fewer splits
 DATA_PARAMETER = """data : file, folder, pattern, list of them, dataframe or Cells
     Past clients, one row each, or the cells that `backtest.cells` has made.
 """
@@ -246,7 +246,13 @@ class _Work:
                 each.table,
                 everybody,
                 each.clients(),
+                words=BASELINES_IN_WORDS.get(name, ""),
+                unit=options.currency or "",
                 resampled=differences[name],
+                seed_variance=variances.get(name),
+                splits=each.splits,
+                split_error=each.split_error,
+                is_best=each.is_best,
                 wider=self.wider,
             )
             for name, each in found.items()
@@ -259,10 +265,9 @@ class _Work:
 
     def _setup(self, weights: Any = None, replicate: int = 0) -> Setup:
         options = self.options
-        splits = 1 if weights is not None else 10 if len(self.clients) <= MANY_CLIENTS else 2
         price = self.terms.categories[0].price
         return Setup(
-            self.clients, weights, options.limits, self.log, price, options.seed + replicate, splits
+            self.clients, weights, options.limits, self.log, price, options.seed + replicate
         )
 
     def _replay(
@@ -332,6 +337,8 @@ class _Work:
             earned / seeds,
             everybody,
             number / seeds,
+            words=in_words(policy),
+            unit=self.options.currency or "",
             seeds=seeds,
             seed_error=float(np.std(totals, ddof=1) / np.sqrt(seeds)) if seeds > 1 else None,
             varying=self._varying(accepted / seeds),
@@ -360,19 +367,22 @@ class _Work:
         """Return bootstrap differences to accepting all, [B, R], and seed variances.
 
         A policy that draws at random is replayed twice in each.  The difference is the
-        mean of the two, and how far they are apart says what a seed brings.
+        mean of the two, and how far they are apart says what a seed brings.  The same is
+        done with two splits into halves, where a baseline is cross-fitted.
         """
         options, size = self.options, (self.options.replays, self.clients.rounds)
         found = {name: np.empty(size) for name in (*map(str, self.policies), *self.baselines)}
-        apart: dict[str, list[float]] = {
-            str(policy): [] for policy in self.policies if self._is_drawn(policy)
-        }
+        apart = {str(policy) for policy in self.policies if self._is_drawn(policy)}
+        variances: dict[str, list[float]] = {}
         for replicate in range(options.replays):
             weights = weights_of(self.clients, self.log, options.seed, replicate)
             setup = self._setup(weights, replicate)
             everybody = self.baselines[ALL](setup).table.sum(axis=1)
             for name, baseline in self.baselines.items():
-                found[name][replicate] = baseline(setup).table.sum(axis=1) - everybody
+                once = baseline(setup)
+                found[name][replicate] = once.table.sum(axis=1) - everybody
+                if once.split_variance is not None:
+                    variances.setdefault(name, []).append(once.split_variance)
             for policy in self.policies:
                 name, first = str(policy), options.seed + options.seeds + 2 * replicate
                 times = [
@@ -385,10 +395,9 @@ class _Work:
                 ]
                 found[name][replicate] = np.mean(times, axis=0).sum(axis=1) - everybody
                 if name in apart:
-                    apart[name].append(float((times[0] - times[1]).sum()))
-        return found, {
-            name: float(np.mean(np.square(gaps)) / 2.0) for name, gaps in apart.items() if gaps
-        }
+                    variance = float((times[0] - times[1]).sum()) ** 2 / 2.0
+                    variances.setdefault(name, []).append(variance)
+        return found, {name: float(np.mean(each)) for name, each in variances.items()}
 
     def _shuffle(self, number: int) -> dict[str, ShuffledDifference]:
         """Return the difference to accepting all with time shuffled, by policy."""

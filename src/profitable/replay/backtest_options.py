@@ -44,6 +44,7 @@ ORDERED_POLICIES = tuple(
 LENDING_POLICIES = ("bayes-ucb", "optimal", "kl-ucb")  # where loans are judged by hazards
 MOST_TRIED = 100
 CROSSED = " x "  # between the columns of a grouping
+LONGEST_UNIT = 12  # letters
 limit = partial(option, group="Limits of a round")
 chance = partial(option, group="Seeds and intervals")
 advised = partial(option, group="Whom to stop")
@@ -120,6 +121,15 @@ def _share(field: str, value: object) -> float:
     if not check.fits(share, 0.0, 1.0):
         raise ParameterError(field, value, "is not a share", "give a number from 0 to 1")
     return float(share)
+
+
+def _currency(field: str, value: object) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    if not 0 < len(text) <= LONGEST_UNIT or not text.isprintable():
+        raise ParameterError(
+            field, value, f"is not a text of 1 to {LONGEST_UNIT} letters", "give one such as EUR"
+        )
+    return text
 
 
 def _commit(field: str, value: object) -> float:
@@ -209,6 +219,12 @@ class RunOptions(DeclaredOptions):
         "Number of dates at which the stop list is made again and judged on the clients who asked "
         "after it; 0 for none.",
         check=partial(check.whole, least=0, most=100),
+    )
+    currency: str | None = option(
+        None,
+        "Currency or other unit of amounts, such as EUR, which is written behind them.",
+        check=_currency,
+        group="Report",
     )
 
     @property

@@ -13,7 +13,6 @@ import numpy as np
 
 from profitable.agent.cutoff_table import CutoffTable
 from profitable.agent.loan_curves import loan_curves
-from profitable.common.amounts import in_short
 from profitable.common.extras import extra
 from profitable.common.files import as_path
 from profitable.common.text_tables import money_text, number_text, text_table
@@ -22,11 +21,13 @@ from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.past.past import Past, SingleClients
 from profitable.past.past_loans import book_of
 from profitable.replay import backtest_summary
-from profitable.replay.backtest_entry import BETTER, POLICY, BacktestEntry
+from profitable.replay.backtest_entry import POLICY, BacktestEntry
 from profitable.replay.backtest_options import RunOptions
-from profitable.replay.baselines import ACCEPT_NONE, ALL
+from profitable.replay.baselines import ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
+from profitable.replay.learnable import learnable
+from profitable.replay.verdict import Verdict
 from profitable.version import VERSION
 
 TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
@@ -119,7 +120,27 @@ class Backtest:
     # --------------------------------------------------------------------------- saying
 
     @property
+    def unit(self) -> str:
+        """Currency of the amounts; empty if none was given."""
+        return self.options.currency or ""
+
+    @cached_property
+    def ruling(self) -> Verdict:
+        """What the entries show, by one rule for marks and sentences."""
+        return Verdict(
+            self.entries,
+            self.unit,
+            backtest_summary.is_assumed_immediate(self.past),
+            learnable(self.past),
+        )
+
+    @property
     def first_line(self) -> str:
+        """Whether the backtest shows anything, or else when outcomes were known."""
+        return self.ruling.first_line or self.when_known
+
+    @property
+    def when_known(self) -> str:
         """When outcomes were known, which matters before any number."""
         return backtest_summary.first_line(self.past)
 
@@ -138,7 +159,6 @@ class Backtest:
             if entry.off_policy is not None
             for text in entry.off_policy.warnings
         ]
-        doubts = [entry.doubt for entry in self.policies if entry.doubt is not None]
         levels: list[str] = []
         if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:
             seen = self.loans["level_seen"]
@@ -148,40 +168,19 @@ class Backtest:
                 "evidence may be overstated"
             )
         said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
-        return [*said, *log, *doubts]
+        return [*said, *log, *self.ruling.doubts()]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.
 
-        Where accepting everybody loses, the best policy is compared with accepting
-        nobody, too.
+        Where accepting everybody loses, it must beat accepting nobody, too.
 
         Returns
         -------
         str
-            One or two sentences.
+            A few sentences.
         """
-        return " ".join(filter(None, [self._against_everybody(), self._against_nobody()]))
-
-    def _against_nobody(self) -> str:
-        nobody, everybody = self[ACCEPT_NONE], self[ALL]
-        judged = self._judged
-        if everybody.profit >= 0.0 or not judged:
-            return ""
-        best = max(judged, key=lambda entry: entry.profit)
-        span = ""
-        if best.resampled.size:
-            low, high = best.against(nobody)
-            span = f" (95 %: {in_short(low)} to {in_short(high)})"
-        return (
-            f"Accepting everybody loses {in_short(-everybody.profit)}, so that accepting nobody is "
-            f"the better baseline: {best.name} earned {in_short(best.profit)}{span} against its 0."
-        )
-
-    @property
-    def _judged(self) -> list[BacktestEntry]:
-        """The policies that have a number."""
-        return [entry for entry in self.policies if entry.refusal is None]
+        return self.ruling.text()
 
     def standing(self, entry: BacktestEntry) -> str:
         """Compare an entry with accepting everybody.
@@ -197,28 +196,7 @@ class Backtest:
             "better" or "worse" if that is significant after Bonferroni correction for
             the policies tried, else "indistinguishable".
         """
-        return entry.standing(max(len(self._judged), 1))
-
-    def _against_everybody(self) -> str:
-        judged = self._judged
-        if not judged:
-            return "No policy can be judged on this log."
-        better = [entry.name for entry in judged if self.standing(entry) == BETTER]
-        if better:
-            verb = "beats" if len(better) == 1 else "beat"
-            return f"{', '.join(better)} {verb} accepting everybody here."
-        best = max(judged, key=lambda entry: entry.difference.middle)
-        if best.difference.middle <= 0.0:
-            return "No policy beats accepting everybody here."
-        if math.isnan(best.difference.low):
-            return (
-                f"{best.name} earned the most; without bootstrap replays nobody knows whether that "
-                "is chance."
-            )
-        return (
-            "No policy is significantly better than accepting everybody here: the lead of "
-            f"{best.name} may be chance."
-        )
+        return self.ruling.standing(entry)
 
     def luck(self) -> str:
         """Say what it means that several variants were tried.
@@ -228,23 +206,7 @@ class Backtest:
         str
             The lead of the best one, and the lead required after Bonferroni correction.
         """
-        tried = self._judged
-        if len(tried) < 2:
-            return (
-                "One variant was tried. If others were tried before on the same clients, they "
-                "count, too."
-            )
-        best = max(tried, key=lambda entry: entry.difference.middle)
-        text = f"{len(tried)} variants were tried, and the best of several looks better than it is."
-        ahead, required = best.difference.middle, best.required(len(tried))
-        if not math.isfinite(required) or ahead <= 0.0:
-            return f"{text} Variants tried in other runs count, too."
-        enough = "more" if self.standing(best) == BETTER else "not more"
-        return (
-            f"{text} {best.name} is ahead by {in_short(ahead)}, {enough} than the "
-            f"{in_short(required)} required after Bonferroni correction. Variants tried in other "
-            "runs count, too."
-        )
+        return self.ruling.luck()
 
     def assumptions(self) -> list[str]:
         """Return the assumptions in plain words.
@@ -264,31 +226,26 @@ class Backtest:
         str
             Profit, difference to accepting all with its 95 % interval, and clients.
         """
-        rows: list[tuple[str, ...]] = []
-        for entry in self.entries:
-            found = entry.difference
-            if entry.refusal is not None:
-                rows.append((entry.name, "refused", "", "", number_text(entry.clients), ""))
-                continue
-            span = (
-                ""
-                if math.isnan(found.low)
-                else f"{money_text(found.low)} to {money_text(found.high)}"
-            )
-            mixed = entry.shuffled
-            rows.append(
-                (
-                    entry.name,
-                    money_text(entry.profit),
-                    "" if entry.name == ALL else money_text(found.middle),
-                    "" if entry.name == ALL else span,
-                    "" if math.isnan(entry.clients) else number_text(round(entry.clients)),
-                    ""
-                    if mixed is None
-                    else f"{money_text(mixed.difference)} ± {money_text(mixed.error)}",
-                )
-            )
-        return text_table(TABLE_HEADERS, rows)
+        in_unit = f" ({self.unit})" if self.unit else ""
+        first, profit, difference, *others = TABLE_HEADERS
+        headers = (first, profit + in_unit, difference + in_unit, *others)
+        return text_table(headers, [self._row(entry) for entry in self.entries])
+
+    def _row(self, entry: BacktestEntry) -> tuple[str, ...]:
+        """Return the cells of an entry in the table."""
+        found, mixed = entry.difference, entry.shuffled
+        if entry.refusal is not None:
+            return (entry.name, "refused", "", "", number_text(entry.clients), "")
+        error = "" if entry.splits is None or not found.is_known else _error(entry.spread)
+        span = f"{money_text(found.low)} to {money_text(found.high)}" if found.is_known else ""
+        return (
+            entry.name,
+            money_text(entry.profit),
+            "" if entry.name == ALL else money_text(found.middle) + error,
+            "" if entry.name == ALL else span,
+            "" if math.isnan(entry.clients) else number_text(round(entry.clients)),
+            "" if mixed is None else money_text(mixed.difference) + _error(mixed.error),
+        )
 
     @cached_property
     def cutoff(self) -> CutoffTable | None:
@@ -320,18 +277,22 @@ class Backtest:
         return text_table(ESTIMATE_HEADERS, rows)
 
     def __str__(self) -> str:
-        estimates = self.off_policy_table()
+        estimates, ruling = self.off_policy_table(), self.ruling
+        fitting, uninformative = ruling.cross_fitting(), ruling.first_line
+        sentences = [] if uninformative else [entry.sentence() for entry in self.policies]
         return "\n".join(
             [
-                self.first_line,
-                *backtest_summary.headline(self.past, self.terms),
+                *([uninformative] if uninformative else []),
+                self.when_known,
+                *backtest_summary.headline(self.past, self.terms, self.unit),
                 *backtest_summary.added_up(self.past),
                 "",
                 self.table(),
+                *([fitting] if fitting else []),
                 "",
                 *([ESTIMATED, "", estimates, ""] if estimates else []),
-                *(entry.sentence() for entry in self.policies),
-                "",
+                *sentences,
+                *([""] if sentences else []),
                 *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
                 self.verdict(),
                 self.luck(),
@@ -361,7 +322,9 @@ class Backtest:
                     **self.past.layout.to_dict(),
                     **self.options.to_dict(),
                 },
+                "unit": self.options.currency,
                 "first_line": self.first_line,
+                "when_known": self.when_known,
                 "clients": len(clients),
                 "rounds": list(clients.labels),
                 "round": self.past.round,
@@ -396,8 +359,7 @@ class Backtest:
                 "traced": [clients.names[k] for k in self._traced().tolist()],
                 "entries": [self._entry(entry) for entry in self.entries],
                 "tried": len(self.policies),
-                "luck": self.luck(),
-                "verdict": self.verdict(),
+                **self.ruling.to_dict(),
             }
         )
 
@@ -426,17 +388,21 @@ class Backtest:
         refused = entry.refusal is not None
         return {
             "name": entry.name,
+            "words": entry.words or entry.name,
             "kind": entry.kind,
             "profit": None if refused else entry.profit,
             "clients": entry.clients,
             "difference": None if refused else found.middle,
             "low": None if refused else found.low,
             "high": None if refused else found.high,
+            "error": None if refused else entry.spread,
+            "splits": entry.splits,
+            "split_error": entry.split_error,
             "standing": self.standing(entry),
             "seeds": entry.seeds,
             "seed_error": entry.seed_error,
             "shuffled": entry.shuffled,
-            "sentence": entry.sentence(),
+            "sentence": self.ruling.sentence(entry),
             "over_time": {"difference": middle, "low": low, "high": high},
             "accepted": None if entry.accepted is None else np.round(entry.accepted[:, traced], 4),
             "evidence": None if entry.evidence is None else rounded(entry.evidence[:, traced]),
@@ -491,6 +457,10 @@ class Backtest:
             )
             failed.result = self
             raise failed from None
+
+
+def _error(error: float) -> str:
+    return f" ± {money_text(error)}"
 
 
 def report_writer() -> Callable[[dict[str, Any], Path], list[Path]]:

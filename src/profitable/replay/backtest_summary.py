@@ -24,12 +24,18 @@ ROUNDS_TRACED = 12  # of one policy
 IMMEDIATE = "Outcomes assumed immediate"
 
 
+def is_assumed_immediate(past: Past) -> bool:
+    """Whether nothing says when outcomes were known, so that they count at once."""
+    layout = past.layout
+    return past.clients.defaulted is None and layout.known is None and layout.matures is None
+
+
 def first_line(past: Past) -> str:
     """Say when outcomes were known."""
     clients, layout = past.clients, past.layout
     if clients.defaulted is not None:
         return _first_line_of_loans(clients, clients.defaulted)
-    if layout.known is None and layout.matures is None:
+    if is_assumed_immediate(past):
         known = (
             "no column says when they were known, so every policy learns sooner than it could have"
         )
@@ -88,11 +94,12 @@ def _median(values: FloatArray, weights: FloatArray) -> float:
     return float(low) if low == high else float(0.5 * (low + high))
 
 
-def headline(past: Past, terms: FamilyChoice) -> list[str]:
+def headline(past: Past, terms: FamilyChoice, unit: str = "") -> list[str]:
     """Describe the clients in two lines."""
     clients = past.clients
-    lent = "" if clients.amount is None else f", {in_short(float(clients.amount.sum()))} lent"
-    earned = in_short(float(clients.seen(clients.profit).sum()))
+    amount = None if clients.amount is None else float(clients.amount.sum())
+    lent = "" if amount is None else f", {in_short(amount, unit)} lent"
+    earned = in_short(float(clients.seen(clients.profit).sum()), unit) + _at_required(past, terms)
     who = (
         f"{number_text(len(clients))} clients in {len(clients.names)} categories and "
         f"{clients.rounds} "
@@ -108,6 +115,13 @@ def headline(past: Past, terms: FamilyChoice) -> list[str]:
         if terms.reason != "chosen by the user"
         else f"Rewards: {terms.family}, as chosen.",
     ]
+
+
+def _at_required(past: Past, terms: FamilyChoice) -> str:
+    """Say which return was required of what the past earned, if one was."""
+    required = past.layout.margin if terms.lending is None else terms.lending.required
+    year = "" if terms.lending is None else " a year"
+    return f" at a required return of {100.0 * required:.1f} %{year}" if required else ""
 
 
 def terms_of_lending(lending: Lending) -> str:
