@@ -134,12 +134,26 @@ def test_cells_are_added_up_as_rows(until):
         category=category,
         known=known,
         fold=rng.integers(0, 2, 300),
-        sums={"number": np.ones(300), "total": profit, "profit": profit},
+        sums={
+            "number": np.ones(300),
+            "total": profit,
+            "profit": profit,
+            "profit_squares": profit**2,
+            "profit_cubes": profit**3,
+            "profit_fourths": profit**4,
+        },
     )
     grouped = Outcomes.of(cells, until=until)
     assert single.mature == grouped.mature
     for name in ("clients", "profit", "open"):
         np.testing.assert_array_equal(getattr(single, name), getattr(grouped, name))
+    # Cells keep sums: what they say of the largest and the smallest profit is a bound.
+    assert single.most == 3.0
+    assert single.least == -3.0
+    assert grouped.most is not None
+    assert grouped.least is not None
+    assert 3.0 <= grouped.most < 9.0
+    assert -9.0 < grouped.least <= -3.0
 
 
 def test_nothing_that_is_known_later_is_used():

@@ -40,6 +40,9 @@ class Outcomes:
     open: FloatArray  # clients who asked by then and are not counted, [R, K]
     mature: int  # the last mature round, 0 if there is none
     amount: FloatArray | None = None  # what was lent to the clients that count, [R, K]
+    # The largest and the smallest profit of a client known by then, of all categories.
+    most: float | None = None
+    least: float | None = None
 
     @classmethod
     def of(
@@ -104,7 +107,29 @@ class Outcomes:
             counts.asked - number,
             mature,
             sums(None if clients.amount is None else clients.amount * times),
+            *extremes(clients, counts.is_known & (counts.number > 0.0)),
         )
+
+
+def extremes(clients: PastClients, chosen: BoolArray) -> tuple[float, float] | tuple[None, None]:
+    """Return bounds on the profits of the clients of some rows [n], from above first.
+
+    Of single clients they are the largest and the smallest profit.  A cell keeps sums,
+    and no profit is further from its mean than the root of the sum of fourth powers.
+    """
+    if not chosen.any():
+        return None, None
+    if clients.number is None:
+        profit = clients.profit[chosen]
+        return float(profit.max()), float(profit.min())
+    number, one, two, three, four = (
+        clients.sum_of(name)[chosen]
+        for name in ("number", "profit", "profit_squares", "profit_cubes", "profit_fourths")
+    )
+    mean = one / number
+    fourth = four - 4.0 * mean * three + 6.0 * mean**2 * two - 3.0 * number * mean**4
+    away = np.maximum(fourth, 0.0) ** 0.25
+    return float((mean + away).max()), float((mean - away).min())
 
 
 @dataclass(frozen=True, eq=False)
