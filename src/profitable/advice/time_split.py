@@ -1,0 +1,370 @@
+"""The time split: what the stop list, made earlier, would have earned since.
+
+At several dates, the list is made from what was known by then, and judged on all
+clients of the window that follows, up to the next date, with all outcomes of the file.
+Windows do not overlap, so their gains add up.
+
+Example: "bad" loses from the first round on, and its outcomes are known at once.
+
+>>> from profitable.past.past import SingleClients
+>>> months = np.repeat(np.arange(24), 2)
+>>> clients = SingleClients.of(
+...     names=("good", "bad"), labels=[f"{2024 + i // 12}-{i % 12 + 1:02}" for i in range(24)],
+...     round=months + 1, category=[0, 1] * 24, known=months + 1, reward=[0.0] * 48,
+...     profit=np.tile([3.0, -2.0], 24) + 0.5 * (months % 3 - 1),
+... )
+>>> (found,) = time_splits([Grouping("kind", clients)])
+>>> [(each.date, each.stopped, each.gain) for each in found.splits[:2]]
+[('2024-04', ('bad',), 6.0), ('2024-07', ('bad',), 6.5)]
+>>> print(found.sentence())
+Dropping what lost by then would have earned 39.5 more afterwards (95 %: 37.1 to 42.4).
+
+How sure the gain is: the block bootstrap of the whole procedure (`block_bootstrap.py`).
+It is about other clients and other luck of rounds of the same law.  It knows nothing of
+changes: where what lost before pays later, the gain is negative and its interval right
+for this change only.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from profitable.advice.as_of import AsOf, BooksAsOf, SumsAsOf
+from profitable.advice.block_bootstrap import Blocks, interval
+from profitable.advice.outcomes import Outcomes
+from profitable.advice.stop_list import chosen
+from profitable.common.amounts import digits_of, in_short, unit_of
+from profitable.common.text_tables import several
+from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.model.lending import Lending
+from profitable.past.past import PastClients, SingleClients
+
+DATES = 6  # at which the list is made
+SHORTEST = 3  # rounds of a window; with fewer rounds, there are fewer dates
+REPLICATES = 500
+BOOTSTRAP = 17  # names the random stream of blocks
+LEVEL = 0.1  # share of wrong categories on the list
+# If fewer replicates list anything, no quantile of 95 % sees it.
+HARDLY_EVER = 0.025
+# Below it, Student's quantiles correct for too much.
+FEW_FREEDOMS = 3.0
+NAMED = 3  # categories in a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """One way of forming categories, and what its clients earned."""
+
+    name: str
+    clients: PastClients
+    lending: Lending | None = None  # of loans that are judged by their hazards
+    still_open: FloatArray | None = None  # clients without an outcome in the file, [R, K]
+    # What is earned by accepting a category in a round, where that is not the sum of
+    # its clients' profits: the estimate of a log, [R, K].
+    earned: FloatArray | None = None
+
+    @property
+    def profit(self) -> FloatArray:
+        """What accepting a category in a round earned, [R, K]."""
+        return self.clients.profit_by_cell if self.earned is None else self.earned
+
+    def as_of(self, ends: list[int], matures: int | None) -> AsOf:
+        """Return what was known at the ends of some rounds."""
+        if self.lending is None:
+            return SumsAsOf(self.clients, ends, matures=matures, still_open=self.still_open)
+        assert isinstance(self.clients, SingleClients)
+        return BooksAsOf(self.clients, ends, self.lending)
+
+    def first_known(self, matures: int | None) -> int:
+        """Return the first round after which a list can be made; R + 1 if none."""
+        rounds = self.clients.rounds
+        if self.lending is not None or self.clients.is_immediate:
+            return 1
+        low, high = 1, rounds + 1  # nothing is mature before the one, something at the other
+        while low < high:
+            end = (low + high) // 2
+            found = Outcomes.of(
+                self.clients, until=end, matures=matures, still_open=self.still_open
+            )
+            low, high = (low, end) if found.mature > 0 else (end + 1, high)
+        return low
+
+
+@dataclass(frozen=True)
+class Split:
+    """One date: the list that was made, and what it was worth until the next one."""
+
+    date: str
+    known: int  # clients that counted
+    open: int  # clients who had asked, and did not count
+    stopped: tuple[str, ...]
+    first: str  # round of the window
+    last: str
+    accept_all: float  # profit of the window
+    gain: float  # of the list over accepting all
+    possible: float  # gain of the best list of the window, in hindsight
+
+
+@dataclass(frozen=True)
+class TimeSplit:
+    """What the stop list of a grouping would have earned at several dates."""
+
+    grouping: str
+    splits: tuple[Split, ...]
+    low: float | None  # of the gain; None if nothing can be said
+    high: float | None
+    # With all outcomes of the file: categories that do not pay, and what they lost in
+    # all rounds, less what the lists saved.
+    losers: tuple[str, ...] = ()
+    missed: float = 0.0
+    level: float = LEVEL
+    replicates: int = 0
+    doubt: str | None = None  # why there is no interval, or why it may not hold
+
+    @property
+    def gain(self) -> float:
+        """Gain of the lists over accepting all, in all windows."""
+        return math.fsum(each.gain for each in self.splits)
+
+    @property
+    def accept_all(self) -> float:
+        """Profit of accepting all in all windows."""
+        return math.fsum(each.accept_all for each in self.splits)
+
+    @property
+    def possible(self) -> float:
+        """Gain of the best list of each window, in hindsight."""
+        return math.fsum(each.possible for each in self.splits)
+
+    @property
+    def dates_listed(self) -> int:
+        """Number of dates at which something was listed."""
+        return sum(bool(each.stopped) for each in self.splits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        names = ("grouping", "gain", "low", "high", "accept_all", "possible", "missed", "level")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "splits": [{**asdict(each), "stopped": list(each.stopped)} for each in self.splits],
+            "losers": list(self.losers),
+            "replicates": self.replicates,
+            "doubt": self.doubt,
+            "sentence": self.sentence(),
+        }
+
+    def sentence(self) -> str:
+        """Say whether the list would have paid."""
+        late = ""
+        if self.losers and self.missed > max(self.gain, 0.0):
+            named = ", ".join(self.losers[:NAMED])
+            if len(self.losers) > NAMED:
+                named += f" and {len(self.losers) - NAMED} more"
+            late = (
+                f"{in_short(self.missed)} was lost in {named}, but their outcomes came too late to "
+                "be learnt in this file."
+            )
+        if not self.splits:
+            return late or "Nothing can be said: no outcome was mature before the file ended."
+        if not self.dates_listed:
+            dates = several(len(self.splits), "date")
+            return late or f"Nothing to find here: nothing was listed at any of the {dates}."
+        return " ".join(filter(None, [self._gained(), late]))
+
+    def _gained(self) -> str:
+        size = max(abs(each) for each in (self.gain, self.low or 0.0, self.high or 0.0))
+        (unit, word), digits = unit_of(size), digits_of(size)
+        sign = 1.0 if self.gain >= 0.0 else -1.0
+        span, unsure = "", ""
+        if self.low is not None and self.high is not None:
+            edges = sorted((sign * self.low, sign * self.high))
+            low, high = (f"{edge / unit:z.{digits}f}" for edge in edges)
+            span = f" (95 %: {low} to {high}{word})"
+            unsure = ", which may be chance" if edges[0] <= 0.0 else ""
+        found = f"{abs(self.gain) / unit:.{digits}f}{word}"
+        if self.gain >= 0.0:
+            return (
+                f"Dropping what lost by then would have earned {found} more afterwards{span}"
+                f"{unsure}."
+            )
+        why = unsure or ": what lost before paid later"
+        return f"Dropping what lost by then would have LOST {found} afterwards{span}{why}."
+
+
+def time_splits(
+    groupings: Sequence[Grouping],
+    *,
+    level: float = LEVEL,
+    dates: int = DATES,
+    matures: int | None = None,
+    replicates: int = REPLICATES,
+    block: int | None = None,
+    seed: int = 1,
+) -> tuple[TimeSplit, ...]:
+    """Return what the stop list would have earned, for each grouping.
+
+    Parameters
+    ----------
+    groupings : sequence of Grouping
+        Ways of forming categories of the same clients.  The false discovery rate is
+        that of all their categories together.
+    level : float
+        False discovery rate of the list.
+    dates : int
+        Number of dates, evenly between the first one at which anything is mature and
+        the end of the file; fewer if there are few rounds.
+    matures : int, optional
+        Age at which outcomes are mature, in place of the one that is found.
+    replicates : int
+        Of the bootstrap; 0 for no intervals.
+    block : int, optional
+        Rounds of a block; the cube root of all rounds unless given.
+    seed : int
+        Names the random blocks.
+
+    Returns
+    -------
+    tuple of TimeSplit
+        In the order of the groupings.
+    """
+    rounds = groupings[0].clients.rounds
+    ends = split_rounds(rounds, max(each.first_known(matures) for each in groupings), dates)
+    work = _Work(groupings, ends, matures, level)
+    lists = [work.lists(place) for place in range(len(ends))]
+    values: list[FloatArray] = []
+    listed = np.empty((0, len(groupings)))
+    blocks = Blocks.of([0, *ends, rounds], block) if ends else None
+    if blocks is not None and replicates > 1:
+        values, listed = work.resample(blocks, replicates, seed)
+    # With all outcomes.
+    losers = work.lists_of([each.as_of([rounds], 0) for each in groupings], 0) if rounds else []
+    found: list[TimeSplit] = []
+    for place, grouping in enumerate(groupings):
+        stopped = [each[place] for each in lists]
+        splits = work.splits(place, stopped)
+        gain = math.fsum(each.gain for each in splits)
+        low = high = None
+        doubt = None
+        if not ends:
+            doubt = "No outcome was mature before the file ended."
+        elif blocks is not None and values:
+            share = float(listed[:, place].mean())
+            if not any(each.stopped for each in splits) and share < HARDLY_EVER:
+                doubt = (
+                    "Nothing was listed, and hardly ever in bootstrap portfolios: there is nothing "
+                    "to measure."
+                )
+            else:
+                around = interval(gain, values[place], max(blocks.freedom, FEW_FREEDOMS))
+                low, high = around.low, around.high
+                if blocks.freedom < FEW_FREEDOMS:
+                    doubt = f"{rounds} rounds are few: the interval is hardly more than a guess."
+        lost = -grouping.profit.sum(axis=0)
+        saved = math.fsum(
+            float(-work.window(place, each)[stop & losers[place]].sum())
+            for each, stop in enumerate(stopped)
+        )
+        found.append(
+            TimeSplit(
+                grouping.name,
+                splits,
+                low,
+                high,
+                work.names(place, losers[place]),
+                float(lost[losers[place]].sum()) - saved,
+                level,
+                len(listed),
+                doubt,
+            )
+        )
+    return tuple(found)
+
+
+def split_rounds(rounds: int, first: int, dates: int) -> list[int]:
+    """Return the rounds after which the list is made.
+
+    >>> split_rounds(60, 4, 6), split_rounds(10, 3, 6), split_rounds(10, 11, 6)
+    ([12, 20, 28, 36, 44, 52], [6], [])
+    """
+    left = rounds - first
+    number = min(dates, left // SHORTEST - 1)
+    if number < 1:
+        return []
+    return [first + left * each // (number + 1) for each in range(1, number + 1)]
+
+
+class _Work:
+    """Time splits under way."""
+
+    def __init__(
+        self, groupings: Sequence[Grouping], ends: list[int], matures: int | None, level: float
+    ) -> None:
+        self.groupings, self.ends, self.level = groupings, ends, level
+        self.known = [each.as_of(ends, matures) for each in groupings] if ends else []
+        self.windows = [slice(*edges) for edges in pairwise([*ends, groupings[0].clients.rounds])]
+        self.profit = [each.profit for each in groupings]
+        self.edges = np.cumsum([len(each.clients.names) for each in groupings])[:-1]
+
+    def lists(self, place: int, times: IntArray | None = None) -> list[BoolArray]:
+        """Return which categories are listed at a date, [K] of each grouping."""
+        return self.lists_of(self.known, place, times)
+
+    def lists_of(
+        self, known: Sequence[AsOf], place: int, times: IntArray | None = None
+    ) -> list[BoolArray]:
+        """Return which categories are listed, of all groupings together."""
+        pays = np.concatenate([each.pays(place, times) for each in known])
+        return np.split(chosen(pays, self.level), self.edges)
+
+    def window(self, place: int, split: int) -> FloatArray:
+        """Return what the categories of a grouping earned in a window, [K]."""
+        return self.profit[place][self.windows[split]].sum(axis=0)
+
+    def names(self, place: int, listed: BoolArray) -> tuple[str, ...]:
+        """Return the names of listed categories, those that lost most first."""
+        lost = self.profit[place].sum(axis=0)
+        names = self.groupings[place].clients.names
+        return tuple(names[k] for k in np.argsort(lost, kind="stable").tolist() if listed[k])
+
+    def splits(self, place: int, stopped: list[BoolArray]) -> tuple[Split, ...]:
+        """Return the splits of a grouping."""
+        labels = self.groupings[place].clients.labels
+        found: list[Split] = []
+        for each, end in enumerate(self.ends):
+            earned, known = self.window(place, each), self.known[place]
+            found.append(
+                Split(
+                    labels[end - 1],
+                    round(known.clients[each]),
+                    round(known.open[each]),
+                    self.names(place, stopped[each]),
+                    labels[end],
+                    labels[self.windows[each].stop - 1],
+                    float(earned.sum()),
+                    float(-earned[stopped[each]].sum()) + 0.0,
+                    float(np.maximum(-earned, 0.0).sum()),
+                )
+            )
+        return tuple(found)
+
+    def resample(
+        self, blocks: Blocks, replicates: int, seed: int
+    ) -> tuple[list[FloatArray], FloatArray]:
+        """Return gains [B] of each grouping, and whether anything was listed, [B, G]."""
+        generator = np.random.default_rng([seed, BOOTSTRAP])
+        counts, weights = blocks.draw(generator, replicates)
+        gains = [np.zeros(replicates) for _ in self.groupings]
+        listed = np.zeros((replicates, len(self.groupings)))
+        for split, window in enumerate(self.windows):
+            earned = [weights[:, window] @ profit[window] for profit in self.profit]  # [B, K]
+            for replicate in range(replicates):
+                stopped = self.lists(split, counts[replicate])
+                for place, stop in enumerate(stopped):
+                    if stop.any():
+                        gains[place][replicate] -= earned[place][replicate, stop].sum()
+                        listed[replicate, place] = 1.0
+        return gains, listed
