@@ -147,16 +147,17 @@ def age_of_all(asked: IntArray, age: IntArray, number: FloatArray, last: int) ->
     >>> age_of_all(asked, np.array([1, 3] * 3 + [1, 1]), ones, last=6)
     3
     """
-    most = int(age.max())
-    at = np.bincount(age, number, most + 1)
+    ages, places = np.unique(age, return_inverse=True)
+    at = np.bincount(places, number)
     # Clients who asked too late to be seen at an age.
-    hidden = np.bincount(np.minimum(last - asked, most) + 1, number, most + 2)[: most + 1].cumsum()
+    order = np.argsort(last - asked, kind="stable")
+    until = np.append(0.0, np.cumsum(number[order]))
+    hidden = until[np.searchsorted((last - asked)[order], ages)]
     there = at.cumsum() - hidden
-    seen = number.sum() - hidden  # who could be seen at an age
-    at = np.where(seen >= FEWEST_SEEN * number.sum(), at, 0.0)
-    earlier = np.divide(there - at, there, out=np.ones(most + 1), where=there > 0.0)
+    at = np.where(until[-1] - hidden >= FEWEST_SEEN * until[-1], at, 0.0)
+    earlier = np.divide(there - at, there, out=np.ones(ages.size), where=there > 0.0)
     known = np.append(np.cumprod(earlier[::-1])[::-1][1:], 1.0)
-    return int(np.argmax(known >= MATURE - 1e-9))
+    return int(ages[np.argmax(known >= MATURE - 1e-9)])
 
 
 def blocks_of(clients: FloatArray) -> IntArray:

@@ -274,12 +274,13 @@ class SingleClients(PastClients):
         """Permute the rounds; each client keeps the delay of its outcome."""
         rounds = self.round[np.random.default_rng([seed, ORDER, number]).permutation(len(self))]
         delay = self.known.astype(np.int64) - self.round
+        known = np.where(self.known == NEVER_KNOWN, NEVER_KNOWN, rounds + delay)
         return self.of(
             names=self.names,
             labels=self.labels,
             round=rounds,
             category=self.category,
-            known=np.minimum(rounds + delay, np.iinfo(np.int32).max),
+            known=np.minimum(known, NEVER_KNOWN),
             reward=self.reward,
             profit=self.profit,
             **{name: getattr(self, name) for name in PER_CLIENT},

@@ -19,7 +19,7 @@ import numpy as np
 from profitable.common.declared_options import parameters_section
 from profitable.common.progress import Progress
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import ParameterError, ProfitableWarning
+from profitable.errors import ParameterError, ProfitableError, ProfitableWarning
 from profitable.model.category_table import known_fields
 from profitable.past.aggregate import cells
 from profitable.past.cell_options import CellArguments
@@ -50,7 +50,7 @@ from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, Setup, baselines_for
 from profitable.replay.cutoffs import doubt_order
 from profitable.replay.describe import check_categories
-from profitable.replay.family_choice import FamilyChoice, choose_family
+from profitable.replay.family_choice import Alternative, FamilyChoice, choose_family
 from profitable.replay.off_policy import AcceptanceLog, evaluate
 from profitable.replay.replay import OpenTerms, Replay, replay
 
@@ -263,7 +263,35 @@ class _Work:
             )
             for name, each in found.items()
         ]
-        return Backtest(self.past, self.terms, options, entries, self.said, command)
+        terms = replace(self.terms, alternative=self._alternative(entries[0]))
+        return Backtest(self.past, terms, options, entries, self.said, command)
+
+    def _alternative(self, entry: BacktestEntry) -> Alternative | None:
+        """Return what the first policy would have earned with the other family."""
+        other = self.terms.alternative
+        if other is None or self.log is not None:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ProfitableWarning)
+                found = replay(
+                    self.clients,
+                    other.categories,
+                    self.policies[0],
+                    seed=self.options.seed,
+                    late=self.late,
+                    limits=self.options.limits,
+                )
+        except ProfitableError:  # a policy that is not defined for this family
+            return None
+        everybody = float(entry.everybody.sum())
+        earned = float(self._earned(self.clients, found, self._setup().profit).sum())
+        return replace(
+            other,
+            policy=entry.name,
+            difference=earned - everybody,
+            instead=entry.profit - everybody,
+        )
 
     def _is_drawn(self, policy: Policy) -> bool:
         """Whether its seed makes a difference."""

@@ -17,7 +17,7 @@ from profitable.past.layout import AS_THEY_COME, AT_MATURITY, CALENDAR
 from profitable.past.past import NEVER_KNOWN, Past, PastClients
 from profitable.replay.backtest_entry import BacktestEntry
 from profitable.replay.backtest_options import RunOptions
-from profitable.replay.family_choice import FamilyChoice
+from profitable.replay.family_choice import CHOSEN, FamilyChoice
 
 VINTAGES = 12  # at most so many
 MOST_PICTURED = 60  # categories in a picture; those with the most clients
@@ -108,12 +108,9 @@ def headline(past: Past, terms: FamilyChoice) -> list[str]:
     first = f"{who} ({span}){lent}; the past itself earned {earned}."
     if terms.lending is not None:
         return [first, terms_of_lending(terms.lending)]
-    return [
-        first,
-        f"Rewards: {terms.family}, because {terms.reason}."
-        if terms.reason != "chosen by the user"
-        else f"Rewards: {terms.family}, as chosen.",
-    ]
+    because = f"because {terms.reason}" if terms.reason != CHOSEN else "as chosen"
+    other = "" if terms.alternative is None else terms.alternative.sentence
+    return [first, f"Rewards: {terms.family}, {because}.", *([other] if other else [])]
 
 
 def terms_of_lending(lending: Lending) -> str:
