@@ -30,9 +30,7 @@ if TYPE_CHECKING:  # the command line reads the declaration, and must start quic
 # (docs/backtest.md, benchmarks/which_policy.py): those that lost beyond chance in a
 # situation are not tried there.
 POLICIES_TRIED = (
-    "kl-ucb",
     "kl-ucb:forget=0.97",
-    "bayes-ucb",
     "bayes-ucb:forget=0.97",
     "kl-ucb+:count=rounds,forget=0.97",
 )

@@ -49,6 +49,7 @@ VARY_MORE, VARY_LESS = "too wide", "too narrow"
 BEYOND_CHANCE = 5.0
 FEWEST_REWARDS = 100  # clients of a category, below which nothing is texts about its variance
 FEW_DECIDE = 0.1  # of the clients: of normal rewards a third decides, of exponential ones a ninth
+FEW_IN_ONE = 0.03  # of a category, which has fewer clients to tell it
 SMALLEST_FAILURES = 0.01  # of a negative binomial; counts that vary more than it allows are bounded
 ALONE_IF_LATE = (
     "bands are judged alone, because outcomes come late: losses are often known before gains, and "
@@ -287,7 +288,7 @@ def _where_few_decide(clients: PastClients) -> str:
     if (varying(found, np.ones(number.size)) or 0.0) < FEW_DECIDE * number.sum():
         return " "
     for k in np.flatnonzero(number >= FEWEST_REWARDS).tolist():
-        if (varying(found, np.eye(number.size)[k]) or 0.0) < FEW_DECIDE * number[k]:
+        if (varying(found, np.eye(number.size)[k]) or 0.0) < FEW_IN_ONE * number[k]:
             return f" in {clients.names[k]}"
     return ""
 
