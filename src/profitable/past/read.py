@@ -310,10 +310,6 @@ class Reader:
             bands = [name for name in names if name != MISSING_NAME]
             listed = ", ".join(bands[:VALUES_SHOWN]) + ", ..." * (len(bands) > VALUES_SHOWN)
             notes = [*notes, f"the bands of {self.words[0]}, from the lowest up: {listed}"]
-        layout = self.layout
-        if layout.order and layout.known and layout.matures is None and not layout.counts_open:
-            known, said = at_maturity(round, known)
-            notes = [*notes, *said]
         given: dict[str, Any] = {"names": names, "labels": labels}
         given |= {"round": round, "category": category, "known": known}
         del round, known, category
@@ -566,30 +562,6 @@ def needed_columns(
         | {name: role for role, name in roles.items()}
         | {getattr(layout, role): role for role in more if isinstance(getattr(layout, role), str)}
     )
-
-
-def at_maturity(
-    asked: npt.NDArray[Any], known: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], list[str]]:
-    """Let outcomes count when the latest of their round is known; return notes, too.
-
-    Losses are often known before gains.  As they come, they would make a band look
-    worse than it is.
-
-    >>> asked = np.array([1, 1, 2, 3])
-    >>> at_maturity(asked, np.array([2, 4, 3, NEVER_KNOWN]))[0][:3].tolist()
-    [4, 4, 5]
-    """
-    ends = known != NEVER_KNOWN
-    longest = int((known - asked)[ends].max(initial=0))
-    if longest == 0:
-        return known, []
-    known = np.where(ends, asked + longest, NEVER_KNOWN).astype(known.dtype)
-    said = (
-        f"outcomes count {longest} rounds after the client asked, the longest that any took: as "
-        "they come, losses are often known before gains. Without an order, they count as they come"
-    )
-    return known, [said]
 
 
 def count_periods(

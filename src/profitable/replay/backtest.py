@@ -19,11 +19,12 @@ import numpy as np
 from profitable.common.declared_options import parameters_section
 from profitable.common.progress import Progress
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import ParameterError, ProfitableWarning
+from profitable.errors import ParameterError, ProfitableError, ProfitableWarning
 from profitable.model.category_table import known_fields
 from profitable.past.aggregate import cells
 from profitable.past.cell_options import CellArguments
 from profitable.past.cells import Cells, GroupedClients, holds_cells
+from profitable.past.late_outcomes import LateOutcomes
 from profitable.past.layout import FIELDS, Layout
 from profitable.past.past import Past, PastClients, SingleClients
 from profitable.past.read import read
@@ -38,8 +39,10 @@ from profitable.replay.backtest_entry import (
     varying,
 )
 from profitable.replay.backtest_options import (
+    LATE_POLICIES,
     LENDING_POLICIES,
     ORDERED_POLICIES,
+    POLICIES_TRIED,
     RUN_OPTIONS,
     BacktestArguments,
     RunOptions,
@@ -48,7 +51,7 @@ from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, BASELINES_IN_WORDS, Setup, baselines_for
 from profitable.replay.cutoffs import doubt_order
 from profitable.replay.describe import check_categories
-from profitable.replay.family_choice import FamilyChoice, choose_family
+from profitable.replay.family_choice import Alternative, FamilyChoice, choose_family
 from profitable.replay.off_policy import AcceptanceLog, evaluate
 from profitable.replay.replay import OpenTerms, Replay, replay
 
@@ -116,15 +119,23 @@ def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tupl
     if (added := _cells_in(data)) is not None:
         return _prepare_cells(added, given)
     layout, options = Layout.of(given), RunOptions.of(given)
-    if layout.by_hazards and given.get("policies") is None:
+    chosen = given.get("policies")
+    if layout.by_hazards and chosen is None:
         options = replace(options, policies=LENDING_POLICIES)
     options.check(layout)
     shown = False if callable(progress) else progress
     with Progress(total=1, shown=shown, title="reading") as reading:
         past = read(data, layout, progress=reading.update)
-    if past.order is not None and not past.is_late and given.get("policies") is None:
-        options = replace(options, policies=ORDERED_POLICIES)
-    return past, options
+    return past, options if chosen is not None else replace(options, policies=usual_policies(past))
+
+
+def usual_policies(past: Past) -> tuple[str, ...]:
+    """Return the policies that are tried unless some are given."""
+    if past.layout.by_hazards:
+        return LENDING_POLICIES
+    if past.late.is_late:
+        return LATE_POLICIES
+    return ORDERED_POLICIES if past.order is not None and not past.is_late else POLICIES_TRIED
 
 
 def _cells_in(data: Any) -> Cells | None:
@@ -156,6 +167,7 @@ def _prepare_cells(added: Cells, given: Mapping[str, Any]) -> tuple[Past, RunOpt
     # What is added up has one order only, and without folds no intervals.
     options = replace(
         options,
+        policies=options.policies if given.get("policies") else usual_policies(added.past),
         family=options.family or added.family,
         shuffles=0,
         replays=0 if added.clients.folds == 1 else options.replays,
@@ -198,7 +210,7 @@ class _Work:
     ) -> None:
         self.past, self.terms, self.options, self.shown = past, terms, options, progress
         self.clients: PastClients = past.clients
-        self.late: OpenTerms | None = OpenTerms.of(past.layout)
+        self.late: OpenTerms | None = OpenTerms.of(past.layout, past.late)
         self.log = None
         if self.clients.logged is not None and self.clients.propensity is not None:
             assert isinstance(self.clients, SingleClients)
@@ -257,7 +269,35 @@ class _Work:
             )
             for name, each in found.items()
         ]
-        return Backtest(self.past, self.terms, options, entries, self.said, command)
+        terms = replace(self.terms, alternative=self._alternative(entries[0]))
+        return Backtest(self.past, terms, options, entries, self.said, command)
+
+    def _alternative(self, entry: BacktestEntry) -> Alternative | None:
+        """Return what the first policy would have earned with the other family."""
+        other = self.terms.alternative
+        if other is None or self.log is not None:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ProfitableWarning)
+                found = replay(
+                    self.clients,
+                    other.categories,
+                    self.policies[0],
+                    seed=self.options.seed,
+                    late=self.late,
+                    limits=self.options.limits,
+                )
+        except ProfitableError:  # a policy that is not defined for this family
+            return None
+        everybody = float(entry.everybody.sum())
+        earned = float(self._earned(self.clients, found, self._setup().profit).sum())
+        return replace(
+            other,
+            policy=entry.name,
+            difference=earned - everybody,
+            instead=entry.profit - everybody,
+        )
 
     def _is_drawn(self, policy: Policy) -> bool:
         """Whether its seed makes a difference."""
@@ -277,6 +317,7 @@ class _Work:
         seed: int,
         weights: Any = None,
         *,
+        late: OpenTerms | None = None,
         trace: bool = False,
     ) -> Replay:
         with warnings.catch_warnings(record=True) as caught:
@@ -289,7 +330,7 @@ class _Work:
                 self.terms.categories,
                 policy,
                 seed=seed,
-                late=self.late,
+                late=late or self.late,
                 lending=self.terms.lending,
                 limits=self.options.limits,
                 weights=weights,
@@ -416,8 +457,10 @@ class _Work:
                 self.options.seed,
             )
             everybody = float(self.baselines[ALL](setup).table.sum())
+            layout = self.past.layout
+            late = OpenTerms.of(layout, LateOutcomes.of(clients, layout))
             for policy in self.policies:
-                once = self._replay(clients, policy, self.options.seed + each)
+                once = self._replay(clients, policy, self.options.seed + each, late=late)
                 found[str(policy)].append(float(self._earned(clients, once).sum()) - everybody)
         root = number**0.5
         return {

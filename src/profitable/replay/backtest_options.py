@@ -26,22 +26,18 @@ if TYPE_CHECKING:  # the command line reads the declaration, and must start quic
     from profitable.policy.policies import Policy
     from profitable.replay.replay import Limits
 
+# Which policies are tried unless given follows from what was measured on real files
+# (docs/backtest.md, benchmarks/which_policy.py): those that lost beyond chance in a
+# situation are not tried there.
 POLICIES_TRIED = (
-    "kl-ucb",
-    "kl-ucb+:count=rounds",
-    "bayes-ucb",
-    "ts",
-    "optimal:horizon",
     "kl-ucb:forget=0.97",
-    "ts:forget=0.97",
+    "bayes-ucb:forget=0.97",
+    "kl-ucb+:count=rounds,forget=0.97",
 )
+LATE_POLICIES = ("kl-ucb", "kl-ucb:forget=0.97")  # where outcomes come late
 # Of bands that share evidence, each beside itself judging bands alone.
-ORDERED_POLICIES = tuple(
-    name
-    for policy in ("kl-ucb", "bayes-ucb", "ts", "optimal:horizon")
-    for name in (policy, f"{policy}{',' if ':' in policy else ':'}trust=0")
-)
-LENDING_POLICIES = ("bayes-ucb", "optimal", "kl-ucb")  # where loans are judged by hazards
+ORDERED_POLICIES = ("kl-ucb", "kl-ucb:trust=0", "bayes-ucb", "bayes-ucb:trust=0")
+LENDING_POLICIES = ("bayes-ucb", "optimal")  # where loans are judged by hazards
 MOST_TRIED = 100
 CROSSED = " x "  # between the columns of a grouping
 LONGEST_UNIT = 12  # letters

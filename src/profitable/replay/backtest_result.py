@@ -332,6 +332,9 @@ class Backtest:
                 "family": {
                     "name": str(self.terms.family),
                     "reason": self.terms.reason,
+                    "alternative": None
+                    if self.terms.alternative is None
+                    else self.terms.alternative.to_dict(),
                     "fit": [
                         {
                             "category": each.category,
