@@ -1,4 +1,4 @@
-"""Advice that never was: the keys of `Backtest.to_dict()` that advise, for `made_up`."""
+"""Advice that never was: what `Backtest.to_dict()` advises, for `made_up`."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -15,6 +15,7 @@ import altair as alt
 from profitable.common.charts import DATA, Figure, Rows, digits, plain
 from profitable.common.line_styles import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION
 from profitable.common.text_tables import number_text
+from profitable.replay.advice_tables import in_stop_order, window_of
 from profitable.replay.backtest_charts import ROW, money_axis, money_format, money_of
 from profitable.replay.backtest_summary import MOST_PICTURED
 
@@ -33,7 +34,7 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
     if not judged:
         return None
     most = sorted(judged, key=lambda each: (not each["stop"], -each["clients"]))[:MOST_PICTURED]
-    shown = in_stop_order(most)
+    shown = [each for each in in_stop_order(judged) if each in most]
     several = len({each["grouping"] for each in judged}) > 1
     rows: Rows = [
         {
@@ -64,25 +65,13 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
     )
     caption = (
         "Profit per client of each category, with its 95 % interval. Squares are on the stop "
-        "list. The black line is what breaks even."
+        "list. The line at 0 is what breaks even."
     )
     caption += " Intervals that leave the picture are cut off." if is_cut else ""
     if len(shown) < len(judged):
         caption += f" Shown are {number_text(len(shown))} of {number_text(len(judged))} categories."
     made = plain(chart, "Which categories pay", rows, height=_height(len(rows)))
     return Figure("stop-list", caption, made)
-
-
-def in_stop_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sort categories by grouping, the stopped ones first, then by P(pays)."""
-    found = list(rows)
-    groupings = list(dict.fromkeys(row["grouping"] for row in found))
-
-    def place(row: dict[str, Any]) -> tuple[Any, ...]:
-        pays = row["pays"]
-        return groupings.index(row["grouping"]), not row["stop"], pays is None, pays or 0.0
-
-    return sorted(found, key=place)
 
 
 def time_split_figure(backtest: dict[str, Any]) -> Figure | None:
@@ -139,16 +128,6 @@ def time_split_figure(backtest: dict[str, Any]) -> Figure | None:
         "left: it lost. The diamond is the sum, with its 95 % interval."
     )
     return Figure("time-split", caption, chart)
-
-
-def window_of(split: dict[str, Any]) -> str:
-    """Return the rounds on which a list is judged.
-
-    >>> window_of({"first": "2009-01", "last": "2009-12"})
-    '2009-01 to 2009-12'
-    """
-    same = split["first"] == split["last"]
-    return str(split["first"]) if same else f"{split['first']} to {split['last']}"
 
 
 def groupings_figure(backtest: dict[str, Any]) -> Figure | None:

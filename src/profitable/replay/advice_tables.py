@@ -3,11 +3,10 @@
 Every key is optional.  What an older backtest does not have is not on the page.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from profitable.common.text_tables import number_text, several
-from profitable.replay.advice_charts import in_stop_order, window_of
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.baselines import ALL
 from profitable.replay.page_amounts import Money
@@ -74,7 +73,8 @@ def key_figures(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
 def _rests(each: dict[str, Any], money: Money) -> str:
     if each.get("low") is None or each.get("high") is None:
         return "without an interval"
-    said = f"95 %: {money.short_signed(each['low'])} to {money.short_signed(each['high'])}"
+    low, high = map(Money().short_signed, (each["low"], each["high"]))
+    said = f"95 %: {low} to {high}"
     words = {UNSURE: "indistinguishable", BETTER: "significantly better", WORSE: "worse"}
     standing = words.get(each.get("standing") or "")
     return f"{said}; {standing}" if standing else said
@@ -90,6 +90,18 @@ def stop_tables(found: dict[str, Any] | None, money: Money) -> list[Table]:
         {"name": name} | _stop_table([row for row in ordered if row["grouping"] == name], money)
         for name in groupings
     ]
+
+
+def in_stop_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort categories by grouping, the stopped ones first, then by P(pays)."""
+    found = list(rows)
+    groupings = list(dict.fromkeys(row["grouping"] for row in found))
+
+    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+        pays = row["pays"]
+        return groupings.index(row["grouping"]), not row["stop"], pays is None, pays or 0.0
+
+    return sorted(found, key=place)
 
 
 def _stop_table(found: Sequence[dict[str, Any]], money: Money) -> Table:
@@ -180,6 +192,16 @@ def _split_table(found: dict[str, Any], money: Money) -> Table:
         "interval": amounts.span(found["low"], found["high"]),
         "sentence": found.get("sentence"),
     }
+
+
+def window_of(split: dict[str, Any]) -> str:
+    """Return the rounds on which a list is judged.
+
+    >>> window_of({"first": "2009-01", "last": "2009-12"})
+    '2009-01 to 2009-12'
+    """
+    same = split["first"] == split["last"]
+    return str(split["first"]) if same else f"{split['first']} to {split['last']}"
 
 
 def named(names: Sequence[str]) -> str:

@@ -143,7 +143,7 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
         x="difference:Q", shape=alt.Shape("standing:N", scale=shapes, legend=legend)
     )
     caption = (
-        "Points are the differences on these clients, lines their 95 % intervals. The black line "
+        "Points are the differences on these clients, lines their 95 % intervals. The line at 0 "
         "is accepting "
         "everybody. Better and worse are significant after Bonferroni correction for the "
         "policies tried."
@@ -181,7 +181,9 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
         rows,
         looks(entries),
         time_axis(labels, asked_in(backtest)),
-        alt.Y("y:Q", title=f"cumulative difference, in {money_of(backtest)}", axis=money_axis(amounts)),
+        alt.Y(
+            "y:Q", title=f"cumulative difference, in {money_of(backtest)}", axis=money_axis(amounts)
+        ),
         title="Difference over time",
         time=alt.Tooltip("label:N", title=period_of(backtest)),
         format=money_format(amounts),

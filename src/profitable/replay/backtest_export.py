@@ -37,6 +37,12 @@ def _csv(columns: Columns, path: Path) -> None:
             lines.writerow([guarded(cell) for cell in row])
 
 
+def check_workbook(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work, a workbook that cannot be written."""
+    workbook_path(path)
+    workbook_writer()
+
+
 def workbook_writer() -> Callable[[Mapping[str, Columns], Path], None]:
     """Return the writer of workbooks; MissingLibraryError without openpyxl."""
     with extra("excel", "workbooks are written with it", otherwise="take the CSV files"):

@@ -14,26 +14,14 @@ from profitable.common.charts import Figure
 from profitable.common.files import replace_text
 from profitable.common.pages import chart_script, chart_specs, environment, save_pictures
 from profitable.replay import advice_tables, page_tables
-from profitable.replay.advice_charts import ADVICE_FIGURES
-from profitable.replay.backtest_charts import FIGURES
 from profitable.replay.backtest_export import save_tables
+from profitable.replay.backtest_figures import PICTURES, figures_of
 from profitable.replay.backtest_summary import IMMEDIATE
 from profitable.replay.backtest_tables import tables_of
-from profitable.replay.cutoff_figures import CUTOFF_FIGURES
-from profitable.replay.emergence_charts import EMERGENCE_FIGURES
-from profitable.replay.interactive_charts import FIGURES_TO_CHOOSE
-from profitable.replay.loan_figures import LOAN_FIGURES
 from profitable.replay.page_amounts import Money
 
 TEMPLATES = Path(__file__).parent / "templates"
 BACKTEST_PAGE, BACKTEST_NUMBERS, TABLES_FOLDER = "report.html", "backtest.json", "tables"
-ADVICE_PICTURES = (
-    "stop-list", "time-split", "groupings", "swap-set", "emergence", "emergence-by-vintage",
-)  # fmt: skip
-PICTURES = (
-    "difference", "over-time", "accepted", "evidence", "vintage", "known", "share-known",
-    "means", "learning", "bands", "cutoff", *ADVICE_PICTURES,
-)  # fmt: skip
 
 
 def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:
@@ -51,14 +39,6 @@ def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:
     numbers = replace_text(folder / BACKTEST_NUMBERS, compact + "\n")
     page = replace_text(folder / BACKTEST_PAGE, page_of(backtest, drawn, list(exported)))
     return [page, numbers, *pictures, *tables]
-
-
-def figures_of(backtest: dict[str, Any]) -> dict[str, Figure]:
-    """Return all pictures that this backtest has, by name."""
-    families = (FIGURES, ADVICE_FIGURES, EMERGENCE_FIGURES)
-    others = (CUTOFF_FIGURES, LOAN_FIGURES, FIGURES_TO_CHOOSE)
-    made = (draw(backtest) for family in (*families, *others) for draw in family)
-    return {figure.name: figure for figure in made if figure is not None}
 
 
 def page_of(backtest: dict[str, Any], drawn: dict[str, Figure], exported: list[str]) -> str:

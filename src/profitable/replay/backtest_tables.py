@@ -25,9 +25,7 @@ STOP = (
     *("grouping", "category", "clients", "open", "amount", "mean", "threshold", "profit"),
     *("low", "high", "pays", "stop"),
 )
-SPLIT = (
-    *("date", "known", "open", "stopped", "first", "last", "accept_all", "gain", "possible"),
-)
+SPLIT = (*("date", "known", "open", "stopped", "first", "last", "accept_all", "gain", "possible"),)
 SPLIT_TOTAL = ("grouping", "gain", "low", "high", "accept_all", "possible", "sentence")
 SWAP = (
     *("category", "clients_in", "clients_out", "clients_unchanged"),
@@ -54,11 +52,11 @@ def tables_of(backtest: Backtest) -> dict[str, Columns]:
 
 def table_of(backtest: Backtest, name: str) -> Columns:
     """Return one table; ParameterError if there is none of this name."""
-    tables = tables_of(backtest)
-    if name not in tables:
-        known = "is empty in this backtest" if name in TABLES else "is unknown"
-        raise ParameterError("table", name, known, f"choose from {', '.join(tables)}")
-    return tables[name]
+    tables, wanted = tables_of(backtest), str(name).replace("-", "_").replace(" ", "_")
+    if wanted not in tables:
+        problem = "is empty in this backtest" if wanted in TABLES else "is unknown"
+        raise ParameterError("table", name, problem, f"choose from {', '.join(tables)}")
+    return tables[wanted]
 
 
 def _columns(rows: list[Row]) -> Columns:

@@ -113,9 +113,7 @@ def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
         "Blue was accepted, grey was refused. The categories are sorted by what accepting "
         "everybody in them earned"
     )
-    caption += (
-        "; those above the black line earned, those below it lost." if len(layers) > 1 else "."
-    )
+    caption += "; those above the line earned, those below it lost." if len(layers) > 1 else "."
     caption += f" A cell is {number_text(length)} rounds." if length > 1 else ""
     return Figure("accepted", caption + _only(backtest), chart)
 

