@@ -80,7 +80,7 @@ def _time_split(
     generator: np.random.Generator,
 ) -> dict[str, Any]:
     ends = sorted({max(len(labels) * part // 5, 1) for part in (1, 2, 3, 4)} - {len(labels)})
-    splits = [
+    splits: list[dict[str, Any]] = [
         {
             "date": labels[end - 1],
             "known": 400 * place,

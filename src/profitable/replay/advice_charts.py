@@ -18,6 +18,7 @@ from profitable.common.text_tables import number_text
 from profitable.replay.advice_tables import in_stop_order, window_of
 from profitable.replay.backtest_charts import ROW, money_axis, money_format, money_of
 from profitable.replay.backtest_summary import MOST_PICTURED
+from profitable.replay.optional_keys import part_of, rows_of
 
 STOPPED, KEPT = "on the stop list", "not on it"
 FULL_ROW = 24  # pixels of a row with a symbol
@@ -29,8 +30,8 @@ TOO_FAR = 1.0  # an interval is cut off that leaves the points by more than thei
 
 def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw the interval of the profit per client of each category."""
-    found = backtest.get("stop_list") or {"rows": []}
-    judged = [each for each in found["rows"] if each["clients"]]
+    found = part_of(backtest, "stop_list")
+    judged = [each for each in rows_of(found, "rows") if each["clients"]]
     if not judged:
         return None
     most = sorted(judged, key=lambda each: (not each["stop"], -each["clients"]))[:MOST_PICTURED]
@@ -76,7 +77,7 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def time_split_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw what lists that were made earlier gained or lost afterwards."""
-    found = [each for each in backtest.get("time_splits") or [] if each["splits"]]
+    found = [each for each in rows_of(backtest, "time_splits") if each["splits"]]
     if not found:
         return None
     rows: Rows = []
@@ -132,7 +133,7 @@ def time_split_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def groupings_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw what each way of grouping is worth."""
-    found = backtest.get("groupings") or []
+    found = rows_of(backtest, "groupings")
     kinds = ["best set, cross-fitted", "best policy", "earlier stop lists"]
     rows: Rows = []
     for each in found:
@@ -142,7 +143,7 @@ def groupings_figure(backtest: dict[str, Any]) -> Figure | None:
             rows.append(_grouping(each, kinds[0], each["cross_fitted"], ends))
         if each.get("difference") is not None:
             rows.append(_grouping(each, kinds[1], each["difference"], each))
-        later = each.get("time_split") or {}
+        later = part_of(each, "time_split")
         if later.get("gain") is not None:
             rows.append(_grouping(each, kinds[2], later["gain"], later))
     if not rows:
@@ -174,8 +175,8 @@ def _grouping(
 
 
 def swap_set_figure(backtest: dict[str, Any]) -> Figure | None:
-    """Draw what would have been accepted otherwise, by category, for a chosen policy."""
-    found = [each for each in backtest.get("swap_sets") or [] if each["rows"]]
+    """Draw what a chosen policy would have accepted otherwise, by category."""
+    found = [each for each in rows_of(backtest, "swap_sets") if each["rows"]]
     if not found:
         return None
     everything = [row for each in found for row in each["rows"]]

@@ -9,6 +9,7 @@ from typing import Any
 from profitable.common.text_tables import number_text, several
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.baselines import ALL
+from profitable.replay.optional_keys import part_of, rows_of
 from profitable.replay.page_amounts import Money
 
 Table = dict[str, Any]  # headers, rows, and how many rows more there are
@@ -44,9 +45,9 @@ def key_figures(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
                 "rests": _rests(best, money),
             }
         )
-    listed = backtest.get("stop_list")
-    stopped = [row for row in (listed or {"rows": []})["rows"] if row["stop"]]
-    if listed is not None:
+    listed = part_of(backtest, "stop_list")
+    stopped = [row for row in rows_of(listed, "rows") if row["stop"]]
+    if listed:
         lost = sum(row["profit"] for row in stopped)
         found.append(
             {
@@ -57,7 +58,7 @@ def key_figures(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
                 else "categories",
             }
         )
-    judged_later = [each for each in backtest.get("time_splits") or [] if each["gain"] is not None]
+    judged_later = [each for each in rows_of(backtest, "time_splits") if each["gain"] is not None]
     for each in judged_later[:1]:
         by = f", by {each['grouping']}" if len(judged_later) > 1 else ""
         found.append(
@@ -264,7 +265,7 @@ def groupings_table(found: Sequence[dict[str, Any]] | None, money: Money) -> Tab
 
 
 def _grouping(each: dict[str, Any], amounts: Any) -> list[str]:
-    error, later = each.get("cross_fitted_error"), each.get("time_split") or {}
+    error, later = each.get("cross_fitted_error"), part_of(each, "time_split")
     cross = amounts.signed(each.get("cross_fitted"))
     mark = MARKS.get(each.get("standing") or "", "")
     return [
@@ -275,7 +276,7 @@ def _grouping(each: dict[str, Any], amounts: Any) -> list[str]:
         f"{mark} {each.get('policy') or '-'}".strip(),
         amounts.signed(each.get("difference")),
         amounts.span(each.get("low"), each.get("high")),
-        named(each.get("stopped") or []),
+        named(rows_of(each, "stopped")),
         amounts.signed(later.get("gain")),
         amounts.span(later.get("low"), later.get("high")),
     ]

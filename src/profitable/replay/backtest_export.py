@@ -19,7 +19,7 @@ from profitable.replay.backtest_tables import TABLES, Columns
 
 
 def save_tables(tables: Mapping[str, Columns], folder: Path) -> list[Path]:
-    """Write each table as CSV; remove those that an earlier backtest had beside them."""
+    """Write each table as CSV; remove those that only an earlier backtest had."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in set(TABLES) - set(tables):
         (folder / f"{name}.csv").unlink(missing_ok=True)

@@ -9,9 +9,10 @@ A table without rows is not there.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from profitable.errors import ParameterError
+from profitable.replay.optional_keys import part_of, rows_of
 
 Row = dict[str, Any]
 Columns = dict[str, list[Any]]
@@ -76,41 +77,36 @@ def _part(row: Row, fields: Iterable[str]) -> Row:
 
 
 def _cell(value: Any) -> Any:
-    return "; ".join(map(str, value)) if isinstance(value, list) else value  # type: ignore[reportUnknownArgumentType]
+    return "; ".join(map(str, cast(list[Any], value))) if isinstance(value, list) else value
 
 
 def _sentences(backtest: Backtest) -> Iterator[Row]:
     for kind in SENTENCES:
         if backtest.get(kind):
             yield {"kind": kind.replace("_", " "), "sentence": backtest[kind]}
-    stop = backtest.get("stop_list") or {}
-    parts = [("stop list", [stop], "sentence"), ("time split", _splits(backtest), "sentence")]
+    stop = part_of(backtest, "stop_list")
+    parts = [
+        ("stop list", [stop], "sentence"),
+        ("time split", rows_of(backtest, "time_splits"), "sentence"),
+    ]
     parts += [
-        ("swap set", _listed(backtest, "swap_sets"), "sentence"),
-        ("entry", _listed(backtest, "entries"), "sentence"),
+        ("swap set", rows_of(backtest, "swap_sets"), "sentence"),
+        ("entry", rows_of(backtest, "entries"), "sentence"),
     ]
     for kind, found, field in parts:
         for each in found:
             if each.get(field):
                 yield {"kind": kind, "sentence": each[field]}
-    for text in stop.get("notes", []):
+    for text in rows_of(stop, "notes"):
         yield {"kind": "stop list", "sentence": text}
     for field, kind in LISTS.items():
-        for text in _listed(backtest, field):
+        for text in rows_of(backtest, field):
             yield {"kind": kind, "sentence": text}
 
 
-def _listed(backtest: Backtest, field: str) -> list[Any]:
-    return backtest.get(field) or []
-
-
-def _splits(backtest: Backtest) -> list[Row]:
-    return _listed(backtest, "time_splits")
-
-
 def _entries(backtest: Backtest) -> Iterator[Row]:
-    for each in _listed(backtest, "entries"):
-        mixed = each.get("shuffled") or {}
+    for each in rows_of(backtest, "entries"):
+        mixed = part_of(each, "shuffled")
         yield _part(each, ENTRY) | {
             "shuffled_difference": mixed.get("difference"),
             "shuffled_error": mixed.get("error"),
@@ -118,44 +114,44 @@ def _entries(backtest: Backtest) -> Iterator[Row]:
 
 
 def _time_split(backtest: Backtest) -> Iterator[Row]:
-    for each in _splits(backtest):
+    for each in rows_of(backtest, "time_splits"):
         for split in each["splits"]:
             yield {"grouping": each["grouping"]} | _part(split, SPLIT)
 
 
 def _swap_set(backtest: Backtest) -> Iterator[Row]:
-    for each in _listed(backtest, "swap_sets"):
+    for each in rows_of(backtest, "swap_sets"):
         for row in each["rows"]:
             yield {"name": each["name"]} | _part(row, SWAP)
 
 
 def _groupings(backtest: Backtest) -> Iterator[Row]:
-    for each in _listed(backtest, "groupings"):
-        later = each.get("time_split") or {}
+    for each in rows_of(backtest, "groupings"):
+        later = part_of(each, "time_split")
         yield _part(each, GROUPING) | {
             f"time_split_{field}": later.get(field) for field in ("gain", "low", "high")
         }
 
 
 def _curves(found: Row) -> Iterator[Row]:
-    for place, age in enumerate(found["ages"]):
+    for place, age in enumerate(rows_of(found, "ages")):
         yield {"age": age} | {name: found[name][place] for name in MEASURES}
 
 
 def _emergence(backtest: Backtest) -> Iterator[Row]:
-    yield from _curves(backtest.get("emergence") or {"ages": []})
+    yield from _curves(part_of(backtest, "emergence"))
 
 
 def _emergence_by_vintage(backtest: Backtest) -> Iterator[Row]:
-    for each in (backtest.get("emergence") or {}).get("vintages", []):
+    for each in rows_of(part_of(backtest, "emergence"), "vintages"):
         for row in _curves(each):
             yield {"vintage": each["vintage"]} | row
 
 
 def _cutoff_over_time(backtest: Backtest) -> Iterator[Row]:
-    found = backtest.get("cutoff") or {}
-    names = [*(each["name"] for each in found.get("bands", [])), None]
-    for each in found.get("over_time", []):
+    found = part_of(backtest, "cutoff")
+    names = [*(each["name"] for each in rows_of(found, "bands")), None]
+    for each in rows_of(found, "over_time"):
         for label, place in zip(backtest["rounds"], each["cutoff"], strict=True):
             whole = float(place).is_integer() and 0 <= place < len(names)
             band = names[int(place)] if whole else None
@@ -163,13 +159,13 @@ def _cutoff_over_time(backtest: Backtest) -> Iterator[Row]:
 
 
 def _off_policy(backtest: Backtest) -> Iterator[Row]:
-    for each in _listed(backtest, "entries"):
+    for each in rows_of(backtest, "entries"):
         if each.get("off_policy"):
             yield {"name": each["name"]} | _part(each["off_policy"], ESTIMATE)
 
 
 def _over_time(backtest: Backtest) -> Iterator[Row]:
-    for each in _listed(backtest, "entries"):
+    for each in rows_of(backtest, "entries"):
         if each["difference"] is None:
             continue
         curves = each["over_time"]
@@ -182,16 +178,16 @@ def _of_entries(field: str) -> Callable[[Backtest], Iterator[Row]]:
     """Return the rows that every entry has under a key, with its name."""
 
     def rows(backtest: Backtest) -> Iterator[Row]:
-        for each in _listed(backtest, "entries"):
-            for row in each.get(field) or []:
+        for each in rows_of(backtest, "entries"):
+            for row in rows_of(each, field):
                 yield {"name": each["name"]} | row
 
     return rows
 
 
 def _known(backtest: Backtest) -> Iterator[Row]:
-    found = backtest.get("known") or {"share_known": []}
-    for place, share in enumerate(found["share_known"]):
+    found = part_of(backtest, "known")
+    for place, share in enumerate(rows_of(found, "share_known")):
         yield {
             "round": backtest["rounds"][place],
             "share_known": share,
@@ -202,11 +198,11 @@ def _known(backtest: Backtest) -> Iterator[Row]:
 
 def _fit(backtest: Backtest) -> Iterator[Row]:
     fields = ("category", "observed_variance", "family_variance")
-    return (_part(each, fields) for each in (backtest.get("family") or {"fit": []})["fit"])
+    return (_part(each, fields) for each in rows_of(part_of(backtest, "family"), "fit"))
 
 
 def _settings(backtest: Backtest) -> Iterator[Row]:
-    for name, value in (backtest.get("settings") or {}).items():
+    for name, value in part_of(backtest, "settings").items():
         if value is not None:
             yield {"setting": name, "value": str(_cell(value))}
 
@@ -215,16 +211,18 @@ TABLES: dict[str, Callable[[Backtest], Iterable[Row]]] = {
     "sentences": _sentences,
     "entries": _entries,
     "stop_list": lambda backtest: (
-        _part(each, STOP) for each in (backtest.get("stop_list") or {"rows": []})["rows"]
+        _part(each, STOP) for each in rows_of(part_of(backtest, "stop_list"), "rows")
     ),
     "time_split": _time_split,
-    "time_split_total": lambda backtest: (_part(each, SPLIT_TOTAL) for each in _splits(backtest)),
+    "time_split_total": lambda backtest: (
+        _part(each, SPLIT_TOTAL) for each in rows_of(backtest, "time_splits")
+    ),
     "groupings": _groupings,
     "swap_set": _swap_set,
     "emergence": _emergence,
     "emergence_by_vintage": _emergence_by_vintage,
-    "categories": lambda backtest: _listed(backtest, "categories"),
-    "cutoff": lambda backtest: (backtest.get("cutoff") or {"bands": []})["bands"],
+    "categories": lambda backtest: rows_of(backtest, "categories"),
+    "cutoff": lambda backtest: rows_of(part_of(backtest, "cutoff"), "bands"),
     "cutoff_over_time": _cutoff_over_time,
     "off_policy": _off_policy,
     "by_category": _of_entries("by_category"),
@@ -232,6 +230,6 @@ TABLES: dict[str, Callable[[Backtest], Iterable[Row]]] = {
     "over_time": _over_time,
     "known": _known,
     "family_fit": _fit,
-    "left_out": lambda backtest: _listed(backtest, "left_out"),
+    "left_out": lambda backtest: rows_of(backtest, "left_out"),
     "settings": _settings,
 }  # the most important ones first; sheets and files have these names

@@ -1,4 +1,4 @@
-"""Pictures of when outcomes are known, by the age of clients, from a backtest's dict."""
+"""Pictures of when outcomes are known, by age, from the dict of a backtest."""
 
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
@@ -22,6 +22,7 @@ from profitable.common.line_styles import (
     Look,
 )
 from profitable.replay.backtest_charts import period_of, points
+from profitable.replay.optional_keys import part_of, rows_of
 
 LOOKS = {
     "clients": Look(BLUE),
@@ -34,7 +35,7 @@ MEASURE = "money"  # that is shown first
 
 def emergence_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw the share of outcomes known by age: of clients, money, losses and gains."""
-    found = backtest.get("emergence")
+    found = part_of(backtest, "emergence")
     rows = _rows(found, LOOKS) if found else []
     if not rows:
         return None
@@ -52,14 +53,15 @@ def emergence_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def vintages_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw the same by vintage, for a chosen measure."""
-    found = (backtest.get("emergence") or {}).get("vintages") or []
+    found = rows_of(part_of(backtest, "emergence"), "vintages")
     rows: Rows = []
     for each in found:
-        names = {name: f"{name}_" for name in LOOKS}
         for place in points(len(each["ages"])):
-            measures = {names[name]: each[name][place - 1] for name in LOOKS}
-            row = {"x": each["ages"][place - 1], "policy": str(each["vintage"])}
-            rows.append(row | {k: v if v is None else digits(v) for k, v in measures.items()})
+            row: dict[str, Any] = {"x": each["ages"][place - 1], "policy": str(each["vintage"])}
+            for name in LOOKS:
+                value = each[name][place - 1]
+                row[f"{name}_"] = None if value is None else digits(value)
+            rows.append(row)
     measures = [name for name in LOOKS if any(row[f"{name}_"] is not None for row in rows)]
     if not measures:
         return None
