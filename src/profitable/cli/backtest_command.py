@@ -66,7 +66,11 @@ def backtest(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the report, its pictures and its numbers.")
+        Path | None,
+        typer.Option(help="Folder for the report, its pictures, its tables and its numbers."),
+    ] = None,
+    excel: Annotated[
+        Path | None, typer.Option(help="An .xlsx file for all tables, a sheet each.")
     ] = None,
     as_json: AsJson = False,
     **declared: Any,
@@ -87,7 +91,12 @@ def backtest(
                 "give --cells with the name of a file",
             )
     only = "cells" if cells is not None else "describe" if describe else None
-    for name, value in {"out": out, "show": show, "describe": describe or None}.items():
+    for name, value in {
+        "out": out,
+        "excel": excel,
+        "show": show,
+        "describe": describe or None,
+    }.items():
         if value is not None and only not in (None, name):
             _refuse(name, str(value), f"is given with {only}, which replays nothing")
     if cells is not None:
@@ -95,7 +104,7 @@ def backtest(
     elif describe:
         _describe(where, options, as_json)
     else:
-        _replay(where, options, show, out, as_json)
+        _replay(where, options, show, (out, excel), as_json)
 
 
 def parameters(options: Iterable[OptionField]) -> list[inspect.Parameter]:
@@ -205,14 +214,23 @@ def _aggregate(where: Any, options: dict[str, Any], path: Path, as_json: bool) -
 
 
 def _replay(
-    where: Any, options: dict[str, Any], show: str | None, out: Path | None, as_json: bool
+    where: Any,
+    options: dict[str, Any],
+    show: str | None,
+    files: tuple[Path | None, Path | None],
+    as_json: bool,
 ) -> None:
+    """Replay; `files` are the folder of the report and the workbook."""
     from profitable.replay.backtest import prepare, run
+    from profitable.replay.backtest_export import check_workbook
     from profitable.replay.backtest_result import report_writer
     from profitable.replay.backtest_summary import position, trace
 
+    out, excel = files
     if out is not None:
         report_writer()  # a missing package is reported before the work
+    if excel is not None:
+        check_workbook(excel)
     past, chosen = prepare(where, options)
     if show is not None:
         position(past.clients.names, show)
@@ -223,4 +241,8 @@ def _replay(
     if out is not None:
         page = found.save(out)
         if not as_json:
-            typer.echo(f"\nReport: {page}")
+            typer.echo(f"\nReport: {page}\nTables: {page.parent / 'tables'}")
+    if excel is not None:
+        workbook = found.to_excel(excel)
+        if not as_json:
+            typer.echo(f"Workbook: {workbook}")

@@ -13,20 +13,22 @@ import numpy as np
 
 from profitable.agent.cutoff_table import CutoffTable
 from profitable.agent.loan_curves import loan_curves
-from profitable.common.extras import extra
+from profitable.common.extras import extra, frame_of
 from profitable.common.files import as_path
 from profitable.common.text_tables import money_text, number_text, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.past.past import Past, SingleClients
 from profitable.past.past_loans import book_of
-from profitable.replay import backtest_summary
+from profitable.replay import backtest_summary, backtest_tables
 from profitable.replay.backtest_entry import POLICY, BacktestEntry
+from profitable.replay.backtest_export import save_workbook
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.baselines import ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
 from profitable.replay.learnable import learnable
+from profitable.replay.notebook_view import html_of
 from profitable.replay.verdict import Verdict
 from profitable.version import VERSION
 
@@ -430,8 +432,103 @@ class Backtest:
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
+    # ------------------------------------------------------- tables, pictures, notebook
+
+    @cached_property
+    def _numbers(self) -> dict[str, Any]:
+        """`to_dict`, made once for tables, pictures and the notebook."""
+        return self.to_dict()
+
+    def tables(self) -> dict[str, dict[str, list[Any]]]:
+        """Return every table that has rows: the columns of each.
+
+        Returns
+        -------
+        dict
+            "sentences", "entries", "stop_list", "time_split", "categories", and so on.
+
+        Examples
+        --------
+        >>> import profitable as pb
+        >>> calls = {"week": [1, 2, 3, 4], "job": ["cook"] * 4, "bought": [1, 0, 1, 0]}
+        >>> columns = dict(category="job", time="week", reward="bought")
+        >>> found = pb.backtest(calls, **columns, cost=0.25, policies="kl-ucb")
+        >>> found.tables()["categories"]["profit"]
+        [1.0]
+        """
+        return backtest_tables.tables_of(self._numbers)
+
+    def to_frame(self, table: str = "entries", backend: str | None = None) -> Any:
+        """Return a table as a dataframe.
+
+        Parameters
+        ----------
+        table : str, default "entries"
+            Its name, as in `tables`.
+        backend : str, optional
+            "pandas", "polars" or "pyarrow"; by default one that is imported already.
+
+        Returns
+        -------
+        dataframe
+            The columns of the table.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such table; the error names all that there are.
+        """
+        return frame_of(backtest_tables.table_of(self._numbers, table), backend)
+
+    def to_excel(self, path: str | os.PathLike[str]) -> Path:
+        """Write all tables into one workbook, a sheet each.
+
+        Parameters
+        ----------
+        path : str or path
+            A file with the ending .xlsx.
+
+        Returns
+        -------
+        Path
+            The workbook.
+
+        Raises
+        ------
+        MissingLibraryError
+            If openpyxl is not installed.
+        """
+        return save_workbook(self.tables(), path)
+
+    def plot(self, name: str, path: str | os.PathLike[str] | None = None) -> Any:
+        """Return a picture of the page as a chart of Altair.
+
+        Parameters
+        ----------
+        name : str
+            "difference", "over-time", "stop-list", "time-split", and so on.
+        path : str or path, optional
+            Where to save it, too: .svg, .png, .pdf or .html.
+
+        Returns
+        -------
+        altair.Chart
+            The chart, which notebooks show.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such picture; the error names all that there are.
+        """
+        with extra("plot", "charts need it"):
+            from profitable.replay.backtest_figures import plotted
+        return plotted(self._numbers, name, path)
+
+    def _repr_html_(self) -> str:
+        return html_of(self._numbers)
+
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the report, its pictures and its numbers into a folder.
+        """Write the report, its pictures, its tables as CSV and its numbers.
 
         Parameters
         ----------
