@@ -36,6 +36,7 @@ from profitable.past.past import SAMPLE, Past, SingleClients
 from profitable.past.read import Reader, read
 from profitable.past.source import OnShare, Piece, Source, open_source, pa, pc
 from profitable.past.typed_columns import Dates, decoded, is_text, numbers
+from profitable.past.units import Units
 from profitable.replay import backtest_summary
 from profitable.replay.backtest_result import plain
 from profitable.replay.family_choice import FamilyChoice, choose_family
@@ -113,7 +114,8 @@ def find_leaks(
     if not source.again:
         return []
     reader = Reader(source, layout)
-    others = {*reader.roles.values(), layout.propensity, *layout.times}
+    source, outcome = reader.source, [*reader.roles.values()]
+    others = {*outcome, *source.behind(outcome), layout.propensity, *layout.times}
     checked = [name for name in (columns or source.columns) if name not in others]
     measured = measure(source, reader, rows, checked)
     by_category = {cut.column for cut in reader.cuts}
@@ -215,17 +217,17 @@ def measure(source: Source, reader: Reader, rows: int, columns: Sequence[str]) -
     """Measure what each column says about the outcome, on a sample of rows."""
     every = list(dict.fromkeys([*reader.columns, *columns]))
     piece = _sampled(source, every, max(rows // SAMPLE, 1))
-    reward = reader.rewards(piece)
+    reward, marked = reader.rewards(piece), piece.marked()
     given = ~np.isnan(reward)
-    asked = reader.time.read(piece) if reader.layout.times else None
+    asked = reader.time.read(marked) if reader.layout.times else None
     outcome = _cut_ends(reward[given])
     amount, by_amount = None, 0.0
     if reader.layout.amount is not None:
-        amount = numbers(piece, reader.layout.amount)[given]
+        amount = numbers(marked, reader.layout.amount)[given]
         by_amount = predicts(_bands(amount), outcome)
     found: list[Measured] = []
     for name in columns:
-        codes, plain, times, kind = _coded(piece, name, given, reader.layout.date_format)
+        codes, plain, times, kind = _coded(piece, name, given, reader.layout.format_of(name))
         explains = predicts(codes, outcome)
         # Money is compared per unit of money, as the outcome is.
         if plain is not None and amount is not None:
@@ -269,16 +271,17 @@ def predicts(codes: IntArray, outcome: FloatArray) -> float:
 def _sampled(source: Source, columns: list[str], step: int) -> Piece:
     """Every so many rows of a source, as one piece."""
     batches: list[Any] = []
-    before = 0
+    before, units = 0, Units()
     for piece in source.pieces(columns):
-        rows = piece.batch.num_rows
+        rows, units = piece.batch.num_rows, piece.units
         taken = piece.batch.take(pa.array(np.arange(-before % step, rows, step)))
         # Files may encode columns differently.
         plain = list(map(decoded, taken.columns))
         batches.append(pa.RecordBatch.from_arrays(plain, names=taken.schema.names))
         before += rows
     table = pa.Table.from_batches(batches).combine_chunks()
-    return Piece(table.to_batches()[0] if table.num_rows else batches[0], source.name, 1)
+    rows = table.to_batches()[0] if table.num_rows else batches[0]
+    return Piece(rows, source.name, 1, units=units)
 
 
 def _cut_ends(values: FloatArray) -> FloatArray:
