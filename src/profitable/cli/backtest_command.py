@@ -223,7 +223,7 @@ def _replay(
     as_json: bool,
 ) -> None:
     """Replay; `files` are the folder of the report and the workbook."""
-    from profitable.replay.backtest import prepare, run
+    from profitable.replay.backtest import other_groupings, prepare, run
     from profitable.replay.backtest_export import check_workbook
     from profitable.replay.backtest_result import report_writer
     from profitable.replay.backtest_summary import position, trace
@@ -236,7 +236,8 @@ def _replay(
     past, chosen = prepare(where, options)
     if show is not None:
         position(past.clients.names, show)
-    found = run(past, chosen, command=shlex.join(["profitable", *sys.argv[1:]]))
+    others = other_groupings(where, past, chosen, options)
+    found = run(past, chosen, others=others, command=shlex.join(["profitable", *sys.argv[1:]]))
     typer.echo(found.to_json() if as_json else str(found))
     if show is not None and not as_json:
         typer.echo(f"\n{trace(past.clients, found.policies, show)}")

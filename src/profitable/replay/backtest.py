@@ -8,8 +8,9 @@ difference over new portfolios of the same law, and what both have in common can
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from textwrap import indent
 from typing import Any, ParamSpec, Protocol, cast
@@ -28,9 +29,10 @@ from profitable.past.late_outcomes import LateOutcomes
 from profitable.past.layout import FIELDS, Layout
 from profitable.past.past import Past, PastClients, SingleClients
 from profitable.past.read import read
-from profitable.past.source import PARQUET_ENDINGS
+from profitable.past.source import PARQUET_ENDINGS, open_source
 from profitable.policy.in_words import in_words
 from profitable.policy.policies import Policy
+from profitable.replay.backtest_advice import advise
 from profitable.replay.backtest_entry import (
     BASELINE,
     POLICY,
@@ -46,6 +48,7 @@ from profitable.replay.backtest_options import (
     RUN_OPTIONS,
     BacktestArguments,
     RunOptions,
+    grouping_name,
 )
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, BASELINES_IN_WORDS, Setup, baselines_for
@@ -110,7 +113,8 @@ def _backtest(
 
     """
     past, options = prepare(data, given, progress)
-    return run(past, options, progress=progress, command=command)
+    others = other_groupings(data, past, options, given)
+    return run(past, options, others=others, progress=progress, command=command)
 
 
 def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tuple[Past, RunOptions]:
@@ -127,6 +131,26 @@ def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tupl
     with Progress(total=1, shown=shown, title="reading") as reading:
         past = read(data, layout, progress=reading.update)
     return past, options if chosen is not None else replace(options, policies=usual_policies(past))
+
+
+def other_groupings(
+    data: Any, past: Past, options: RunOptions, given: Mapping[str, Any]
+) -> Iterator[tuple[Past, RunOptions]]:
+    """Read the clients once more for each further grouping."""
+    if not options.groupings:
+        return
+    source = open_source(data)
+    if not source.again:
+        raise ParameterError(
+            "groupings",
+            [grouping_name(each) for each in options.groupings],
+            "need the clients once for each, and a stream is read only once",
+            "give a file or a table",
+        )
+    for category in options.groupings:
+        other = read(source, replace(past.layout, category=category, order=None))
+        chosen = options.policies if given.get("policies") else usual_policies(other)
+        yield other, replace(options, policies=chosen)
 
 
 def usual_policies(past: Past) -> tuple[str, ...]:
@@ -177,11 +201,37 @@ def _prepare_cells(added: Cells, given: Mapping[str, Any]) -> tuple[Past, RunOpt
 
 
 def run(
-    past: Past, options: RunOptions, *, progress: Shown = None, command: str | None = None
+    past: Past,
+    options: RunOptions,
+    *,
+    others: Iterable[tuple[Past, RunOptions]] = (),
+    progress: Shown = None,
+    command: str | None = None,
 ) -> Backtest:
-    """Replay everything over what was read."""
-    terms = choose_family(past, family=options.family, bound=options.bound)
-    return _Work(past, terms, options, progress).run(command)
+    """Replay everything over what was read, and over other groupings of it."""
+    parts = 1 + len(options.groupings)
+    found: list[Backtest] = []
+    tables: list[FloatArray | None] = []
+    for place, (each, chosen) in enumerate(chain([(past, options)], others)):
+        terms = choose_family(each, family=chosen.family, bound=chosen.bound)
+        work = _Work(each, terms, chosen, _part_of(progress, place, parts))
+        found.append(work.run(command))
+        tables.append(work.estimated)
+    advice = advise(
+        [each.past for each in found],
+        level=options.stop_level,
+        dates=options.splits,
+        seed=options.seed,
+        earned=tables,
+    )
+    return found[0].advised(advice, found[1:])
+
+
+def _part_of(progress: Shown, place: int, parts: int) -> Shown:
+    """Return the progress of one of several parts of the work."""
+    if not callable(progress):
+        return progress
+    return lambda share: progress((place + share) / parts)
 
 
 def weights_of(
@@ -298,6 +348,11 @@ class _Work:
             difference=earned - everybody,
             instead=entry.profit - everybody,
         )
+
+    @property
+    def estimated(self) -> FloatArray | None:
+        """What accepting all earned by the estimate of a log, [R, K]; None without."""
+        return None if self.log is None else self._setup().profit
 
     def _is_drawn(self, policy: Policy) -> bool:
         """Whether its seed makes a difference."""

@@ -259,7 +259,7 @@ class RunOptions(DeclaredOptions):
                 "cannot be combined with scorecard, whose first clients are not replayed",
                 "leave one of them out",
             )
-        own = grouping_name(layout.category)
+        own = grouping_name(layout.categories)
         if own in map(grouping_name, self.groupings):
             self._refuse("groupings", f"has the category itself, {own}", "give other ones")
         if layout.by_hazards:

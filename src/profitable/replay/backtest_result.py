@@ -21,12 +21,19 @@ from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.past.past import Past, SingleClients
 from profitable.past.past_loans import book_of
 from profitable.replay import backtest_summary, backtest_tables
+from profitable.replay.backtest_advice import Advice
 from profitable.replay.backtest_entry import POLICY, BacktestEntry
 from profitable.replay.backtest_export import save_workbook
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.baselines import ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
+from profitable.replay.groupings import (
+    GroupingRow,
+    grouping_rows,
+    groupings_sentence,
+    groupings_table,
+)
 from profitable.replay.learnable import learnable
 from profitable.replay.notebook_view import html_of
 from profitable.replay.verdict import Verdict
@@ -70,6 +77,12 @@ class Backtest:
         Warnings of the replays.
     command : str or None
         The command that the report repeats.
+    advice : Advice or None
+        Whom to stop today, and what the same rule would have earned since earlier.
+    others : tuple of Backtest
+        Backtests of the other groupings.
+    variants : int or None
+        Number of policies tried over all groupings.
 
     Examples
     --------
@@ -93,9 +106,48 @@ class Backtest:
         entries: Sequence[BacktestEntry],
         said: Sequence[str],
         command: str | None = None,
+        advice: Advice | None = None,
+        others: Sequence["Backtest"] = (),
+        variants: int | None = None,
     ) -> None:
         self.past, self.terms, self.options, self.entries = past, terms, options, list(entries)
-        self.said, self.command = list(said), command
+        self.said, self.command, self.advice = list(said), command, advice
+        self.others, self.variants = tuple(others), variants
+
+    def advised(self, advice: Advice, others: Sequence["Backtest"]) -> "Backtest":
+        """Return the same with advice, beside other groupings of its clients.
+
+        Parameters
+        ----------
+        advice : Advice
+            What past outcomes alone say.
+        others : sequence of Backtest
+            Backtests of the other groupings.
+
+        Returns
+        -------
+        Backtest
+            In it and in `others`, significance is corrected for all variants.
+        """
+        variants = sum(len(each.ruling.judged) for each in (self, *others))
+        corrected = [each._corrected(variants) for each in others]
+        return self._corrected(variants, advice, corrected)
+
+    def _corrected(
+        self, variants: int, advice: Advice | None = None, others: Sequence["Backtest"] = ()
+    ) -> "Backtest":
+        """Return the same, judged as one of so many variants."""
+        return Backtest(
+            self.past,
+            self.terms,
+            self.options,
+            self.entries,
+            self.said,
+            self.command,
+            advice,
+            others,
+            variants,
+        )
 
     def __getitem__(self, name: str) -> BacktestEntry:
         for entry in self.entries:
@@ -134,7 +186,15 @@ class Backtest:
             self.unit,
             backtest_summary.is_assumed_immediate(self.past),
             learnable(self.past),
+            self.variants,
         )
+
+    @cached_property
+    def groupings(self) -> list[GroupingRow]:
+        """All groupings that were tried, side by side; empty if there is only one."""
+        if not self.others or self.advice is None:
+            return []
+        return grouping_rows([self, *self.others], self.advice)
 
     @property
     def first_line(self) -> str:
@@ -296,12 +356,22 @@ class Backtest:
                 *sentences,
                 *([""] if sentences else []),
                 *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
+                *self._advice_lines(),
                 self.verdict(),
                 self.luck(),
                 *(f"note: {text}" for text in self.past.notes),
                 *(f"warning: {text}" for text in self.warnings()),
             ]
         )
+
+    def _advice_lines(self) -> list[str]:
+        """Whom to stop, and the groupings side by side, for `print`."""
+        lines = [] if self.advice is None else [str(self.advice), ""]
+        if self.groupings:
+            tried = groupings_sentence(self.groupings, self.ruling.tried, self.unit)
+            lines += ["Groupings, against accepting everybody:", ""]
+            lines += [groupings_table(self.groupings), "", tried, ""]
+        return lines
 
     # -------------------------------------------------------------------------- keeping
 
@@ -363,8 +433,10 @@ class Backtest:
                 },
                 "traced": [clients.names[k] for k in self._traced().tolist()],
                 "entries": [self._entry(entry) for entry in self.entries],
-                "tried": len(self.policies),
+                "tried": self.ruling.tried,
                 **self.ruling.to_dict(),
+                **({} if self.advice is None else self.advice.to_dict(self.unit)),
+                "groupings": self.groupings,
             }
         )
 

@@ -51,6 +51,7 @@ class Verdict:
     unit: str = ""  # of money
     immediate: bool = False
     learnable: Learnable | None = None
+    variants: int | None = None  # policies of all groupings; those of the entries if None
 
     # ------------------------------------------------------------------------- the rule
 
@@ -62,7 +63,7 @@ class Verdict:
     @property
     def tried(self) -> int:
         """Number of policies for which significance is corrected."""
-        return max(len(self.judged), 1)
+        return max(self.variants or len(self.judged), 1)
 
     @cached_property
     def everybody(self) -> BacktestEntry:
@@ -231,13 +232,13 @@ class Verdict:
 
     def luck(self) -> str:
         """Say what it means that several variants were tried."""
-        if len(self.judged) < 2:
+        if self.tried < 2:
             return (
                 "One variant was tried. If others were tried before on the same clients, they "
                 "count, too."
             )
         text = (
-            f"{len(self.judged)} variants were tried, and the best of several looks better than it "
+            f"{self.tried} variants were tried, and the best of several looks better than it "
             "is."
         )
         best = max(self.judged, key=lambda each: each.profit)
