@@ -35,6 +35,7 @@ from profitable.advice.periods import EDGE, PeriodTest, largest
 from profitable.common.types import BoolArray, FloatArray
 
 STAKES = 0.5 ** np.arange(5)  # shares of the largest stake, each with a fifth of the capital
+SMALLEST = 1e-300  # stands for 0 in a denominator
 STEPS = 50  # of the bisection for the edges of an interval
 
 
@@ -70,8 +71,9 @@ def smallest(outcomes: Outcomes) -> float:
 
 def log_capital(x: FloatArray, bets: BoolArray, most: float, mean: FloatArray) -> FloatArray:
     """Return the log of the capital of bets on means `x` [R, K] below `mean` [K]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.where(bets, (x - mean) / (most - mean), 0.0)
+    room = np.maximum(most - mean, SMALLEST)
+    with np.errstate(divide="ignore", over="ignore"):
+        shares = np.where(bets, (x - mean) / room, 0.0)
         logs = [np.log(np.maximum(1.0 - stake * shares, 0.0)).sum(axis=0) for stake in STAKES]
     return np.logaddexp.reduce(logs, axis=0) - math.log(len(STAKES))
 
