@@ -28,8 +28,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from profitable.advice.betting import betting_test
+from profitable.advice.judged import BY_BETS
 from profitable.advice.outcomes import Outcomes
-from profitable.advice.periods import Periods
+from profitable.advice.periods import Periods, PeriodTest
 from profitable.advice.stop_list import STOP_LEVEL, chosen, probabilities
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels.special import student_tails
@@ -244,7 +245,7 @@ METHODS: dict[str, Callable[[Portfolio], FloatArray]] = {
     "periods": plain_periods,
     "Hall": hall,
     "stop list": lambda portfolio: probabilities(portfolio.outcomes),
-    "bets": lambda portfolio: betting_test(portfolio.outcomes).pays,
+    "bets": lambda portfolio: probabilities(portfolio.outcomes, BY_BETS),
 }
 WORLDS = {
     "independent clients": World(shock=0.0),
@@ -258,6 +259,10 @@ WORLDS = {
     "shocks persist, .8": World(persistence=0.8),
     "the same, all just pay  ": World(persistence=0.8, just_pay=1.0),
     "shocks persist, .9": World(persistence=0.9),
+    "shocks persist, .9, all just pay": World(persistence=0.9, just_pay=1.0),
+    "shocks persist, .8, 20 times as many at the end, all just pay": World(
+        persistence=0.8, growth=20.0, just_pay=1.0
+    ),
     "1 in 20 brings all": World(largest=20.0),
     "the same, all just pay   ": World(largest=20.0, just_pay=1.0),
     "1 in 100 brings all": World(largest=100.0),
@@ -330,6 +335,23 @@ def measure_nested(world: World, portfolios: int = PORTFOLIOS) -> dict[str, Rate
     return {"stop list": rate}
 
 
+def measure_intervals(
+    world: World,
+    portfolios: int = PORTFOLIOS,
+    test: Callable[[Outcomes], PeriodTest] = PeriodTest.of,
+) -> str:
+    """Return how often the interval of the profit is too high, and too low."""
+    rng = np.random.default_rng([20, portfolios])
+    found: list[FloatArray] = []
+    for _ in range(portfolios):
+        portfolio = draw(rng, world)
+        interval = test(portfolio.outcomes)
+        misses = np.stack([portfolio.mean < interval.low, portfolio.mean > interval.high])
+        found.append(misses[:, ~np.isnan(interval.pays)].astype(float))
+    above, below = np.concatenate(found, axis=1).mean(axis=1)
+    return f"{above:.1%} | {below:.1%}"
+
+
 def loans(rng: np.random.Generator, world: World) -> tuple[SingleClients, BoolArray]:
     """Draw single loans: losses are known soon, most gains after 12 rounds."""
     number = sizes(rng, world)
@@ -340,8 +362,10 @@ def loans(rng: np.random.Generator, world: World) -> tuple[SingleClients, BoolAr
     cells = np.repeat(np.arange(number.size), number.ravel())
     asked, category = cells // CATEGORIES + 1, cells % CATEGORIES
     defaults = rng.random(cells.size) < rate.ravel()[cells]
-    early = rng.random(cells.size) < 0.3
-    delay = np.where(defaults | early, rng.integers(2, 13, cells.size), 12)
+    # A tenth of the gains comes early, and a fifth late.
+    when = rng.random(cells.size)
+    delay = np.where(defaults | (when < 0.1), rng.integers(2, 13, cells.size), 12)
+    delay += np.where(~defaults & (when > 0.8), rng.integers(1, 7, cells.size), 0)
     profit = np.where(defaults, LOSS, GAIN)
     clients = SingleClients.of(
         names=[str(k) for k in range(CATEGORIES)],
@@ -384,10 +408,21 @@ def main() -> None:
         "the same, all just pay": measure_nested(World(just_pay=1.0), portfolios),
     }.items():
         print(f"| {name} | {found['stop list']} |", flush=True)
-    late = {"losses known first": World(rounds=36), "all just pay": World(rounds=36, just_pay=1.0)}
-    for name, world in late.items():
+    late = World(rounds=48, clients=60.0)
+    for name, world in {
+        "losses known first": late,
+        "all just pay": replace(late, just_pay=1.0),
+    }.items():
         for rule, rate in measure_late(world, max(portfolios // 4, 20)).items():
             print(f"| {name}: {rule} | {rate} |", flush=True)
+    print("\n| world | the truth is below the interval | above |\n| --- | --- | --- |")
+    for name in list(WORLDS):
+        if "all just pay" not in name:
+            print(f"| {name} | {measure_intervals(WORLDS[name], portfolios)} |", flush=True)
+    for name in ("Thompson sampling", "stopping at t < -2.3"):
+        for kind, test in (("", PeriodTest.of), (", bets", betting_test)):
+            figures = measure_intervals(CHOSEN[name], max(portfolios // 4, 20), test)
+            print(f"| {name}{kind} | {figures} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -109,8 +109,11 @@ def test_loans_with_hazards_are_judged_by_the_book():
     ]
     # The interval of the value at issue agrees with P(pays).
     assert ((found.test.high < 0.0) == (found.test.pays < 0.025)).all()
-    lent = past.clients.amount[past.clients.category == 2].mean()
-    low, high = reading.interval(2, 0.025)
+    clients, interval = past.clients, reading.interval(2, 0.025)
+    assert clients.amount is not None
+    assert interval is not None
+    lent = clients.amount[clients.category == 2].mean()
+    low, high = interval
     assert (found.test.low[2], found.test.high[2]) == pytest.approx(
         (lent * (low - 1.0), lent * (high - 1.0))
     )
