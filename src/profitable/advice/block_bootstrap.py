@@ -1,5 +1,4 @@
-"""The block bootstrap of a procedure that learns from some rounds and is judged by later
-ones.
+"""The block bootstrap of a procedure that learns from rounds and is judged by others.
 
 The rounds are cut into segments, one after the other.  In each segment, blocks of
 consecutive rounds are drawn until there are as many rounds as before, so that a round
@@ -35,10 +34,9 @@ from typing import Self
 
 import numpy as np
 
+from profitable.advice.periods import EDGE, quantile
 from profitable.common.amounts import Interval
 from profitable.common.types import FloatArray, IntArray
-
-COVERAGE = 0.95
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,7 @@ class Blocks:
         sizes = [b - a for a, b in pairwise(self.edges)]
         return sum(size / length - 1.0 for size, length in zip(sizes, self.lengths, strict=True))
 
-    def draw(
-        self, generator: np.random.Generator, replicates: int
-    ) -> tuple[IntArray, FloatArray]:
+    def draw(self, generator: np.random.Generator, replicates: int) -> tuple[IntArray, FloatArray]:
         """Return how often each round counts, and the weights of its profit, [B, R]."""
         counts = np.ones((replicates, self.edges[-1]), dtype=np.int64)
         weights = np.ones(counts.shape)
@@ -84,29 +80,16 @@ class Blocks:
         return counts, weights
 
 
-def student_quantile(freedom: float) -> float:
-    """Return the upper end of 95 % of Student's law, up to 1 % from 3 freedoms on.
-
-    >>> [round(student_quantile(each), 2) for each in (5, 10, 40)]
-    [2.57, 2.23, 2.02]
-    """
-    z = NormalDist().inv_cdf(0.5 + COVERAGE / 2.0)
-    first = (z**3 + z) / 4.0
-    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
-    third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
-    return z + first / freedom + second / freedom**2 + third / freedom**3
-
-
 def interval(found: float, values: FloatArray, freedom: float) -> Interval:
     """Return what was found with its interval, from replicates [B].
 
     It contains what was found.
     """
-    edge = (1.0 - COVERAGE) / 2.0
     mean = float(values.mean())
     # "weibull": a further replicate lies between them with probability 95 %, however
     # few there are.
-    around = np.quantile(values - mean, [edge, 1.0 - edge], method="weibull")
-    wider = student_quantile(freedom) / NormalDist().inv_cdf(1.0 - edge)
+    around = np.quantile(values - mean, [EDGE, 1.0 - EDGE], method="weibull")
+    student = float(quantile(EDGE, np.array([freedom]))[0])
+    wider = student / NormalDist().inv_cdf(EDGE)
     low, high = (0.5 * (found + mean) + wider * around).tolist()
     return Interval(found, min(low, found), max(high, found))

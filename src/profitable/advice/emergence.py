@@ -165,7 +165,9 @@ class _Watched:
                 np.bincount(asked, values, clients.rounds + 1)[1:] for values in (number, money)
             ]
             usual = money.sum() / number.sum()
-            each = np.divide(sums[1], sums[0], out=np.full(clients.rounds, usual), where=sums[0] > 0)
+            each = np.divide(
+                sums[1], sums[0], out=np.full(clients.rounds, usual), where=sums[0] > 0
+            )
             added = several_open[rounds]
             asked = np.concatenate([asked, (rounds + 1).astype(asked.dtype)])
             age = np.concatenate([age, (end - rounds - 1).astype(np.float64)])

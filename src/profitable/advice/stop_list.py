@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.advice.betting import betting_test
+from profitable.advice.betting import refutations
 from profitable.advice.judged import BY_BETS, BY_HAZARDS, BY_PERIODS, JudgedGrouping
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.periods import LEAST_PERIODS, PERIODS, Periods
@@ -49,7 +49,7 @@ def probabilities(outcomes: Outcomes, how: str = BY_PERIODS) -> FloatArray:
     inverse of an e-value.  It is fast, because a bootstrap calls it thousands of times.
     Loans that are judged by their hazards have `hazard_probabilities`.
     """
-    return Periods.of(outcomes).pays() if how == BY_PERIODS else betting_test(outcomes).pays
+    return Periods.of(outcomes).pays() if how == BY_PERIODS else refutations(outcomes)
 
 
 def chosen(pays: FloatArray, level: float) -> BoolArray:

@@ -9,15 +9,16 @@ Example: "bad" loses from the first round on, and its outcomes are known at once
 >>> from profitable.past.past import SingleClients
 >>> months = np.repeat(np.arange(24), 2)
 >>> clients = SingleClients.of(
-...     names=("good", "bad"), labels=[f"{2024 + i // 12}-{i % 12 + 1:02}" for i in range(24)],
+...     names=("good", "bad"),
+...     labels=[f"{2024 + i // 12}-{i % 12 + 1:02}" for i in range(24)],
 ...     round=months + 1, category=[0, 1] * 24, known=months + 1, reward=[0.0] * 48,
 ...     profit=np.tile([3.0, -2.0], 24) + 0.5 * (months % 3 - 1),
 ... )
 >>> (found,) = time_splits([Grouping("kind", clients)])
->>> [(each.date, each.stopped, each.gain) for each in found.splits[:2]]
-[('2024-04', ('bad',), 6.0), ('2024-07', ('bad',), 6.5)]
+>>> [(each.date, each.stopped, each.gain) for each in found.splits[2:4]]
+[('2024-10', ('bad',), 8.0), ('2025-02', ('bad',), 6.0)]
 >>> print(found.sentence())
-Dropping what lost by then would have earned 39.5 more afterwards (95 %: 37.1 to 42.4).
+Dropping what lost by then would have earned 27.5 more afterwards (95 %: 18.2 to 34.5).
 
 How sure the gain is: the block bootstrap of the whole procedure (`block_bootstrap.py`).
 It is about other clients and other luck of rounds of the same law.  It knows nothing of
@@ -35,19 +36,21 @@ import numpy as np
 
 from profitable.advice.as_of import AsOf, BooksAsOf, SumsAsOf
 from profitable.advice.block_bootstrap import Blocks, interval
+from profitable.advice.judged import BY_HAZARDS, BY_PERIODS, how_of
 from profitable.advice.outcomes import Outcomes
-from profitable.advice.stop_list import chosen
+from profitable.advice.stop_list import STOP_LEVEL, chosen
 from profitable.common.amounts import digits_of, in_short, unit_of
 from profitable.common.text_tables import several
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.model.lending import Lending
-from profitable.past.past import PastClients, SingleClients
+from profitable.past.past import Past, PastClients, SingleClients
+from profitable.past.past_loans import lending_of
 
 DATES = 6  # at which the list is made
 SHORTEST = 3  # rounds of a window; with fewer rounds, there are fewer dates
 REPLICATES = 500
 BOOTSTRAP = 17  # names the random stream of blocks
-LEVEL = 0.1  # share of wrong categories on the list
+BOOK_REPLICATES = 200  # of lending books, which are slower to judge
 # If fewer replicates list anything, no quantile of 95 % sees it.
 HARDLY_EVER = 0.025
 # Below it, Student's quantiles correct for too much.
@@ -61,34 +64,55 @@ class Grouping:
 
     name: str
     clients: PastClients
+    how: str = BY_PERIODS  # how categories are judged
     lending: Lending | None = None  # of loans that are judged by their hazards
+    matures: int | None = None  # in place of the age of maturity that is found
     still_open: FloatArray | None = None  # clients without an outcome in the file, [R, K]
     # What is earned by accepting a category in a round, where that is not the sum of
     # its clients' profits: the estimate of a log, [R, K].
     earned: FloatArray | None = None
+
+    @classmethod
+    def of(cls, name: str, past: Past, earned: FloatArray | None = None) -> "Grouping":
+        """Return the grouping of a file."""
+        how, layout = how_of(past.layout), past.layout
+        return cls(
+            name,
+            past.clients,
+            how,
+            lending_of(layout, past.round) if how == BY_HAZARDS else None,
+            layout.matures,
+            getattr(past, "still_open", None),
+            earned,
+        )
 
     @property
     def profit(self) -> FloatArray:
         """What accepting a category in a round earned, [R, K]."""
         return self.clients.profit_by_cell if self.earned is None else self.earned
 
-    def as_of(self, ends: list[int], matures: int | None) -> AsOf:
-        """Return what was known at the ends of some rounds."""
+    def as_of(self, ends: Sequence[int | None]) -> AsOf:
+        """Return what was known at the ends of some rounds; all that is, at None."""
         if self.lending is None:
-            return SumsAsOf(self.clients, ends, matures=matures, still_open=self.still_open)
+            return SumsAsOf(
+                self.clients,
+                ends,
+                how=self.how,
+                matures=self.matures,
+                still_open=self.still_open,
+            )
         assert isinstance(self.clients, SingleClients)
         return BooksAsOf(self.clients, ends, self.lending)
 
-    def first_known(self, matures: int | None) -> int:
+    def first_known(self) -> int:
         """Return the first round after which a list can be made; R + 1 if none."""
-        rounds = self.clients.rounds
         if self.lending is not None or self.clients.is_immediate:
             return 1
-        low, high = 1, rounds + 1  # nothing is mature before the one, something at the other
-        while low < high:
+        low, high = 1, self.clients.rounds + 1
+        while low < high:  # nothing is mature before low, something is at high or never
             end = (low + high) // 2
             found = Outcomes.of(
-                self.clients, until=end, matures=matures, still_open=self.still_open
+                self.clients, until=end, matures=self.matures, still_open=self.still_open
             )
             low, high = (low, end) if found.mature > 0 else (end + 1, high)
         return low
@@ -121,8 +145,9 @@ class TimeSplit:
     # all rounds, less what the lists saved.
     losers: tuple[str, ...] = ()
     missed: float = 0.0
-    level: float = LEVEL
+    level: float = STOP_LEVEL
     replicates: int = 0
+    is_immediate: bool = False  # whether outcomes are known at once
     doubt: str | None = None  # why there is no interval, or why it may not hold
 
     @property
@@ -159,21 +184,27 @@ class TimeSplit:
 
     def sentence(self) -> str:
         """Say whether the list would have paid."""
-        late = ""
-        if self.losers and self.missed > max(self.gain, 0.0):
-            named = ", ".join(self.losers[:NAMED])
-            if len(self.losers) > NAMED:
-                named += f" and {len(self.losers) - NAMED} more"
-            late = (
-                f"{in_short(self.missed)} was lost in {named}, but their outcomes came too late to "
-                "be learnt in this file."
-            )
+        late = self._too_late()
         if not self.splits:
             return late or "Nothing can be said: no outcome was mature before the file ended."
         if not self.dates_listed:
             dates = several(len(self.splits), "date")
             return late or f"Nothing to find here: nothing was listed at any of the {dates}."
         return " ".join(filter(None, [self._gained(), late]))
+
+    def _too_late(self) -> str:
+        """Say what was lost in categories that do not pay, if that is most of it."""
+        if not self.losers or self.missed <= max(self.gain, 0.0):
+            return ""
+        named = ", ".join(self.losers[:NAMED])
+        if len(self.losers) > NAMED:
+            named += f" and {len(self.losers) - NAMED} more"
+        what = in_short(self.missed)
+        if self.is_immediate or set(self.losers) & {
+            k for each in self.splits for k in each.stopped
+        }:
+            return f"{what} was lost in {named} before that could be known."
+        return f"+{what} was in {named}, but outcomes came too late to be learnt in this file."
 
     def _gained(self) -> str:
         size = max(abs(each) for each in (self.gain, self.low or 0.0, self.high or 0.0))
@@ -186,6 +217,8 @@ class TimeSplit:
             span = f" (95 %: {low} to {high}{word})"
             unsure = ", which may be chance" if edges[0] <= 0.0 else ""
         found = f"{abs(self.gain) / unit:.{digits}f}{word}"
+        if self.gain == 0.0:
+            return f"What lost by then had no clients afterwards, so nothing was gained{span}."
         if self.gain >= 0.0:
             return (
                 f"Dropping what lost by then would have earned {found} more afterwards{span}"
@@ -198,10 +231,9 @@ class TimeSplit:
 def time_splits(
     groupings: Sequence[Grouping],
     *,
-    level: float = LEVEL,
+    level: float = STOP_LEVEL,
     dates: int = DATES,
-    matures: int | None = None,
-    replicates: int = REPLICATES,
+    replicates: int | None = None,
     block: int | None = None,
     seed: int = 1,
 ) -> tuple[TimeSplit, ...]:
@@ -217,10 +249,8 @@ def time_splits(
     dates : int
         Number of dates, evenly between the first one at which anything is mature and
         the end of the file; fewer if there are few rounds.
-    matures : int, optional
-        Age at which outcomes are mature, in place of the one that is found.
-    replicates : int
-        Of the bootstrap; 0 for no intervals.
+    replicates : int, optional
+        Of the bootstrap, 0 for no intervals; 500 unless given, of lending books 200.
     block : int, optional
         Rounds of a block; the cube root of all rounds unless given.
     seed : int
@@ -232,16 +262,18 @@ def time_splits(
         In the order of the groupings.
     """
     rounds = groupings[0].clients.rounds
-    ends = split_rounds(rounds, max(each.first_known(matures) for each in groupings), dates)
-    work = _Work(groupings, ends, matures, level)
-    lists = [work.lists(place) for place in range(len(ends))]
+    if replicates is None:
+        by_books = any(each.lending is not None for each in groupings)
+        replicates = BOOK_REPLICATES if by_books else REPLICATES
+    ends = split_rounds(rounds, max(each.first_known() for each in groupings), dates)
+    work = _Work(groupings, ends, level)
+    lists = [work.once(work.known, place) for place in range(len(ends))]
     values: list[FloatArray] = []
-    listed = np.empty((0, len(groupings)))
+    listed = np.empty((0, len(groupings)), dtype=bool)
     blocks = Blocks.of([0, *ends, rounds], block) if ends else None
     if blocks is not None and replicates > 1:
         values, listed = work.resample(blocks, replicates, seed)
-    # With all outcomes.
-    losers = work.lists_of([each.as_of([rounds], 0) for each in groupings], 0) if rounds else []
+    losers = work.once([each.as_of([None]) for each in groupings], 0)
     found: list[TimeSplit] = []
     for place, grouping in enumerate(groupings):
         stopped = [each[place] for each in lists]
@@ -278,6 +310,7 @@ def time_splits(
                 float(lost[losers[place]].sum()) - saved,
                 level,
                 len(listed),
+                grouping.clients.is_immediate,
                 doubt,
             )
         )
@@ -300,25 +333,23 @@ def split_rounds(rounds: int, first: int, dates: int) -> list[int]:
 class _Work:
     """Time splits under way."""
 
-    def __init__(
-        self, groupings: Sequence[Grouping], ends: list[int], matures: int | None, level: float
-    ) -> None:
+    def __init__(self, groupings: Sequence[Grouping], ends: list[int], level: float) -> None:
         self.groupings, self.ends, self.level = groupings, ends, level
-        self.known = [each.as_of(ends, matures) for each in groupings] if ends else []
+        self.known = [each.as_of(ends) for each in groupings] if ends else []
         self.windows = [slice(*edges) for edges in pairwise([*ends, groupings[0].clients.rounds])]
         self.profit = [each.profit for each in groupings]
         self.edges = np.cumsum([len(each.clients.names) for each in groupings])[:-1]
 
-    def lists(self, place: int, times: IntArray | None = None) -> list[BoolArray]:
-        """Return which categories are listed at a date, [K] of each grouping."""
-        return self.lists_of(self.known, place, times)
+    def once(self, known: Sequence[AsOf], place: int) -> list[BoolArray]:
+        """Return which categories are listed if each round counts once, [K]."""
+        times = np.ones((1, self.groupings[0].clients.rounds), dtype=np.int64)
+        return [each[0] for each in self.lists(known, place, times)]
 
-    def lists_of(
-        self, known: Sequence[AsOf], place: int, times: IntArray | None = None
-    ) -> list[BoolArray]:
-        """Return which categories are listed, of all groupings together."""
-        pays = np.concatenate([each.pays(place, times) for each in known])
-        return np.split(chosen(pays, self.level), self.edges)
+    def lists(self, known: Sequence[AsOf], place: int, times: IntArray) -> list[BoolArray]:
+        """Return which categories are listed, of all groupings together, [B, K]."""
+        pays = np.concatenate([each.pays(place, times) for each in known], axis=1)
+        listed = np.array([chosen(each, self.level) for each in pays])
+        return np.split(listed, self.edges, axis=1)
 
     def window(self, place: int, split: int) -> FloatArray:
         """Return what the categories of a grouping earned in a window, [K]."""
@@ -353,18 +384,15 @@ class _Work:
 
     def resample(
         self, blocks: Blocks, replicates: int, seed: int
-    ) -> tuple[list[FloatArray], FloatArray]:
-        """Return gains [B] of each grouping, and whether anything was listed, [B, G]."""
+    ) -> tuple[list[FloatArray], BoolArray]:
+        """Return gains [B] of each grouping, and whether it was on a list, [B, G]."""
         generator = np.random.default_rng([seed, BOOTSTRAP])
         counts, weights = blocks.draw(generator, replicates)
         gains = [np.zeros(replicates) for _ in self.groupings]
         listed = np.zeros((replicates, len(self.groupings)))
         for split, window in enumerate(self.windows):
             earned = [weights[:, window] @ profit[window] for profit in self.profit]  # [B, K]
-            for replicate in range(replicates):
-                stopped = self.lists(split, counts[replicate])
-                for place, stop in enumerate(stopped):
-                    if stop.any():
-                        gains[place][replicate] -= earned[place][replicate, stop].sum()
-                        listed[replicate, place] = 1.0
-        return gains, listed
+            for place, stopped in enumerate(self.lists(self.known, split, counts)):
+                gains[place] -= (earned[place] * stopped).sum(axis=1)
+                listed[:, place] += stopped.any(axis=1)
+        return gains, listed > 0.0
