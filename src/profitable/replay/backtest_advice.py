@@ -13,8 +13,7 @@ Example: two jobs, one of which loses on every client.
 >>> layout = Layout(category="job", time="week", reward="bought", cost=1, revenue=5)
 >>> found = advise([read(table, layout)], level=0.1, dates=4, seed=1)
 >>> print(found.sentence())
-Stop this one: clerk (false discovery rate at most 10 %); it brought -120.0 on 120 clients.
-The same rule, used earlier: dropping what lost by then ...
+Stop this one: ...
 """
 
 from collections.abc import Sequence
@@ -25,12 +24,12 @@ from profitable.advice.emergence import Emergence
 from profitable.advice.judged import JudgedGrouping
 from profitable.advice.stop_list import StopList
 from profitable.advice.time_split import Grouping, TimeSplit, time_splits
+from profitable.common.amounts import in_short
+from profitable.common.text_tables import several
 from profitable.common.types import FloatArray
 from profitable.past.layout import CALENDAR
 from profitable.past.past import Past
 from profitable.replay.backtest_options import grouping_name
-
-USED_EARLIER = "The same rule, used earlier"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +42,33 @@ class Advice:
 
     def sentence(self, unit: str = "") -> str:
         """Say what to do today, and what the same rule would have been worth."""
-        said = [self.stop_list.sentence()]
-        for each in self.time_splits:
-            by = f" by {each.grouping}" if len(self.time_splits) > 1 else ""
-            text = each.sentence()
-            said.append(f"{USED_EARLIER}{by}: {text[:1].lower()}{text[1:]}")
-        return " ".join(said)
+        return " ".join(filter(None, [self.stop_list.sentence(), self._used_earlier(unit)]))
+
+    def _used_earlier(self, unit: str) -> str:
+        """Say what the same rule would have earned at earlier dates, in a sentence."""
+        if len(self.time_splits) == 1:
+            (only,) = self.time_splits
+            text = only.sentence()
+            dates = several(len(only.splits), "earlier date")
+            return f"At {dates}: {text[:1].lower()}{text[1:]}" if only.dates_listed else text
+        said: list[str] = []
+        for verb, those in (
+            ("earned", [each for each in self.time_splits if (each.low or 0.0) > 0.0]),
+            ("LOST", [each for each in self.time_splits if (each.high or 0.0) < 0.0]),
+        ):
+            by = [f"{in_short(abs(each.gain), unit)} by {each.grouping}" for each in those]
+            said += [f"would have {verb} {' and '.join(by)}"] if by else []
+        clear = {each.grouping for each in self.time_splits if _is_clear(each)}
+        others = [each.grouping for each in self.time_splits if each.grouping not in clear]
+        if not self.time_splits or not said:
+            return (
+                "Made earlier, the same list would have made no difference beyond chance by any "
+                "grouping."
+                if self.time_splits
+                else ""
+            )
+        rest = f"; by {' and '.join(others)}, no difference beyond chance" if others else ""
+        return f"Made earlier, the same list {', and '.join(said)}{rest}."
 
     def __str__(self) -> str:
         return self.sentence()
@@ -61,6 +81,11 @@ class Advice:
             "time_splits": [each.to_dict() for each in self.time_splits],
             "emergence": None if self.emergence is None else self.emergence.to_dict(),
         }
+
+
+def _is_clear(split: TimeSplit) -> bool:
+    """Whether the gain of a time split is beyond chance."""
+    return (split.low or 0.0) > 0.0 or (split.high or 0.0) < 0.0
 
 
 def advise(

@@ -4,6 +4,7 @@ All policies of all groupings are variants that were tried, and every significan
 corrected for their number.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -72,11 +73,10 @@ class GroupingRow:
 
 def grouping_rows(found: Sequence["Backtest"], advice: Advice) -> list[GroupingRow]:
     """Return a row for each grouping."""
-    splits = {each.grouping: each for each in advice.time_splits}
-    return [_row(each, advice, splits) for each in found]
+    return [_row(each, advice) for each in found]
 
 
-def _row(found: "Backtest", advice: Advice, splits: dict[str, object]) -> GroupingRow:
+def _row(found: "Backtest", advice: Advice) -> GroupingRow:
     name = grouping_name(found.past.layout.categories)
     fitted = _entry(found, CROSS_FITTED)
     judged = found.ruling.judged
@@ -139,15 +139,15 @@ def groupings_sentence(rows: Sequence[GroupingRow], variants: int, unit: str) ->
 
 
 def _money(value: float | None) -> str:
-    return "-" if value is None or value != value else money_text(value)
+    return "-" if value is None or math.isnan(value) else money_text(value)
 
 
 def _error(value: float | None) -> str:
-    return "" if value is None or value != value else f" ± {money_text(value)}"
+    return "" if value is None or math.isnan(value) else f" ± {money_text(value)}"
 
 
 def _span(low: float | None, high: float | None) -> str:
-    if low is None or high is None or low != low:
+    if low is None or high is None or math.isnan(low):
         return "-"
     return f"{money_text(low)} to {money_text(high)}"
 

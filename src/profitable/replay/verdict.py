@@ -98,8 +98,7 @@ class Verdict:
         found = [
             each
             for each in self.judged
-            if self.standing(each) == BETTER
-            and each.standing(self.tried, self.baseline) == BETTER
+            if self.standing(each) == BETTER and each.standing(self.tried, self.baseline) == BETTER
         ]
         return sorted(found, key=lambda each: -each.profit)
 
@@ -237,10 +236,7 @@ class Verdict:
                 "One variant was tried. If others were tried before on the same clients, they "
                 "count, too."
             )
-        text = (
-            f"{self.tried} variants were tried, and the best of several looks better than it "
-            "is."
-        )
+        text = f"{self.tried} variants were tried, and the best of several looks better than it is."
         best = max(self.judged, key=lambda each: each.profit)
         ahead, required = self._lead(best).middle, best.required(self.tried, self.baseline)
         if self.reason is not None or not math.isfinite(required) or ahead <= 0.0:
