@@ -10,7 +10,6 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from textwrap import indent
 from typing import Any, ParamSpec, Protocol, cast
@@ -209,12 +208,12 @@ def run(
     command: str | None = None,
 ) -> Backtest:
     """Replay everything over what was read, and over other groupings of it."""
-    parts = 1 + len(options.groupings)
+    work_to_do = [(past, options), *others]  # all are read before the first is replayed
     found: list[Backtest] = []
     tables: list[FloatArray | None] = []
-    for place, (each, chosen) in enumerate(chain([(past, options)], others)):
+    for place, (each, chosen) in enumerate(work_to_do):
         terms = choose_family(each, family=chosen.family, bound=chosen.bound)
-        work = _Work(each, terms, chosen, _part_of(progress, place, parts))
+        work = _Work(each, terms, chosen, _part_of(progress, place, len(work_to_do)))
         found.append(work.run(command))
         tables.append(work.estimated)
     advice = advise(
@@ -224,6 +223,8 @@ def run(
         seed=options.seed,
         earned=tables,
     )
+    if callable(progress):
+        progress(1.0)
     return found[0].advised(advice, found[1:])
 
 

@@ -261,7 +261,7 @@ class RunOptions(DeclaredOptions):
             )
         own = grouping_name(layout.categories)
         if own in map(grouping_name, self.groupings):
-            self._refuse("groupings", f"has the category itself, {own}", "give other ones")
+            raise ParameterError("groupings", own, "is the category itself", "give other ones")
         if layout.by_hazards:
             self._check_loans(layout)
         if layout.counts_open:
