@@ -13,7 +13,7 @@ from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE, BacktestEntr
 from profitable.replay.baselines import ACCEPT_NONE, ALL, CROSS_FITTED
 from profitable.replay.learnable import Learnable
 from profitable.replay.off_policy import OffPolicy
-from profitable.replay.verdict import AT_ONCE, UNINFORMATIVE, Verdict
+from profitable.replay.verdict import AT_ONCE, UNINFORMATIVE, BacktestVerdict
 from tests.replay.calls import entry, result_of
 
 BASE = np.random.default_rng(1).normal(size=200)
@@ -32,7 +32,7 @@ def variant(name: str, middle: float, size: float | None = 1.0, **more: Any) -> 
     return entry(name, middle, () if size is None else spread(middle, size), **more)
 
 
-class Shown(Verdict):
+class Shown(BacktestVerdict):
     """A verdict that prints as its texts."""
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class Shown(Verdict):
         return [each.difference for each in self.entries]
 
 
-def verdict_of(*entries: BacktestEntry, **more: Any) -> Verdict:
+def verdict_of(*entries: BacktestEntry, **more: Any) -> BacktestVerdict:
     """A verdict on these entries, beside accepting all and none."""
     everybody, size = float(entries[0].everybody.sum()), entries[0].resampled.shape[0]
     given = {"everybody": everybody, "kind": "baseline"}
@@ -186,7 +186,7 @@ def test_where_accepting_everybody_loses_accepting_nobody_is_the_baseline() -> N
         assert found.beating == []
         start = f"No policy is significantly better than {nobody}. {text}"
         assert found.text().startswith(start)
-        assert "To be better than accepting everybody is not enough here." in found.text()
+        assert "Being better than accepting everybody is not enough here." in found.text()
     ahead = verdict_of(
         variant("x", 130.0, everybody=-100.0), variant("y", 90.0, everybody=-100.0), unit="EUR"
     )
@@ -271,7 +271,7 @@ def number(text: str) -> float:
     return float(text.replace(" ", ""))
 
 
-def made_up(draw: st.DrawFn) -> Verdict:
+def made_up(draw: st.DrawFn) -> BacktestVerdict:
     scale = draw(st.sampled_from([0.01, 1.0, 1e4, 1e7]))
     everybody = scale * draw(st.sampled_from([-50.0, -2.0, 0.0, 3.0, 100.0]))
     without = draw(st.integers(0, 9)) == 0
@@ -304,7 +304,7 @@ results = st.composite(made_up)
 
 @settings(max_examples=120, deadline=None)
 @given(results())
-def test_no_sentence_contradicts_another(found: Verdict) -> None:
+def test_no_sentence_contradicts_another(found: BacktestVerdict) -> None:
     text, plain = found.text(), found.to_dict()
     sentences = [found.sentence(each) for each in found.entries]
     head = text.partition(".")[0]

@@ -56,7 +56,7 @@ SAME_DIFFERENCE = (
     f"at least {SAME:.0%} of the bootstrap portfolios have the same difference, and a rare unlucky "
     "stop is in none"
 )
-ALIKE = "the clients who are refused are nearly all alike, and others may come"
+REFUSED_ALIKE = "the clients who are refused are nearly all alike, and others may come"
 NO_VARIANCE = 1e-20  # of the squared mean: what rounding leaves
 LEAST = 0.05  # of the variance counts, even if the luck of seeds seems to be all of it
 
@@ -230,7 +230,7 @@ class BacktestEntry:
         if same >= SAME:
             return SAME_DIFFERENCE
         if self.varying is not None and self.varying < HARDLY_ANY:
-            return ALIKE
+            return REFUSED_ALIKE
         return None
 
     def sentence(self) -> str:

@@ -34,13 +34,13 @@ from profitable.replay.learnable import Learnable
 
 # Of the clients: fewer who asked when enough was known show nothing, unless a
 # difference is significant.
-HARDLY_ANY, FEW = 0.05, 0.2  # the second, if every policy accepted everybody
+HARDLY_INFORMED, LITTLE_INFORMED = 0.05, 0.2  # the second, if every policy accepted everybody
 AT_ONCE = "every outcome is known before the next round, which this file does not say"
 UNINFORMATIVE = "This backtest is uninformative"
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class BacktestVerdict:
     """What the entries of a backtest show.
 
     `immediate` says that outcomes were assumed to be known at once, and `learnable`
@@ -112,7 +112,7 @@ class Verdict:
             return found.reason()
         moved = any(each.difference.middle != 0.0 for each in self.judged)
         surely = any(each.standing(self.tried) != UNSURE for each in self.judged)
-        hardly = found.informed < (HARDLY_ANY if moved else FEW)
+        hardly = found.informed < (HARDLY_INFORMED if moved else LITTLE_INFORMED)
         return found.reason() if hardly and not surely else None
 
     # -------------------------------------------------------------------- its sentences
@@ -198,7 +198,7 @@ class Verdict:
             f"The best of them, {best.full_name}, {self._earned(best)}."
         )
         if any(self.standing(each) == BETTER for each in self.judged):
-            said += " To be better than accepting everybody is not enough here."
+            said += " Being better than accepting everybody is not enough here."
         return said
 
     def _unknown(self, best: BacktestEntry) -> str:
