@@ -329,12 +329,16 @@ class SingleClients(PastClients):
     def by_what_they_brought(self) -> IntArray:
         """Positions of clients by round and by what they brought, [n].
 
-        When outcomes were known, and how the file is sorted, does not matter.  Clients
-        who are the same in all of it are interchangeable.
+        When outcomes were known, and how the file is sorted, does not matter, nor what
+        refused clients would have brought.  Clients who are the same in all of it are
+        interchangeable.
         """
         names = ("category", "score", "propensity", "logged", "reward", "amount", "profit", "round")
-        given = (getattr(self, name) for name in names)
-        return np.lexsort([values for values in given if values is not None])
+        given = {name: getattr(self, name) for name in names}
+        if self.logged is not None:
+            for name in ("reward", "profit"):
+                given[name] = np.where(self.logged, given[name], 0.0)
+        return np.lexsort([values for values in given.values() if values is not None])
 
     def draw_half(self, generator: np.random.Generator) -> BoolArray:
         half = np.empty(self.size, dtype=bool)

@@ -464,8 +464,8 @@ class _Work:
         """Return bootstrap differences to accepting all, [B, R], and seed variances.
 
         A policy that draws at random is replayed twice in each.  The difference is the
-        mean of the two, and how far they are apart says what a seed brings.  The same is
-        done with two splits into halves, where a baseline is cross-fitted.
+        mean of the two, and how far they are apart says what a seed brings.  So it is
+        with two splits into halves, where a baseline is cross-fitted.
         """
         options, size = self.options, (self.options.replays, self.clients.rounds)
         found = {name: np.empty(size) for name in (*map(str, self.policies), *self.baselines)}

@@ -56,7 +56,7 @@ SAME_DIFFERENCE = (
     f"at least {SAME:.0%} of the bootstrap portfolios have the same difference, and a rare unlucky "
     "stop is in none"
 )
-ALIKE = "the clients who are refused are nearly all alike, and others may come"
+REFUSED_ALIKE = "the clients who are refused are nearly all alike, and others may come"
 NO_VARIANCE = 1e-20  # of the squared mean: what rounding leaves
 LEAST = 0.05  # of the variance counts, even if the luck of seeds seems to be all of it
 
@@ -120,7 +120,7 @@ class BacktestEntry:
 
     @property
     def subject(self) -> str:
-        """Its full name at the beginning of a sentence; short names stay as they are."""
+        """Its full name at the beginning of a sentence."""
         name = self.full_name
         return name[:1].upper() + name[1:] if self.words else name
 
@@ -169,7 +169,7 @@ class BacktestEntry:
         return max(quantile * self._spread(resampled), edge)
 
     def standing(self, tried: int, other: "BacktestEntry | None" = None) -> str:
-        """Compare it with accepting all, or with another, after Bonferroni correction."""
+        """Compare it with accepting all, or another, after Bonferroni correction."""
         middle = (self.difference if other is None else self.against(other)).middle
         # Required is NaN without replicates.
         if self.refusal is not None or not abs(middle) > self.required(tried, other):
@@ -230,7 +230,7 @@ class BacktestEntry:
         if same >= SAME:
             return SAME_DIFFERENCE
         if self.varying is not None and self.varying < HARDLY_ANY:
-            return ALIKE
+            return REFUSED_ALIKE
         return None
 
     def sentence(self) -> str:
@@ -239,7 +239,7 @@ class BacktestEntry:
             return f"{self.subject}: refused. {self.refusal}"
         return f"{self.subject} {self.earned_against_all()}."
 
-    def earned_against_all(self) -> str:
+    def earned_against_all(self, than: str = " than accepting everybody") -> str:
         """Say what it earned beside accepting everybody, as a predicate."""
         found = self.difference
         if found.middle == 0.0 and not (found.low < 0.0 or found.high > 0.0):
@@ -247,7 +247,7 @@ class BacktestEntry:
         way = "more" if found.middle >= 0.0 else "less"
         size = found.of_size(abs(found.middle), self.unit)
         more = f" ({found.in_short(self.unit)})" if found.is_known else ""
-        return f"earned {size} {way} than accepting everybody{more}"
+        return f"earned {size} {way}{than}{more}"
 
 
 def varying(

@@ -36,7 +36,7 @@ from profitable.replay.groupings import (
 )
 from profitable.replay.learnable import learnable
 from profitable.replay.notebook_view import html_of
-from profitable.replay.verdict import Verdict
+from profitable.replay.verdict import BacktestVerdict
 from profitable.version import VERSION
 
 TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
@@ -179,9 +179,9 @@ class Backtest:
         return self.options.currency or ""
 
     @cached_property
-    def ruling(self) -> Verdict:
+    def ruling(self) -> BacktestVerdict:
         """What the entries show, by one rule for marks and sentences."""
-        return Verdict(
+        return BacktestVerdict(
             self.entries,
             self.unit,
             backtest_summary.is_assumed_immediate(self.past),
@@ -349,6 +349,8 @@ class Backtest:
                 *backtest_summary.headline(self.past, self.terms, self.unit),
                 *backtest_summary.added_up(self.past),
                 "",
+                ruling.text(),
+                "",
                 self.table(),
                 *([fitting] if fitting else []),
                 "",
@@ -357,7 +359,6 @@ class Backtest:
                 *([""] if sentences else []),
                 *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
                 *self._advice_lines(),
-                self.verdict(),
                 self.luck(),
                 *(f"note: {text}" for text in self.past.notes),
                 *(f"warning: {text}" for text in self.warnings()),

@@ -11,8 +11,8 @@ Example: two clients a round for three rounds, whose outcomes mature after two r
 ...     category=[0] * 6, known=[1, 2, 3, 4, 5, 5], reward=[1.0] * 6, profit=[1.0] * 6,
 ... )
 >>> found = Learnable.of(clients, matures=2)
->>> print(found.reason())
-nothing matures before round 3 of 3; 33 % of the outcomes were known before the last decision
+>>> found.is_nothing, found.first, round(found.known, 2)
+(True, 3, 0.33)
 """
 
 from dataclasses import dataclass

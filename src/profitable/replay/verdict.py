@@ -4,8 +4,8 @@
    winner, whatever was earned.
 2. A difference is significant if it is beyond what `BacktestEntry.required` asks for,
    after Bonferroni correction for the policies that were tried.
-3. Where accepting everybody loses, accepting nobody is the better baseline.  A policy is
-   named as beating if it is significantly better than accepting everybody, and than
+3. Where accepting everybody loses, accepting nobody is the better baseline.  A policy
+   is named as beating if it is significantly better than accepting everybody, and than
    accepting nobody where that is the baseline.
 4. What rests on outcomes that are assumed to be known at once is said in the sentence
    itself.
@@ -34,17 +34,17 @@ from profitable.replay.learnable import Learnable
 
 # Of the clients: fewer who asked when enough was known show nothing, unless a
 # difference is significant.
-HARDLY_ANY, FEW = 0.05, 0.2  # the second, if every policy accepted everybody
+HARDLY_INFORMED, LITTLE_INFORMED = 0.05, 0.2  # the second, if every policy accepted everybody
 AT_ONCE = "every outcome is known before the next round, which this file does not say"
 UNINFORMATIVE = "This backtest is uninformative"
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class BacktestVerdict:
     """What the entries of a backtest show.
 
-    `immediate` says that outcomes were assumed to be known at once, and `learnable` what
-    policies could learn in time.
+    `immediate` says that outcomes were assumed to be known at once, and `learnable`
+    what policies could learn in time.
     """
 
     entries: Sequence[BacktestEntry]
@@ -67,6 +67,7 @@ class Verdict:
 
     @cached_property
     def everybody(self) -> BacktestEntry:
+        """Accepting everybody."""
         return self._entry(ALL)
 
     @cached_property
@@ -94,7 +95,7 @@ class Verdict:
 
     @cached_property
     def beating(self) -> list[BacktestEntry]:
-        """Policies that are significantly better than both baselines; the best first."""
+        """Policies that are significantly better than the baselines, the best first."""
         found = [
             each
             for each in self.judged
@@ -112,7 +113,7 @@ class Verdict:
             return found.reason()
         moved = any(each.difference.middle != 0.0 for each in self.judged)
         surely = any(each.standing(self.tried) != UNSURE for each in self.judged)
-        hardly = found.informed < (HARDLY_ANY if moved else FEW)
+        hardly = found.informed < (HARDLY_INFORMED if moved else LITTLE_INFORMED)
         return found.reason() if hardly and not surely else None
 
     # -------------------------------------------------------------------- its sentences
@@ -134,8 +135,9 @@ class Verdict:
             return "No policy can be judged on this log."
         if self.reason is not None:
             return (
-                "No verdict: the policies had next to nothing to learn from, so that their profits "
-                "say nothing about them. Take a longer past, or one whose outcomes are known sooner."
+                "No verdict: the policies had next to nothing to learn from, so that their "
+                "profits say nothing about them. Take a longer past, or one whose outcomes are "
+                "known sooner."
             )
         if self.beating:
             return self._praise()
@@ -145,7 +147,7 @@ class Verdict:
     @property
     def _versus(self) -> str:
         if not self.nobody_is_better:
-            return "accepting everybody"
+            return "accepting everybody here"
         return (
             "accepting nobody (the better baseline, because accepting everybody loses "
             f"{in_short(-self.everybody.profit, self.unit)})"
@@ -154,7 +156,7 @@ class Verdict:
     def _earned(self, entry: BacktestEntry) -> str:
         """Say what an entry earned beside the baseline, as a predicate."""
         if not self.nobody_is_better:
-            return entry.earned_against_all()
+            return entry.earned_against_all(than="")
         lead = self._lead(entry)
         way = "earned" if lead.middle >= 0.0 else "lost"
         span = f" ({lead.in_short(self.unit)})" if lead.is_known else ""
@@ -184,7 +186,7 @@ class Verdict:
             number = "It is" if len(self.judged) == 1 else f"All {len(self.judged)} are"
             said += f" {number} significantly worse."
         if len(self.judged) > 1:
-            said += f" The best of them, {best.full_name}, {best.earned_against_all()}."
+            said += f" The best of them, {best.full_name}, {self._earned(best)}."
         return said
 
     def _nobody_wins(self) -> str:
@@ -197,7 +199,7 @@ class Verdict:
             f"The best of them, {best.full_name}, {self._earned(best)}."
         )
         if any(self.standing(each) == BETTER for each in self.judged):
-            said += " To be better than accepting everybody is not enough here."
+            said += " Being better than accepting everybody is not enough here."
         return said
 
     def _unknown(self, best: BacktestEntry) -> str:
@@ -237,7 +239,8 @@ class Verdict:
                 "count, too."
             )
         text = f"{self.tried} variants were tried, and the best of several looks better than it is."
-        best = max(self.judged, key=lambda each: each.profit)
+        # Another may have earned more, with less certainty.
+        best = next(iter(self.beating), max(self.judged, key=lambda each: each.profit))
         ahead, required = self._lead(best).middle, best.required(self.tried, self.baseline)
         if self.reason is not None or not math.isfinite(required) or ahead <= 0.0:
             return f"{text} Variants tried in other runs count, too."
