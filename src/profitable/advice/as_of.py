@@ -23,6 +23,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -130,10 +131,8 @@ class BooksAsOf(AsOf):
         self.lending, self.terms, self.number = lending, cells.terms, cells.number
         self.rates, self.ends = cells.rates, ends
         self.ages = int(lending.ages(cells.terms)[-1])
-        self.last = lending.ages(cells.terms)  # ages of each product, [P]
-        self.left, self.defaults, self.closings = map(
-            list, zip(*(self._events(clients, end) for end in ends), strict=True)
-        )
+        self.last: IntArray = lending.ages(cells.terms)  # ages of each product, [P]
+        self.events = [self._events(clients, end) for end in ends]  # of each end
         asked = [cells.number[:end].sum() for end in ends]
         self.open = tuple(
             float(((clients.round <= end) & (clients.known > end)).sum()) for end in ends
@@ -142,54 +141,49 @@ class BooksAsOf(AsOf):
             float(total) - still for total, still in zip(asked, self.open, strict=True)
         )
 
-    def _events(self, clients: SingleClients, end: int) -> tuple[FloatArray, ...]:
-        """Count loans that left the book at each age, defaults and closings.
-
-        All are [R, K, P, J].
-        """
+    def _events(self, clients: SingleClients, end: int) -> "_Events":
+        """Count loans by round of issue, category, product and age of leaving."""
         assert clients.term is not None
         assert clients.defaulted is not None
         shape = (*self.number.shape, self.ages + 1)  # the last one is for greater ages
-        asked = clients.round <= end
-        ended = asked & (clients.known <= end) & (clients.known != NEVER_KNOWN)
-        age = np.where(ended, clients.known, end) - clients.round
-        products = np.searchsorted(self.terms, clients.term)
-        where = clients.round - 1, clients.category, products, np.clip(age, 0, self.ages)
-        place = np.ravel_multi_index(where, shape)
-
-        def count(chosen: FloatArray) -> FloatArray:
-            found = np.bincount(place, chosen, int(np.prod(shape))).reshape(shape)
-            return found.astype(np.float64)
-
+        asked = np.flatnonzero(clients.round <= end)
+        round, known = clients.round[asked].astype(np.int64), clients.known[asked]
+        ended = (known <= end) & (known != NEVER_KNOWN)
+        age = np.where(ended, known, end) - round
+        products = np.searchsorted(self.terms, clients.term[asked])
+        where = round - 1, clients.category[asked], products, np.clip(age, 0, self.ages)
+        cells, place = np.unique(np.ravel_multi_index(where, shape), return_inverse=True)
+        defaulted = clients.defaulted[asked]
         # A book does not look at later ages of its products: who leaves then, leaves
         # after all of them.
         seen = ended & (age < self.last[products])
-        return (
-            count(asked.astype(np.float64)),
-            count((seen & clients.defaulted).astype(np.float64)),
-            count((seen & ~clients.defaulted).astype(np.float64)),
+        number, defaults, closings = (
+            np.bincount(place, chosen, cells.size).astype(np.float64)
+            for chosen in (np.ones(asked.size), seen & defaulted, seen & ~defaulted)
         )
+        issued, cells = np.divmod(cells, int(np.prod(shape[1:])))
+        return _Events(issued, cells, number, defaults, closings)
 
     def book(self, place: int, times: IntArray) -> LoanBook:
         """Return the book at the end of a round, as it is read."""
-        end, (rounds, categories, _) = self.ends[place], self.number.shape
-        weights = np.where(np.arange(rounds) < end, times, 0).astype(np.float64)
+        end, (rounds, categories, products) = self.ends[place], self.number.shape
+        weights = times.astype(np.float64)
+        weights[end:] = 0.0
         some = min(end, rounds)
+        size = categories, products, self.ages + 1
         left, defaults, closings = (
-            np.tensordot(weights, each[place], 1)
-            for each in (self.left, self.defaults, self.closings)
+            each.reshape(size) for each in self.events[place].added(weights, int(np.prod(size)))
         )
         # A book knows a product from the round on in which somebody asks for it.
         known = np.flatnonzero(self.number[:some].sum(axis=(0, 1)))
         last = self.last[known]
-        size = int(last.max(initial=0))
+        ages = int(last.max(initial=0))
         book = LoanBook(self.lending, categories, keeps_vintages=False)
         book.terms, book.round = self.terms[known], end
         at_risk = np.cumsum(left[..., ::-1], axis=2)[..., ::-1]
-        looked_at = np.arange(self.ages + 1) < self.last[:, np.newaxis]
+        at_risk = at_risk * (np.arange(self.ages + 1) < self.last[:, np.newaxis])
         book.at_risk, book.defaults, book.closings = (
-            np.ascontiguousarray(each[:, known, :size])
-            for each in (np.where(looked_at, at_risk, 0.0), defaults, closings)
+            np.ascontiguousarray(each[:, known, :ages]) for each in (at_risk, defaults, closings)
         )
         book.open = np.zeros_like(book.at_risk)
         book.issued = np.zeros((categories, known.size, end + 1))
@@ -198,7 +192,7 @@ class BooksAsOf(AsOf):
         book.ended = np.zeros_like(book.issued)
         fading = weights[:some] * self.lending.memory ** (end - 1.0 - np.arange(some))
         book.asked, book.offered = (
-            np.tensordot(fading, each[:some][:, :, known], 1) for each in (self.number, self.rates)
+            _added(fading, each[:some][:, :, known]) for each in (self.number, self.rates)
         )
         return book
 
@@ -210,3 +204,26 @@ class BooksAsOf(AsOf):
             says = (reading[BookRow.EXPOSURE] > 0.0) & ~np.isnan(reading[BookRow.BREAK_EVEN])
             row[:] = np.where(says, np.exp(-reading[BookRow.POSTERIOR]), math.nan)
         return found
+
+
+def _added(weights: FloatArray, tables: FloatArray) -> FloatArray:
+    """Add up tables by round [R, ...], each with its weight."""
+    return (weights @ tables.reshape(weights.size, -1)).reshape(tables.shape[1:])
+
+
+class _Events(NamedTuple):
+    """Loans that left a book, by cell of issue and leaving, [m]."""
+
+    issued: IntArray  # the round, from 0
+    cells: IntArray  # category, product and age, flat
+    number: FloatArray
+    defaults: FloatArray
+    closings: FloatArray
+
+    def added(self, weights: FloatArray, size: int) -> tuple[FloatArray, ...]:
+        """Add up those of all rounds of issue, each with its weight [R]."""
+        times = weights[self.issued]
+        return tuple(
+            np.bincount(self.cells, times * each, size).astype(np.float64)
+            for each in (self.number, self.defaults, self.closings)
+        )

@@ -165,6 +165,17 @@ class TimeSplit:
         """Gain of the best list of each window, in hindsight."""
         return math.fsum(each.possible for each in self.splits)
 
+    def accepted(self, clients: PastClients) -> BoolArray:
+        """Return whom the lists would have accepted, [R, K]; all before the first."""
+        found = np.full((clients.rounds, len(clients.names)), True)
+        rounds, names = (
+            {name: k for k, name in enumerate(each)} for each in (clients.labels, clients.names)
+        )
+        for split in self.splits:
+            window = slice(rounds[split.first], rounds[split.last] + 1)
+            found[window, [names[name] for name in split.stopped]] = False
+        return found
+
     @property
     def dates_listed(self) -> int:
         """Number of dates at which something was listed."""
@@ -359,7 +370,8 @@ class _Work:
         """Return the names of listed categories, those that lost most first."""
         lost = self.profit[place].sum(axis=0)
         names = self.groupings[place].clients.names
-        return tuple(names[k] for k in np.argsort(lost, kind="stable").tolist() if listed[k])
+        order: list[int] = np.argsort(lost, kind="stable").tolist()
+        return tuple(names[k] for k in order if listed[k])
 
     def splits(self, place: int, stopped: list[BoolArray]) -> tuple[Split, ...]:
         """Return the splits of a grouping."""
