@@ -1,5 +1,7 @@
 """What was known by a round: sums of rounds, and lending books, against slow ways."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -103,10 +105,10 @@ def returns(loss: float = 0.1) -> SingleClients:
     )
 
 
-def test_sums_of_rounds_that_count_once_are_the_outcomes() -> None:
+def test_sums_of_rounds_in_their_places_are_the_outcomes() -> None:
     clients = returns()
     found = SumsAsOf(clients, [12, 20, None])
-    once = np.ones((1, ROUNDS), np.int64)
+    once = np.arange(ROUNDS)[np.newaxis]
     for place, end in enumerate((12, 20, None)):
         outcomes = Outcomes.of(clients, until=end)
         assert found.pays(place, once)[0].tolist() == probabilities(outcomes).tolist()
@@ -114,19 +116,48 @@ def test_sums_of_rounds_that_count_once_are_the_outcomes() -> None:
         assert found.open[place] == outcomes.open.sum()
 
 
+def test_a_round_in_place_of_a_mature_one_counts_with_all_its_outcomes() -> None:
+    clients = returns()
+    found, mature = SumsAsOf(clients, [20]), Outcomes.of(clients, until=20).mature
+    assert mature == 17
+    rounds = np.arange(ROUNDS)
+    rounds[:3] = 19  # not mature as of 20
+    rounds[mature:] = 0  # which do not count
+    every = Outcomes.of(clients)
+    other = replace(
+        every, clients=every.clients[rounds], profit=every.profit[rounds], mature=mature
+    )
+    slow = replace(other, most=found.outcomes[0].most)
+    assert found.pays(0, rounds[np.newaxis])[0] == pytest.approx(probabilities(slow), rel=1e-3)
+
+
 def test_portfolios_side_by_side_are_tested_as_if_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     found = SumsAsOf(returns(), [25])
-    times = np.random.default_rng(3).integers(0, 3, (7, ROUNDS))
-    together = found.pays(0, times)
+    rounds = np.random.default_rng(3).integers(0, ROUNDS, (7, ROUNDS))
+    together = found.pays(0, rounds)
     assert together.shape == (7, 2)
     monkeypatch.setattr("profitable.advice.as_of.MOST_SIDE_BY_SIDE", 1)
-    assert [found.pays(0, each[np.newaxis])[0].tolist() for each in times] == together.tolist()
-    assert found.pays(0, times).tolist() == together.tolist()
+    assert [found.pays(0, each[np.newaxis])[0].tolist() for each in rounds] == together.tolist()
+    assert found.pays(0, rounds).tolist() == together.tolist()
 
 
-def test_a_round_that_counts_twice_is_two_bets() -> None:
-    found = SumsAsOf(returns(2.0), [20], how=BY_BETS)
-    once, twice = np.ones(ROUNDS, np.int64), np.full(ROUNDS, 2)
-    one, two = found.pays(0, np.array([once, twice]))
-    assert one[1] < 1.0
-    assert two[1] < one[1]  # twice the bets, each with the same luck
+def test_bets_are_on_the_rounds_that_are_there() -> None:
+    clients = returns(2.0)
+    found, other = SumsAsOf(clients, [20], how=BY_BETS), np.full((1, ROUNDS), 4)
+    lost = found.all.profit[4, 1] / found.all.clients[4, 1]
+    most = found.outcomes[0].most
+    assert lost < 0.0
+    assert most is not None
+    # Seventeen times the same bet, with each of five stakes.
+    stakes = 0.5 ** np.arange(5)
+    capital = np.mean((1.0 - stakes * lost / most) ** 17)
+    assert found.pays(0, other)[0, 1] == pytest.approx(1.0 / capital, rel=1e-6)
+
+
+def test_books_take_rounds_as_often_as_they_are_there() -> None:
+    clients = loans()
+    found, rounds = BooksAsOf(clients, [20], TERMS), np.arange(ROUNDS)
+    rounds[:5] = 7
+    slow = book_of(again(clients, np.bincount(rounds, minlength=ROUNDS)), TERMS, 20)
+    pays = [slow.read(np.ones(3)).standing(k).pays for k in range(3)]
+    assert found.pays(0, rounds[np.newaxis])[0] == pytest.approx(pays, rel=1e-9)
