@@ -136,7 +136,7 @@ class StopList:
 
     def sentence(self) -> str:
         """Say it to a head of credit."""
-        rate = f"false discovery rate at most {self.level:.0%}"
+        rate = f"false discovery rate at most {100.0 * self.level:g} %"
         bad = [row for row in self.rows if row.stop]
         if not self.tested:
             return (
@@ -186,12 +186,10 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _lost(rows: Sequence[StopRow]) -> str:
+    profit = sum(row.profit for row in rows)
+    what = f"lost {in_short(-profit)}" if profit < 0.0 else f"brought {in_short(profit)}"
     clients = several(sum(row.clients for row in rows), "client")
-    return f"{'it' if len(rows) == 1 else 'they'} brought {_total(rows)} on {clients}"
-
-
-def _total(rows: Sequence[StopRow]) -> str:
-    return in_short(sum(row.profit for row in rows))
+    return f"{'it' if len(rows) == 1 else 'they'} {what} on {clients}"
 
 
 def _number(value: float) -> float | None:
