@@ -98,9 +98,14 @@ def test_where_nothing_is_known_it_is_said():
     found = StopList.of(
         [grouping("a", [math.nan] * 2, [0.0] * 2, clients=0 * waiting, open=waiting, mature=0)]
     )
-    assert found.sentence().startswith("Nothing can be said yet")
-    assert found.notes == (
-        "160 clients are open, and no round is old enough for 95 % of its outcomes to be known",
+    assert found.sentence() == (
+        "Nothing can be said yet: 160 clients are open, and no round is so old that 95 % of its "
+        "outcomes are known."
+    )
+    found = StopList.of([grouping("a", [math.nan], [-80.0], most=-1.0)])
+    assert found.sentence() == (
+        "Nothing can be said yet: no client has brought a profit so far, and nobody knows how much "
+        "one can bring."
     )
 
 
@@ -110,7 +115,7 @@ def test_open_clients_are_counted():
     found = StopList.of([grouping("a", [0.5], [1.0], open=still, mature=6)])
     assert found.rows[0].open == 8
     assert found.notes == (
-        "8 clients are open or too recent and do not count; the last round that does is 6",
+        "8 clients are open or too recent, and not counted; the last round that is, is 6",
     )
 
 
