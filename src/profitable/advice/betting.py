@@ -35,23 +35,31 @@ from profitable.advice.periods import EDGE, PeriodTest, largest
 from profitable.common.types import BoolArray, FloatArray
 
 STAKES = 0.5 ** np.arange(5)  # shares of the largest stake, each with a fifth of the capital
+SMALLEST = 1e-300  # stands for 0 in a denominator
 STEPS = 50  # of the bisection for the edges of an interval
 
 
 def betting_test(outcomes: Outcomes) -> PeriodTest:
     """Test each category by bets; the interval has the profits that no bet refutes."""
+    pays = refutations(outcomes)
+    unknown = np.isnan(pays)
+    if unknown.all():
+        return PeriodTest(pays, pays, pays)
     x, bets = _means(outcomes)
     most, least = largest(outcomes), smallest(outcomes)
-    counts = bets.sum(axis=0)
-    if not most > 0.0:
-        nothing = np.full(counts.size, math.nan)
-        return PeriodTest(nothing, nothing, nothing)
-    zero = np.zeros(counts.size)
-    pays = np.minimum(np.exp(-log_capital(x, bets, most, zero)), 1.0)
-    # The same bets for the mirror image, from below.
     high = _edge(x, bets, most, least)
-    low = -_edge(-x, bets, -least, -most)
-    return PeriodTest(*(np.where(counts > 0, each, math.nan) for each in (pays, low, high)))
+    low = -_edge(-x, bets, -least, -most)  # the same bets on the mirror image
+    return PeriodTest(pays, *(np.where(unknown, math.nan, each) for each in (low, high)))
+
+
+def refutations(outcomes: Outcomes) -> FloatArray:
+    """Return 1 over the capital of each category, at most 1, [K]; NaN if unknown."""
+    x, bets = _means(outcomes)
+    most, zero = largest(outcomes), np.zeros(x.shape[1])
+    if not most > 0.0:
+        return np.full(zero.size, math.nan)
+    found = np.minimum(np.exp(-log_capital(x, bets, most, zero)), 1.0)
+    return np.where(bets.any(axis=0), found, math.nan)
 
 
 def _means(outcomes: Outcomes) -> tuple[FloatArray, BoolArray]:
@@ -70,8 +78,9 @@ def smallest(outcomes: Outcomes) -> float:
 
 def log_capital(x: FloatArray, bets: BoolArray, most: float, mean: FloatArray) -> FloatArray:
     """Return the log of the capital of bets on means `x` [R, K] below `mean` [K]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.where(bets, (x - mean) / (most - mean), 0.0)
+    room = np.maximum(most - mean, SMALLEST)
+    with np.errstate(divide="ignore", over="ignore"):
+        shares = np.where(bets, (x - mean) / room, 0.0)
         logs = [np.log(np.maximum(1.0 - stake * shares, 0.0)).sum(axis=0) for stake in STAKES]
     return np.logaddexp.reduce(logs, axis=0) - math.log(len(STAKES))
 
