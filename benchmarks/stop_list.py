@@ -289,6 +289,7 @@ class Rate:
     shares: list[float]
     found: int = 0
     bad: int = 0
+    bias: float = 0.0
 
     def add(self, stop: BoolArray, pays: BoolArray) -> None:
         self.shares.append(float((stop & pays).sum()) / max(int(stop.sum()), 1))
@@ -352,7 +353,7 @@ def measure_intervals(
     return f"{above:.1%} | {below:.1%}"
 
 
-def loans(rng: np.random.Generator, world: World) -> tuple[SingleClients, BoolArray]:
+def loans(rng: np.random.Generator, world: World) -> tuple[SingleClients, FloatArray]:
     """Draw single loans: losses are known soon, most gains after 12 rounds."""
     number = sizes(rng, world)
     kind = rng.random(CATEGORIES)
@@ -376,18 +377,23 @@ def loans(rng: np.random.Generator, world: World) -> tuple[SingleClients, BoolAr
         reward=profit,
         profit=profit,
     )
-    return clients, mean >= 0.0
+    return clients, mean
 
 
 def measure_late(world: World, portfolios: int = PORTFOLIOS) -> dict[str, Rate]:
-    """Return the rates where outcomes are late: of mature rounds, and of all known."""
+    """Return the rates where outcomes are late: of mature rounds, and of all known.
+
+    Their bias is that of the mean profit of a client.
+    """
     rng = np.random.default_rng([19, portfolios])
     rates = {"stop list": Rate([]), "all that are known": Rate([])}
     for _ in range(portfolios):
-        clients, pays = loans(rng, world)
+        clients, mean = loans(rng, world)
         for (_, rate), matures in zip(rates.items(), (None, 0), strict=True):
             found = Outcomes.of(clients, until=world.rounds, matures=matures)
-            rate.add(chosen(probabilities(found), STOP_LEVEL), pays)
+            rate.add(chosen(probabilities(found), STOP_LEVEL), mean >= 0.0)
+            number = found.clients.sum(axis=0)
+            rate.bias += float((found.profit.sum() - mean @ number) / number.sum()) / portfolios
     return rates
 
 
@@ -408,13 +414,13 @@ def main() -> None:
         "the same, all just pay": measure_nested(World(just_pay=1.0), portfolios),
     }.items():
         print(f"| {name} | {found['stop list']} |", flush=True)
-    late = World(rounds=48, clients=60.0)
+    late = World(rounds=36, clients=60.0)
     for name, world in {
         "losses known first": late,
         "all just pay": replace(late, just_pay=1.0),
     }.items():
         for rule, rate in measure_late(world, max(portfolios // 4, 20)).items():
-            print(f"| {name}: {rule} | {rate} |", flush=True)
+            print(f"| {name}: {rule} | {rate}, bias {rate.bias:.4f} |", flush=True)
     print("\n| world | the truth is below the interval | above |\n| --- | --- | --- |")
     for name in list(WORLDS):
         if "all just pay" not in name:

@@ -13,6 +13,7 @@ from profitable.advice.judged import (
 )
 from profitable.advice.stop_list import StopList
 from profitable.past.layout import Layout
+from profitable.past.past import NEVER_KNOWN
 from profitable.past.past_loans import book_of, lending_of
 from profitable.past.read import read
 from tests.past.test_past_loans import COLUMNS, invented
@@ -117,6 +118,18 @@ def test_loans_with_hazards_are_judged_by_the_book():
     assert (found.test.low[2], found.test.high[2]) == pytest.approx(
         (lent * (low - 1.0), lent * (high - 1.0))
     )
+
+
+def test_loans_that_have_ended_may_be_judged_by_periods():
+    past = read(invented(), Layout(**COLUMNS))
+    found = JudgedGrouping.of("purpose", past, how=BY_PERIODS)
+    assert StopList.of([found]).stopped("purpose") == ("trips", "shops")
+    # Loans that are open at the end do not count with what the hazards say of them.
+    clients, outcomes = past.clients, found.outcomes
+    assert 0 < outcomes.mature < clients.rounds
+    counted = (clients.known != NEVER_KNOWN) & (clients.round <= outcomes.mature)
+    assert outcomes.clients.sum() == counted.sum()
+    assert outcomes.profit.sum() == pytest.approx(clients.profit[counted].sum())
 
 
 def test_hazards_of_a_day_know_nothing_of_later_days():

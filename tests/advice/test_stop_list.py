@@ -54,8 +54,8 @@ def test_rows_begin_with_the_category_that_pays_least():
     assert found.rows[-1].pays is None
     assert found.rows[-1].low is None
     assert found.sentence() == (
-        "Stop these two: a1, a3 (false discovery rate at most 10%); they brought -100.0 k on "
-        "160 clients."
+        "Stop these two: a1, a3 (false discovery rate at most 10 %); they lost 100.0 k on 160 "
+        "clients."
     )
     assert any("1 category" in note for note in found.notes)
 
@@ -68,11 +68,11 @@ def test_categories_of_all_groupings_count_as_tests():
     assert found.tested == 6
     assert found.sentence() == (
         "Nothing to stop: of 6 categories, none loses beyond chance (false discovery rate at most "
-        "10%)."
+        "10 %)."
     )
     found = StopList.of([grouping("a", [0.001, 0.5], [-8.0, 1.0]), grouping("b", [0.002], [-8.0])])
     assert found.sentence() == (
-        "Stop these two: by a, a0; by b, b0 (false discovery rate at most 10% over all groupings "
+        "Stop these two: by a, a0; by b, b0 (false discovery rate at most 10 % over all groupings "
         "together)."
     )
     assert "3 categories of two groupings" in found.method
@@ -83,7 +83,7 @@ def test_a_stricter_level_stops_fewer():
     assert StopList.of([one]).sentence().startswith("Stop these two: a1, a0")
     found = StopList.of([one], level=0.01)
     assert found.sentence() == (
-        "Stop this one: a1 (false discovery rate at most 1%); it brought -9.0 on 80 clients."
+        "Stop this one: a1 (false discovery rate at most 1 %); it lost 9.0 on 80 clients."
     )
 
 
@@ -98,9 +98,14 @@ def test_where_nothing_is_known_it_is_said():
     found = StopList.of(
         [grouping("a", [math.nan] * 2, [0.0] * 2, clients=0 * waiting, open=waiting, mature=0)]
     )
-    assert found.sentence().startswith("Nothing can be said yet")
-    assert found.notes == (
-        "160 clients are open, and no round is old enough for 95 % of its outcomes to be known",
+    assert found.sentence() == (
+        "Nothing can be said yet: 160 clients are open, and no round is so old that 95 % of its "
+        "outcomes are known."
+    )
+    found = StopList.of([grouping("a", [math.nan], [-80.0], most=-1.0)])
+    assert found.sentence() == (
+        "Nothing can be said yet: no client has brought a profit so far, and nobody knows how much "
+        "one can bring."
     )
 
 
@@ -110,7 +115,7 @@ def test_open_clients_are_counted():
     found = StopList.of([grouping("a", [0.5], [1.0], open=still, mature=6)])
     assert found.rows[0].open == 8
     assert found.notes == (
-        "8 clients are open or too recent and do not count; the last round that does is 6",
+        "8 clients are open or too recent, and not counted; the last round that is, is 6",
     )
 
 

@@ -14,8 +14,8 @@ again.
 >>> known = SumsAsOf(clients, [16, 24])
 >>> known.clients, known.open
 ((32.0, 48.0), (0.0, 0.0))
->>> once, twice = [1] * 24, [2, 0] * 12
->>> (known.pays(0, np.array([once, twice])) < 0.05).tolist()
+>>> other = np.repeat(np.arange(0, 24, 2), 2)  # each other round, twice
+>>> (known.pays(0, np.array([np.arange(24), other])) < 0.05).tolist()
 [[False, True], [False, True]]
 """
 
@@ -23,9 +23,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from profitable.advice.block_bootstrap import times
 from profitable.advice.judged import BY_PERIODS
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import probabilities
@@ -44,13 +46,14 @@ class AsOf(ABC):
 
     clients: tuple[float, ...]  # who counted, [S]
     open: tuple[float, ...]  # who had asked and did not, [S]
+    mature: tuple[int, ...]  # the last round that counted, [S]
 
     @abstractmethod
-    def pays(self, place: int, times: IntArray) -> FloatArray:
+    def pays(self, place: int, rounds: IntArray) -> FloatArray:
         """Return the probability that each category pays, [B, K].
 
-        `times` [B, R] says how often each round counts in each bootstrap portfolio.  It
-        is NaN where nothing can be said.
+        `rounds` [B, R] says which round, from 0, is at each place of each bootstrap
+        portfolio.  It is NaN where nothing can be said.
         """
 
 
@@ -76,43 +79,35 @@ class SumsAsOf(AsOf):
             )
             for end in ends
         ]
+        self.all = Outcomes.of(clients)
         self.clients = tuple(float(each.clients.sum()) for each in self.outcomes)
         self.open = tuple(float(each.open.sum()) for each in self.outcomes)
+        self.mature = tuple(each.mature for each in self.outcomes)
 
-    def pays(self, place: int, times: IntArray) -> FloatArray:
-        """Test the mature rounds, each as often as it counts."""
-        found = self.outcomes[place]
-        times = times[:, : found.mature]
+    def pays(self, place: int, rounds: IntArray) -> FloatArray:
+        """Test the mature rounds.
+
+        A round that is there in place of a mature one counts with all its outcomes.
+        """
+        found, rows = self.outcomes[place], rounds[:, : self.outcomes[place].mature]
+        is_mature = (np.arange(len(found.clients)) < found.mature)[:, np.newaxis]
+        clients = np.where(is_mature, found.clients, self.all.clients)
+        profit = np.where(is_mature, found.profit, self.all.profit)
         if self.how != BY_PERIODS:
-            return np.array(
-                [probabilities(self._repeated(place, each), self.how) for each in times]
-            )
-        # Periods only add rounds up.  So portfolios are tested side by side, as if the
-        # categories of each were others.
-        size, step = len(found.names), max(MOST_SIDE_BY_SIDE // max(found.clients.size, 1), 1)
+            one_by_one = (replace(found, clients=clients[r], profit=profit[r]) for r in rows)
+            return np.array([probabilities(each, self.how) for each in one_by_one])
+        # Portfolios are tested side by side, as if the categories of each were others.
+        size, step = len(found.names), max(MOST_SIDE_BY_SIDE // max(clients.size, 1), 1)
         parts: list[FloatArray] = []
-        for first in range(0, len(times), step):
-            some = times[first : first + step].T[:, :, np.newaxis]
-            clients, profit = (
-                (each[: found.mature, np.newaxis] * some).reshape(found.mature, -1)
-                for each in (found.clients, found.profit)
+        for first in range(0, len(rows), step):
+            some = rows[first : first + step].T
+            side_by_side = replace(
+                found,
+                clients=clients[some].reshape(found.mature, -1),
+                profit=profit[some].reshape(found.mature, -1),
             )
-            side_by_side = replace(found, clients=clients, profit=profit)
             parts.append(probabilities(side_by_side).reshape(-1, size))
         return np.concatenate(parts)
-
-    def _repeated(self, place: int, times: IntArray) -> Outcomes:
-        """Return mature rounds, each so often: one that counts twice is two rounds."""
-        found, rows = self.outcomes[place], np.repeat(np.arange(times.size), times)
-        return replace(
-            found,
-            labels=tuple(found.labels[row] for row in rows.tolist()),
-            clients=found.clients[rows],
-            profit=found.profit[rows],
-            open=found.open[rows],
-            mature=rows.size,
-            amount=None if found.amount is None else found.amount[rows],
-        )
 
 
 class BooksAsOf(AsOf):
@@ -129,11 +124,10 @@ class BooksAsOf(AsOf):
         ends = [last_round(clients) if end is None else end for end in given]
         self.lending, self.terms, self.number = lending, cells.terms, cells.number
         self.rates, self.ends = cells.rates, ends
+        self.mature = tuple(ends)
         self.ages = int(lending.ages(cells.terms)[-1])
-        self.last = lending.ages(cells.terms)  # ages of each product, [P]
-        self.left, self.defaults, self.closings = map(
-            list, zip(*(self._events(clients, end) for end in ends), strict=True)
-        )
+        self.last: IntArray = lending.ages(cells.terms)  # ages of each product, [P]
+        self.events = [self._events(clients, end) for end in ends]  # of each end
         asked = [cells.number[:end].sum() for end in ends]
         self.open = tuple(
             float(((clients.round <= end) & (clients.known > end)).sum()) for end in ends
@@ -142,71 +136,89 @@ class BooksAsOf(AsOf):
             float(total) - still for total, still in zip(asked, self.open, strict=True)
         )
 
-    def _events(self, clients: SingleClients, end: int) -> tuple[FloatArray, ...]:
-        """Count loans that left the book at each age, defaults and closings.
-
-        All are [R, K, P, J].
-        """
+    def _events(self, clients: SingleClients, end: int) -> "_Events":
+        """Count loans by round of issue, category, product and age of leaving."""
         assert clients.term is not None
         assert clients.defaulted is not None
         shape = (*self.number.shape, self.ages + 1)  # the last one is for greater ages
-        asked = clients.round <= end
-        ended = asked & (clients.known <= end) & (clients.known != NEVER_KNOWN)
-        age = np.where(ended, clients.known, end) - clients.round
-        products = np.searchsorted(self.terms, clients.term)
-        where = clients.round - 1, clients.category, products, np.clip(age, 0, self.ages)
-        place = np.ravel_multi_index(where, shape)
-
-        def count(chosen: FloatArray) -> FloatArray:
-            found = np.bincount(place, chosen, int(np.prod(shape))).reshape(shape)
-            return found.astype(np.float64)
-
+        asked = np.flatnonzero(clients.round <= end)
+        round, known = clients.round[asked].astype(np.int64), clients.known[asked]
+        ended = (known <= end) & (known != NEVER_KNOWN)
+        age = np.where(ended, known, end) - round
+        products = np.searchsorted(self.terms, clients.term[asked])
+        where = round - 1, clients.category[asked], products, np.clip(age, 0, self.ages)
+        cells, place = np.unique(np.ravel_multi_index(where, shape), return_inverse=True)
+        defaulted = clients.defaulted[asked]
         # A book does not look at later ages of its products: who leaves then, leaves
         # after all of them.
         seen = ended & (age < self.last[products])
-        return (
-            count(asked.astype(np.float64)),
-            count((seen & clients.defaulted).astype(np.float64)),
-            count((seen & ~clients.defaulted).astype(np.float64)),
+        number, defaults, closings = (
+            np.bincount(place, chosen, cells.size).astype(np.float64)
+            for chosen in (np.ones(asked.size), seen & defaulted, seen & ~defaulted)
         )
+        issued, cells = np.divmod(cells, int(np.prod(shape[1:])))
+        return _Events(issued, cells, number, defaults, closings)
 
-    def book(self, place: int, times: IntArray) -> LoanBook:
-        """Return the book at the end of a round, as it is read."""
-        end, (rounds, categories, _) = self.ends[place], self.number.shape
-        weights = np.where(np.arange(rounds) < end, times, 0).astype(np.float64)
+    def book(self, place: int, weights: IntArray) -> LoanBook:
+        """Return the book at the end of a round, if rounds count so often, [R]."""
+        end, (rounds, categories, products) = self.ends[place], self.number.shape
+        often = weights.astype(np.float64)
+        often[end:] = 0.0
         some = min(end, rounds)
+        size = categories, products, self.ages + 1
         left, defaults, closings = (
-            np.tensordot(weights, each[place], 1)
-            for each in (self.left, self.defaults, self.closings)
+            each.reshape(size) for each in self.events[place].added(often, int(np.prod(size)))
         )
         # A book knows a product from the round on in which somebody asks for it.
         known = np.flatnonzero(self.number[:some].sum(axis=(0, 1)))
         last = self.last[known]
-        size = int(last.max(initial=0))
+        ages = int(last.max(initial=0))
         book = LoanBook(self.lending, categories, keeps_vintages=False)
         book.terms, book.round = self.terms[known], end
         at_risk = np.cumsum(left[..., ::-1], axis=2)[..., ::-1]
-        looked_at = np.arange(self.ages + 1) < self.last[:, np.newaxis]
+        at_risk = at_risk * (np.arange(self.ages + 1) < self.last[:, np.newaxis])
         book.at_risk, book.defaults, book.closings = (
-            np.ascontiguousarray(each[:, known, :size])
-            for each in (np.where(looked_at, at_risk, 0.0), defaults, closings)
+            np.ascontiguousarray(each[:, known, :ages]) for each in (at_risk, defaults, closings)
         )
         book.open = np.zeros_like(book.at_risk)
         book.issued = np.zeros((categories, known.size, end + 1))
-        issued = weights[:some, np.newaxis, np.newaxis] * self.number[:some][:, :, known]
+        issued = often[:some, np.newaxis, np.newaxis] * self.number[:some][:, :, known]
         book.issued[:, :, 1 : some + 1] = issued.transpose(1, 2, 0)
         book.ended = np.zeros_like(book.issued)
-        fading = weights[:some] * self.lending.memory ** (end - 1.0 - np.arange(some))
+        fading = often[:some] * self.lending.memory ** (end - 1.0 - np.arange(some))
         book.asked, book.offered = (
-            np.tensordot(fading, each[:some][:, :, known], 1) for each in (self.number, self.rates)
+            _added(fading, each[:some][:, :, known]) for each in (self.number, self.rates)
         )
         return book
 
-    def pays(self, place: int, times: IntArray) -> FloatArray:
-        """Read the books of these loans."""
-        found = np.empty((len(times), self.number.shape[1]))
-        for row, each in zip(found, times, strict=True):
+    def pays(self, place: int, rounds: IntArray) -> FloatArray:
+        """Read the books; rounds count as often as they are there, at their own age."""
+        found = np.empty((len(rounds), self.number.shape[1]))
+        for row, each in zip(found, times(rounds, rounds.shape[1]), strict=True):
             reading = self.book(place, each).read(np.ones(row.size))
             says = (reading[BookRow.EXPOSURE] > 0.0) & ~np.isnan(reading[BookRow.BREAK_EVEN])
             row[:] = np.where(says, np.exp(-reading[BookRow.POSTERIOR]), math.nan)
         return found
+
+
+def _added(weights: FloatArray, tables: FloatArray) -> FloatArray:
+    """Add up tables by round [R, ...], each with its weight."""
+    return (weights @ tables.reshape(weights.size, -1)).reshape(tables.shape[1:])
+
+
+class _Events(NamedTuple):
+    """Loans that left a book, by cell of issue and leaving, [m]."""
+
+    issued: IntArray  # the round, from 0
+    cells: IntArray  # category, product and age, flat
+    number: FloatArray
+    defaults: FloatArray
+    closings: FloatArray
+
+    def added(self, weights: FloatArray, size: int) -> tuple[FloatArray, ...]:
+        """Add up those of all rounds of issue, each with its weight [R]."""
+        times = weights[self.issued]
+        return tuple(
+            np.bincount(self.cells, times * each, size).astype(np.float64)
+            for each in (self.number, self.defaults, self.closings)
+        )

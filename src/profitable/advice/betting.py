@@ -42,11 +42,13 @@ STEPS = 50  # of the bisection for the edges of an interval
 def betting_test(outcomes: Outcomes) -> PeriodTest:
     """Test each category by bets; the interval has the profits that no bet refutes."""
     pays = refutations(outcomes)
+    unknown = np.isnan(pays)
+    if unknown.all():
+        return PeriodTest(pays, pays, pays)
     x, bets = _means(outcomes)
     most, least = largest(outcomes), smallest(outcomes)
     high = _edge(x, bets, most, least)
     low = -_edge(-x, bets, -least, -most)  # the same bets on the mirror image
-    unknown = np.isnan(pays)
     return PeriodTest(pays, *(np.where(unknown, math.nan, each) for each in (low, high)))
 
 

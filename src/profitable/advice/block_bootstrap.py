@@ -1,10 +1,14 @@
 """The block bootstrap of a procedure that learns from rounds and is judged by others.
 
-The rounds are cut into segments, one after the other.  In each segment, blocks of
-consecutive rounds are drawn until there are as many rounds as before, so that a round
-is there 0, 1, 2, ... times.  Blocks keep neighbouring rounds together, which often have
-their luck in common.  Every round stays where it is in time, and no segment has more
-rounds than it had: what is learnt, and what it is judged by, keep their sizes.
+The rounds are cut into segments, one after the other.  Each segment is filled again
+with blocks of its own consecutive rounds, one after the other, until it has as many
+rounds as before.  Blocks keep neighbouring rounds together, which often have their luck
+in common.  A round never leaves its segment, and no segment changes its length: what is
+learnt, and what it is judged by, keep their place in time and their sizes.
+
+Inside a segment, rounds change their places.  If they kept them, rounds that are there
+twice would vary like one round of twice the luck.  Then tests that add up periods of
+rounds would reject too seldom in a replicate.
 
 Profits of a segment are judged with weights that differ from 1 a little more than these
 counts do.  Of n rounds in blocks of b, counts give the sum of profits a variance that
@@ -19,13 +23,14 @@ which covered best (benchmarks/time_split.py).  It is wider than the replicates 
 Student's quantiles are than normal ones, with one degree of freedom for each block
 beyond the first of its segment.
 
->>> counts, weights = Blocks.of([0, 6, 10], length=2).draw(np.random.default_rng(1), 3)
->>> counts.shape, counts[:, :6].sum(axis=1).tolist(), counts[:, 6:].sum(axis=1).tolist()
-((3, 10), [6, 6, 6], [4, 4, 4])
+>>> rounds, weights = Blocks.of([0, 6, 10], length=2).draw(np.random.default_rng(1), 3)
+>>> rounds[0].tolist()
+[2, 3, 3, 4, 4, 5, 7, 8, 9, 6]
 >>> [round(float(each), 9) for each in weights.sum(axis=1)]
 [10.0, 10.0, 10.0]
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -63,9 +68,12 @@ class Blocks:
         return sum(size / length - 1.0 for size, length in zip(sizes, self.lengths, strict=True))
 
     def draw(self, generator: np.random.Generator, replicates: int) -> tuple[IntArray, FloatArray]:
-        """Return how often each round counts, and the weights of its profit, [B, R]."""
-        counts = np.ones((replicates, self.edges[-1]), dtype=np.int64)
-        weights = np.ones(counts.shape)
+        """Return which round is at each place, from 0, and the weights of profits.
+
+        Both are [B, R]; weights belong to the rounds and not to the places.
+        """
+        found = np.tile(np.arange(self.edges[-1]), (replicates, 1))
+        weights = np.ones(found.shape)
         for (first, last), length in zip(pairwise(self.edges), self.lengths, strict=True):
             size = last - first
             if size < 2:
@@ -73,11 +81,20 @@ class Blocks:
             starts = generator.integers(size, size=(replicates, -(-size // length)))
             rounds = (starts[:, :, np.newaxis] + np.arange(length)) % size
             rounds = rounds.reshape(replicates, -1)[:, :size]
-            places = rounds + size * np.arange(replicates)[:, np.newaxis]
-            found = np.bincount(places.ravel(), minlength=replicates * size)
-            counts[:, first:last] = found.reshape(replicates, size)
-            weights[:, first:last] += (counts[:, first:last] - 1) / np.sqrt(1.0 - length / size)
-        return counts, weights
+            found[:, first:last] = first + rounds
+            spread = 1.0 / math.sqrt(1.0 - length / size)
+            weights[:, first:last] += spread * (times(rounds, size) - 1)
+        return found, weights
+
+
+def times(rounds: IntArray, size: int) -> IntArray:
+    """Return how often each of so many rounds is there, [B, size].
+
+    >>> times(np.array([[0, 0, 2], [1, 2, 0]]), 3).tolist()
+    [[2, 0, 1], [1, 1, 1]]
+    """
+    places = rounds + size * np.arange(len(rounds))[:, np.newaxis]
+    return np.bincount(places.ravel(), minlength=len(rounds) * size).reshape(-1, size)
 
 
 def interval(found: float, values: FloatArray, freedom: float) -> Interval:

@@ -115,13 +115,14 @@ class Emergence:
             last = several(self.total.ages[-1], self.unit)
             known = f"{self.total.clients[-1]:.0%} of the clients are known after {last}"
             return f"{known}, and half of them never."
-        text = f"Half of the clients are known after {several(half, self.unit)}"
+        when = f"after {several(half, self.unit)}" if half else "at once"
+        text = f"Half of the clients are known {when}"
         if losses is None or gains is None:
             return f"{text}."
         if abs(losses - gains) <= APART * max(losses, gains):
             return f"{text}, losses about as late as gains."
         how = "worse" if losses < gains else "better"
-        text += f", half of the losses after {number_text(losses)}"
+        text += f", half of the losses {f'after {number_text(losses)}' if losses else 'at once'}"
         return f"{text}: what is known early looks {how} than it is."
 
 

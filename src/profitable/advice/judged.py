@@ -27,7 +27,7 @@ from profitable.common.types import FloatArray
 from profitable.kernels.hazards import BookRow
 from profitable.past.layout import Layout
 from profitable.past.past import NEVER_KNOWN, Past, SingleClients
-from profitable.past.past_loans import book_of, lending_of
+from profitable.past.past_loans import book_of, last_round, lending_of
 
 BY_PERIODS, BY_BETS, BY_HAZARDS = "periods", "bets", "hazards"  # how categories are judged
 
@@ -75,9 +75,15 @@ class JudgedGrouping:
     is_uplift: bool = False  # whether rewards are the effect of a treatment
 
     @classmethod
-    def of(cls, name: str, past: Past, until: int | None = None) -> "JudgedGrouping":
-        """Judge the categories of a file, as known at the end of a round, or today."""
-        layout, clients, how = past.layout, past.clients, how_of(past.layout)
+    def of(
+        cls, name: str, past: Past, until: int | None = None, how: str | None = None
+    ) -> "JudgedGrouping":
+        """Judge the categories of a file, as known at the end of a round, or today.
+
+        `how` is that of the file unless given: loans with hazards may also be judged by
+        periods, where enough of them have ended.
+        """
+        layout, clients, how = past.layout, past.clients, how or how_of(past.layout)
         if how == BY_HAZARDS:
             test, mean = _by_hazards(past, until)
             outcomes = Outcomes.of(clients, until=until, matures=None if until is None else 0)
@@ -85,6 +91,9 @@ class JudgedGrouping:
                 still = clients.clients_by_cell((clients.known == NEVER_KNOWN).astype(np.int64))
                 outcomes = replace(outcomes, clients=outcomes.clients - still, open=still)
             return cls(name, outcomes, test, how, mean, 1.0)
+        if layout.by_hazards and until is None:
+            assert isinstance(clients, SingleClients)
+            until = last_round(clients)  # the profits of open loans are not outcomes
         outcomes = Outcomes.of(
             clients,
             until=until,

@@ -136,13 +136,10 @@ class StopList:
 
     def sentence(self) -> str:
         """Say it to a head of credit."""
-        rate = f"false discovery rate at most {self.level:.0%}"
+        rate = f"false discovery rate at most {100.0 * self.level:g} %"
         bad = [row for row in self.rows if row.stop]
         if not self.tested:
-            return (
-                "Nothing can be said yet: no category has clients with known outcomes in "
-                f"{LEAST_PERIODS} periods or more."
-            )
+            return f"Nothing can be said yet: {self.notes[-1]}."
         if not bad:
             return (
                 f"Nothing to stop: of {several_categories(self.tested)}, none loses beyond chance "
@@ -186,12 +183,10 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _lost(rows: Sequence[StopRow]) -> str:
+    profit = sum(row.profit for row in rows)
+    what = f"lost {in_short(-profit)}" if profit < 0.0 else f"brought {in_short(profit)}"
     clients = several(sum(row.clients for row in rows), "client")
-    return f"{'it' if len(rows) == 1 else 'they'} brought {_total(rows)} on {clients}"
-
-
-def _total(rows: Sequence[StopRow]) -> str:
-    return in_short(sum(row.profit for row in rows))
+    return f"{'it' if len(rows) == 1 else 'they'} {what} on {clients}"
 
 
 def _number(value: float) -> float | None:
@@ -234,30 +229,42 @@ def _method(groupings: Sequence[JudgedGrouping], tested: int) -> str:
 
 
 def _notes(groupings: Sequence[JudgedGrouping], rows: Sequence[StopRow]) -> list[str]:
+    """Return what a reader should know; why nothing is tested comes last."""
     notes: list[str] = []
     first = groupings[0]
-    waiting, outcomes = int(first.outcomes.open.sum()), first.outcomes
-    if waiting and first.how == BY_HAZARDS:
-        notes.append(f"{several(waiting, 'loan')} are open; the hazards say what they will bring")
-    elif waiting and outcomes.mature:
-        notes.append(
-            f"{several(waiting, 'client')} are open or too recent and do not count; the last "
-            f"round that does is {outcomes.labels[outcomes.mature - 1]}"
-        )
-    elif waiting:
-        notes.append(
-            f"{several(waiting, 'client')} are open, and no round is old enough for 95 % of its "
-            "outcomes to be known"
-        )
-    silent = [row for row in rows if row.pays is None and row.clients]
-    if silent and first.how != BY_HAZARDS:
-        reason = f"their clients asked in fewer than {LEAST_PERIODS} periods"
-        if outcomes.most is not None and outcomes.most <= 0.0:
-            reason = "no client has brought a profit yet, and nobody knows how much one can bring"
-        notes.append(f"nothing can be said of {several_categories(len(silent))}: {reason}")
+    waiting, outcomes = round(float(first.outcomes.open.sum())), first.outcomes
     if first.how == BY_BETS:
         notes.append(
             "categories that the past had already stopped accepting rarely reach the list: it "
             "stopped them before the evidence was strong"
         )
+    if waiting:
+        some = f"{several(waiting, 'client')} {'is' if waiting == 1 else 'are'} open"
+        if first.how == BY_HAZARDS:
+            notes.append(f"{some}, and the hazards say what they will bring")
+        elif outcomes.mature:
+            last = outcomes.labels[outcomes.mature - 1]
+            notes.append(
+                f"{some} or too recent, and not counted; the last round that is, is {last}"
+            )
+        else:
+            notes.append(f"{some}, and no round is so old that 95 % of its outcomes are known")
+    silent = sum(row.pays is None for row in rows)
+    if silent and (outcomes.mature or first.how == BY_HAZARDS):
+        nobody = (
+            "" if silent == len(rows) else f"nothing can be said of {several_categories(silent)}: "
+        )
+        notes.append(nobody + _reason(first))
     return notes
+
+
+def _reason(grouping: JudgedGrouping) -> str:
+    """Return why nothing can be said of some categories."""
+    if grouping.how == BY_HAZARDS:
+        return "nobody has asked for their loans, or none could have defaulted yet"
+    most = grouping.outcomes.most
+    if most is not None and most <= 0.0:
+        return "no client has brought a profit so far, and nobody knows how much one can bring"
+    if grouping.how == BY_BETS:
+        return "no client was accepted in a round that counts"
+    return f"clients whose outcomes are known asked in fewer than {LEAST_PERIODS} periods"

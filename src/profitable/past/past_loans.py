@@ -104,9 +104,9 @@ def last_round(clients: SingleClients) -> int:
 
 
 def book_of(clients: SingleClients, lending: Lending, until: int | None = None) -> LoanBook:
-    """Return the book of a lender who accepted everybody, when a round or the file ends.
+    """Return the book of a lender who accepted everybody, when the file ends.
 
-    It has the loans and the ends that are known by then.
+    With `until`, it is the book at the end of that round: what was known by then.
     """
     book, cells = LoanBook(lending, len(clients.names)), LoanCells.of(clients, None)
     assert clients.term is not None

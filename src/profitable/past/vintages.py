@@ -1,4 +1,4 @@
-"""Vintages: years, quarters or groups of rounds, so that a table of them stays short."""
+"""Vintages: years, quarters or groups of rounds, few enough for a table."""
 
 import re
 from collections.abc import Sequence
