@@ -27,6 +27,7 @@ from profitable.replay.backtest_options import RunOptions
 from profitable.replay.baselines import ACCEPT_NONE, ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
+from profitable.replay.order_doubt import order_doubt
 from profitable.version import VERSION
 
 TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
@@ -139,6 +140,10 @@ class Backtest:
             for text in entry.off_policy.warnings
         ]
         doubts = [entry.doubt for entry in self.policies if entry.doubt is not None]
+        orders = [
+            order_doubt(entry, dated=bool(self.past.layout.times)) for entry in self.policies
+        ]
+        doubts += [text for text in orders if text is not None]
         levels: list[str] = []
         if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:
             seen = self.loans["level_seen"]
