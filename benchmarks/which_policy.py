@@ -107,7 +107,7 @@ def measure(data: Path, replays: int, beginnings: tuple[str, ...]) -> list[dict[
     lent, called = loans(data), pd.read_csv(data / "bank_marketing_full.csv.gz")
     found: list[dict[str, Any]] = []
     for situation, name, given in runs():
-        path = KEPT / f"{situation} - {name} - {replays}.json"
+        path = KEPT / f"{situation} - {name}.json"
         if not path.exists() and situation.startswith(beginnings):
             table = lent if situation.startswith("loans") else called
             policies = BY_HAZARDS if "defaulted" in given else TRIED
