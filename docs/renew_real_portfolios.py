@@ -68,7 +68,7 @@ CALLS: dict[str, Any] = {
 CALLED = (*POLICIES, "bayes-ucb:forget=0.97", "kl-ucb+:count=rounds,forget=0.97")
 LATE: dict[str, dict[str, Any]] = {
     "late-as-they-come": {**NAIVE, "weight": "client"},
-    "late-at-maturity": {**DATED, "weight": "client"},
+    "late-at-maturity": {**DATED, "weight": "client", "matures": MATURITY},
     "late-evenly": {
         **DATED,
         "weight": "client",

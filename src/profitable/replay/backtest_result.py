@@ -140,9 +140,7 @@ class Backtest:
             for text in entry.off_policy.warnings
         ]
         doubts = [entry.doubt for entry in self.policies if entry.doubt is not None]
-        orders = [
-            order_doubt(entry, dated=bool(self.past.layout.times)) for entry in self.policies
-        ]
+        orders = [order_doubt(entry, dated=bool(self.past.layout.times)) for entry in self.policies]
         doubts += [text for text in orders if text is not None]
         levels: list[str] = []
         if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:

@@ -85,7 +85,7 @@ class FamilyFit:
 
 @dataclass(frozen=True)
 class Alternative:
-    """The family that was not suggested, and what a policy would have earned with it."""
+    """The family that was not suggested, and what a policy would have earned."""
 
     categories: tuple[Category, ...]
     policy: str = ""  # empty before the replay
@@ -206,9 +206,7 @@ def _other(
         return None
     other = Normal() if isinstance(chosen, Bounded) else _bounded(clients, layout, bound)
     with said_before():
-        return Alternative(
-            tuple(_category(name, other, layout, bound) for name in clients.names)
-        )
+        return Alternative(tuple(_category(name, other, layout, bound) for name in clients.names))
 
 
 def _lent(past: Past, family: Family | str | None) -> FamilyChoice:
@@ -269,7 +267,9 @@ def _suggest(clients: PastClients, layout: Layout, bound: float | None) -> tuple
         spread = f"{math.sqrt(variance) / mean:.2f} of their mean"
         return Exponential(), f"rewards are positive, and their spread is {spread}"
     if few := _where_few_decide(clients):
-        return _bounded(clients, layout, bound), f"rewards were {seen}, and few of them decide{few.rstrip()}"
+        return _bounded(
+            clients, layout, bound
+        ), f"rewards were {seen}, and few of them decide{few.rstrip()}"
     if not clients.is_immediate:
         return _bounded(clients, layout, bound), f"rewards were {seen}, and were known late"
     if layout.order is not None:
