@@ -60,7 +60,9 @@ def test_losses_before_gains_lose_nothing_unless_counted_as_they_come() -> None:
     assert usual["kl-ucb"].difference.middle == 0.0
     assert naive["kl-ucb"].difference.middle < -0.1 * naive["accept all"].profit
     assert naive.past.treatment == "as they come"
-    assert usual.first_line.endswith("They count at maturity, 12 rounds after the client asked.")
+    share = f"{usual.past.late.share:.0%} before the last round."
+    counted = "They count at maturity, 12 rounds after the client asked, "
+    assert usual.first_line.endswith(counted + share)
     assert "They count as they come, as asked for" in naive.first_line
     assert any("are 12 rounds old, not before" in text for text in usual.assumptions())
     by_user = pb.backtest(loans(), **BACK, **run, matures=12)

@@ -101,9 +101,9 @@ class LateOutcomes:
             return []
         return [
             (
-                f"outcomes count {self.span} after the client asked, when {MATURE:.0%} of those who "
-                "lose and of those who gain are known: as they come, losses are often known before "
-                f"gains. late = {AS_THEY_COME!r} counts them naively"
+                f"outcomes count {self.span} after the client asked, when {MATURE:.0%} of those "
+                "who lose and of those who gain are known: as they come, losses are often known "
+                f"before gains. late = {AS_THEY_COME!r} counts them naively"
             )
         ]
 
