@@ -246,3 +246,14 @@ def test_shuffled_time_keeps_what_is_never_known() -> None:
     late = LateOutcomes.of(past.clients.shuffled(1, 1), past.layout)
     assert late.ages is not None
     assert set(late.ages.tolist()) == {12}
+
+
+def test_the_baseline_that_learns_first_waits_for_maturity() -> None:
+    """By round 8 of 40 only losses are known: as they come, it refuses everything."""
+    run: dict[str, Any] = {"policies": "kl-ucb", "replays": 0, "shuffles": 0}
+    usual, naive = (
+        pb.backtest(loans(), **BACK, **run, **more)["learn 20%, then commit"]
+        for more in (dict[str, Any](), {"late": "as they come"})
+    )
+    assert usual.difference.middle == 0.0
+    assert naive.difference.middle < 0.0

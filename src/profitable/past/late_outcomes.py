@@ -85,6 +85,16 @@ class LateOutcomes:
         first = int(counts.min()) if before.any() else None
         return cls(treatment, is_chosen, ages, first, learnt, is_late)
 
+    def counted(self, clients: "PastClients") -> IntArray | None:
+        """Return the round in which the outcome of each row counts, [n].
+
+        None if that is the round in which it was known.
+        """
+        if self.ages is None:
+            return None
+        asked = clients.round.astype(np.int64)
+        return np.maximum(asked + self.ages[asked - 1], clients.known)
+
     @property
     def span(self) -> str:
         """After how many rounds clients count; empty if none waits."""

@@ -211,6 +211,7 @@ class _Work:
         self.past, self.terms, self.options, self.shown = past, terms, options, progress
         self.clients: PastClients = past.clients
         self.late: OpenTerms | None = OpenTerms.of(past.layout, past.late)
+        self.counted = past.late.counted(self.clients)
         self.log = None
         if self.clients.logged is not None and self.clients.propensity is not None:
             assert isinstance(self.clients, SingleClients)
@@ -301,8 +302,16 @@ class _Work:
         options = self.options
         splits = 1 if weights is not None else 10 if len(self.clients) <= MANY_CLIENTS else 2
         price = self.terms.categories[0].price
+        seed = options.seed + replicate
         return Setup(
-            self.clients, weights, options.limits, self.log, price, options.seed + replicate, splits
+            self.clients,
+            weights,
+            options.limits,
+            self.log,
+            price,
+            seed,
+            splits,
+            counted=self.counted,
         )
 
     def _replay(
