@@ -76,7 +76,7 @@ SITUATIONS = (*WHEN, BY_DAY, DEMO)
 
 
 def loans(data: Path) -> pd.DataFrame:
-    """Return the loans; a default is taken as known five months after the last payment."""
+    """Return the loans; a default is known five months after the last payment."""
     table = pd.read_csv(data / "lendingclub_2007_2011.csv.gz")
     issued = pd.PeriodIndex(table.issue_d, freq="M")
     last = pd.Series(pd.PeriodIndex(table.last_pymnt_d, freq="M")).fillna(pd.Series(issued))
@@ -102,12 +102,12 @@ def runs() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def measure(data: Path, replays: int, beginnings: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the difference of each policy in each run, from its file if there is one."""
+    """Return the differences of the policies in each run, from its file if any."""
     KEPT.mkdir(parents=True, exist_ok=True)
     lent, called = loans(data), pd.read_csv(data / "bank_marketing_full.csv.gz")
     found: list[dict[str, Any]] = []
     for situation, name, given in runs():
-        path = KEPT / f"{situation} - {name} - {replays}.json"
+        path = KEPT / f"{situation} - {name}.json"
         if not path.exists() and situation.startswith(beginnings):
             table = lent if situation.startswith("loans") else called
             policies = BY_HAZARDS if "defaulted" in given else TRIED
@@ -140,7 +140,7 @@ def measure(data: Path, replays: int, beginnings: tuple[str, ...]) -> list[dict[
 
 
 def cell(entries: list[list[float]]) -> str:
-    """Count where a policy earned and lost beyond chance, with its worst and best difference."""
+    """Count where a policy earned and lost beyond chance, with its extremes."""
     if not entries:
         return ""
     middle, low, high, _ = np.array(entries).T
@@ -152,7 +152,7 @@ def cell(entries: list[list[float]]) -> str:
 
 
 def table(found: list[dict[str, Any]]) -> str:
-    """Return a Markdown table: rows are policies and hindsight, columns are situations."""
+    """Return a Markdown table: rows are policies, columns are situations."""
     names = (*TRIED, "optimal", "hindsight, cross-fitted")
     shown = [each for each in SITUATIONS if any(run["situation"] == each for run in found)]
     lines = [f"| policy | {' | '.join(shown)} |", "| --- |" + " --- |" * len(shown)]

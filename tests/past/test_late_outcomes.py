@@ -1,4 +1,4 @@
-"""Late outcomes: at maturity where the dates are far, as they come only if asked for."""
+"""Late outcomes: at maturity where dates are far, as they come only if asked for."""
 
 from dataclasses import replace
 from typing import Any
@@ -51,7 +51,7 @@ def test_far_dates_count_at_maturity_and_the_reader_is_told() -> None:
 
 
 def test_losses_before_gains_lose_nothing_unless_counted_as_they_come() -> None:
-    """Both groups pay.  As they come, the first outcomes are losses, and all is refused."""
+    """Both groups pay.  As they come, the first outcomes are losses."""
     run: dict[str, Any] = {"policies": "kl-ucb", "replays": 0, "shuffles": 0}
     usual, naive = (
         pb.backtest(loans(), **BACK, **run, **more)
@@ -60,7 +60,9 @@ def test_losses_before_gains_lose_nothing_unless_counted_as_they_come() -> None:
     assert usual["kl-ucb"].difference.middle == 0.0
     assert naive["kl-ucb"].difference.middle < -0.1 * naive["accept all"].profit
     assert naive.past.treatment == "as they come"
-    assert usual.first_line.endswith("They count at maturity, 12 rounds after the client asked.")
+    share = f"{usual.past.late.share:.0%} before the last round."
+    counted = "They count at maturity, 12 rounds after the client asked, "
+    assert usual.first_line.endswith(counted + share)
     assert "They count as they come, as asked for" in naive.first_line
     assert any("are 12 rounds old, not before" in text for text in usual.assumptions())
     by_user = pb.backtest(loans(), **BACK, **run, matures=12)
@@ -125,6 +127,38 @@ def test_vintages_have_their_own_ages() -> None:
     assert ages[:18] == [12] * 18
     assert ages[20:] == [30] * 20  # rounds in between may share a block
     assert past.late.span == "12 to 30 rounds"
+
+
+@pytest.mark.parametrize("weight", ["money", "client"])
+def test_at_maturity_is_as_they_come_of_clients_known_then(weight: str) -> None:
+    """The dates moved by hand, to 12 rounds or later 20, and counted naively."""
+    frame = loans()
+    lost = frame.back < frame.lent
+    worse = (frame.group == "trips") & (np.random.default_rng(6).random(len(frame)) < 0.5)
+    frame["back"] = np.where(worse, 0.4, 1.0) * frame.back
+    later = (frame.month > 20) & ~lost
+    frame.loc[later, "then"] = frame.month[later] + 20
+    usual = pb.backtest(
+        frame, **BACK, weight=weight, policies=["kl-ucb", "bayes-ucb"], replays=0, shuffles=0
+    )
+    assert usual.past.late.ages is not None
+    age = usual.past.late.ages[frame.month - 1]
+    assert set(age) == {12, 20}
+    moved = frame.assign(then=np.maximum(frame.then, frame.month + age))
+    naive = pb.backtest(
+        moved,
+        **BACK,
+        weight=weight,
+        late="as they come",
+        family=usual.terms.family,
+        policies=["kl-ucb", "bayes-ucb"],
+        replays=0,
+        shuffles=0,
+    )
+    for one, other in zip(usual.policies, naive.policies, strict=True):
+        assert one.accepted is not None
+        np.testing.assert_array_equal(one.accepted, other.accepted)
+        assert 0 < one.accepted.sum() < one.accepted.size
 
 
 def test_where_nothing_matures_nothing_is_learnt() -> None:
@@ -212,3 +246,14 @@ def test_shuffled_time_keeps_what_is_never_known() -> None:
     late = LateOutcomes.of(past.clients.shuffled(1, 1), past.layout)
     assert late.ages is not None
     assert set(late.ages.tolist()) == {12}
+
+
+def test_the_baseline_that_learns_first_waits_for_maturity() -> None:
+    """By round 8 of 40 only losses are known: as they come, it refuses everything."""
+    run: dict[str, Any] = {"policies": "kl-ucb", "replays": 0, "shuffles": 0}
+    usual, naive = (
+        pb.backtest(loans(), **BACK, **run, **more)["learn 20%, then commit"]
+        for more in (dict[str, Any](), {"late": "as they come"})
+    )
+    assert usual.difference.middle == 0.0
+    assert naive.difference.middle < 0.0

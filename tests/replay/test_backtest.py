@@ -39,7 +39,8 @@ def kinds_in(value: Any) -> set[type]:
 
 def test_profits_are_sums_of_accepted_cells() -> None:
     frame = calls(delay=3)
-    found = pb.backtest(frame, **CALLS, known="paid", policies=["kl-ucb"], **QUICK)
+    late = {"known": "paid", "late": "as they come"}
+    found = pb.backtest(frame, **CALLS, **late, policies=["kl-ucb"], **QUICK)
     profit = by_round_and_group(frame, 5.0 * frame["sold"] - 2.0)
     entry = found["kl-ucb"]
     assert entry.accepted is not None

@@ -177,7 +177,7 @@ def spend(seed: int) -> Any:
 
 
 def test_few_large_rewards_of_one_category_are_enough() -> None:
-    """One client in a hundred of group c brings 3: it is hidden by what others bring."""
+    """One client in a hundred of group c brings 3, hidden by what others bring."""
     frame = drawn(lambda rng, n: rng.normal(0.5, 30.0, n))
     rare = np.random.default_rng(3).random(len(frame)) < 0.01
     frame["x"] = np.where(frame["group"] == "c", 3.0 * rare, frame["x"])

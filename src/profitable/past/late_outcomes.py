@@ -85,6 +85,16 @@ class LateOutcomes:
         first = int(counts.min()) if before.any() else None
         return cls(treatment, is_chosen, ages, first, learnt, is_late)
 
+    def counted(self, clients: "PastClients") -> IntArray | None:
+        """Return the round in which the outcome of each row counts, [n].
+
+        None if that is the round in which it was known.
+        """
+        if self.ages is None:
+            return None
+        asked = clients.round.astype(np.int64)
+        return np.maximum(asked + self.ages[asked - 1], clients.known)
+
     @property
     def span(self) -> str:
         """After how many rounds clients count; empty if none waits."""
@@ -100,9 +110,11 @@ class LateOutcomes:
         if not self.is_chosen:
             return []
         return [
-            f"outcomes count {self.span} after the client asked, when {MATURE:.0%} of those who "
-            "lose and of those who gain are known: as they come, losses are often known before "
-            f"gains. late = {AS_THEY_COME!r} counts them naively"
+            (
+                f"outcomes count {self.span} after the client asked, when {MATURE:.0%} of those "
+                "who lose and of those who gain are known: as they come, losses are often known "
+                f"before gains. late = {AS_THEY_COME!r} counts them naively"
+            )
         ]
 
 
@@ -120,7 +132,7 @@ def ages_at_maturity(
     """Return the age by which the clients of each round are known, [R].
 
     Arrays are of the rows whose outcome is known at all, [n].  Rounds whose clients are
-    too young for the file to show all their outcomes have at least the age of the others.
+    too young for the file to show all their outcomes have at least the age of others.
     """
     found = np.zeros(rounds, dtype=np.int64)
     last = int((asked.astype(np.int64) + age).max(initial=0))
@@ -129,7 +141,7 @@ def ages_at_maturity(
             continue
         times = asked[group].astype(np.int64), age[group].astype(np.int64), number[group]
         usual = age_of_all(*times, last)
-        blocks = blocks_of(np.bincount(times[0] - 1, times[2], rounds))
+        blocks = blocks_of(np.bincount(times[0] - 1, times[2], rounds).astype(np.float64))
         own = _quantiles(blocks[times[0] - 1], times[1], times[2], int(blocks[-1]) + 1)[blocks]
         is_young = last - np.arange(1, rounds + 1) < usual
         found = np.maximum(found, np.where(is_young, np.maximum(own, usual), own))

@@ -632,6 +632,13 @@ class Past:
                 ),
                 f"multiply it by {layout.amount}, or give a number per unit lent",
             )
+        if field == "promised" and not isinstance(given, str) and given < usual / 2.0:
+            raise InputError(
+                field,
+                given,
+                f"is per unit lent, and {number_text(usual)} must come back",
+                "give what comes back of 1 lent, such as 1.14",
+            )
         if min(low, high) > usual * FAR_OFF:
             raise InputError(
                 field,

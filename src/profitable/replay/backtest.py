@@ -262,6 +262,7 @@ class _Work:
         self.past, self.terms, self.options, self.shown = past, terms, options, progress
         self.clients: PastClients = past.clients
         self.late: OpenTerms | None = OpenTerms.of(past.layout, past.late)
+        self.counted = past.late.counted(self.clients)
         self.log = None
         if self.clients.logged is not None and self.clients.propensity is not None:
             assert isinstance(self.clients, SingleClients)
@@ -362,8 +363,9 @@ class _Work:
     def _setup(self, weights: Any = None, replicate: int = 0) -> Setup:
         options = self.options
         price = self.terms.categories[0].price
+        seed = options.seed + replicate
         return Setup(
-            self.clients, weights, options.limits, self.log, price, options.seed + replicate
+            self.clients, weights, options.limits, self.log, price, seed, counted=self.counted
         )
 
     def _replay(

@@ -142,7 +142,8 @@ class RunOptions(DeclaredOptions):
     policies: str | Policy | Sequence[str | Policy] = option(
         POLICIES_TRIED,
         "Name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon (the length of the file), or "
-        "several. `profitable policies` lists them.",
+        "several. `profitable policies` lists them. Unless given, those that lost on no real "
+        "file where outcomes are known as here; if at once:",
         check=_policies,
         group="Policies",
         flag="--policy",

@@ -36,6 +36,7 @@ from profitable.replay.groupings import (
 )
 from profitable.replay.learnable import learnable
 from profitable.replay.notebook_view import html_of
+from profitable.replay.order_doubt import order_doubt
 from profitable.replay.verdict import BacktestVerdict
 from profitable.version import VERSION
 
@@ -221,6 +222,11 @@ class Backtest:
             if entry.off_policy is not None
             for text in entry.off_policy.warnings
         ]
+        doubts = [
+            text
+            for entry in self.policies
+            if (text := order_doubt(entry, dated=bool(self.past.layout.times))) is not None
+        ]
         levels: list[str] = []
         if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:
             seen = self.loans["level_seen"]
@@ -230,7 +236,7 @@ class Backtest:
                 "evidence may be overstated"
             )
         said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
-        return [*said, *log, *self.ruling.doubts()]
+        return [*said, *log, *doubts, *self.ruling.doubts()]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.

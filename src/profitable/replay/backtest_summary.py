@@ -62,7 +62,10 @@ def first_line(past: Past) -> str:
         when = f"Outcomes known on {layout.known}: {typical}"
     counted = ""
     if past.late.is_chosen:
-        counted = f" They count at maturity, {past.late.span} after the client asked."
+        counted = (
+            f" They count at maturity, {past.late.span} after the client asked, "
+            f"{past.late.share:.0%} before the last round."
+        )
     elif past.treatment == AS_THEY_COME and layout.late == AS_THEY_COME:
         counted = " They count as they come, as asked for: losses may be known before gains."
     return f"{when}; {seen:.0%} before the last round ended.{counted}"

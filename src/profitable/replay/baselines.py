@@ -112,6 +112,8 @@ class Setup:
     log: AcceptanceLog | None = None  # if only some clients were accepted, by chance
     price: float = 0.0  # of a client, where it is the same for all
     seed: int = 1
+    # The rounds in which outcomes count, [n]; those in which they are known if None.
+    counted: IntArray | None = None
     splits: int | None = None  # into halves; as many as are cheap, unless given
 
     @property
@@ -288,7 +290,7 @@ def learn_then_commit(share: float, choose: Choice = that_did_not_lose) -> Basel
         clients = setup.clients
         last, anybody = max(1, round(share * clients.rounds)), np.zeros(clients.size)
         eligible = np.ones((clients.rounds, len(clients.names)), dtype=bool)
-        known = clients.known <= last
+        known = (clients.known if setup.counted is None else setup.counted) <= last
         learned = (
             setup.times(known) if setup.limits is None else setup.take(anybody, eligible) * known
         )

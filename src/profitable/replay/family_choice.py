@@ -85,7 +85,7 @@ class FamilyFit:
 
 @dataclass(frozen=True)
 class Alternative:
-    """The family that was not suggested, and what a policy would have earned with it."""
+    """The family that was not suggested, and what a policy would have earned."""
 
     categories: tuple[Category, ...]
     policy: str = ""  # empty before the replay
