@@ -20,9 +20,9 @@ from profitable.replay.backtest_charts import ROW, money_axis, money_format, mon
 from profitable.replay.backtest_summary import MOST_PICTURED
 from profitable.replay.optional_keys import part_of, rows_of
 
-STOPPED, KEPT = "on the stop list", "not on it"
+ON_LIST, NOT_ON_IT = "on the stop list", "not on it"
 FULL_ROW = 24  # pixels of a row with a symbol
-HEAD = 30  # pixels of the axis
+AXIS_ROOM = 30  # pixels of the axis
 PALE_BAR = "#A3AAB1"
 EDGE = 0.05  # of a picture, left and right of what it shows
 TOO_FAR = 1.0  # an interval is cut off that leaves the points by more than their span
@@ -43,7 +43,7 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
             "middle": digits(each["profit"] / each["clients"]),
             "clients": each["clients"],
             "pays": each["pays"],
-            "decision": STOPPED if each["stop"] else KEPT,
+            "decision": ON_LIST if each["stop"] else NOT_ON_IT,
         }
         | _ends(each)
         for each in shown
@@ -54,7 +54,7 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
         rows,
         f"profit per client, in {money_of(backtest)}",
         up,
-        kinds=[STOPPED, KEPT],
+        kinds=[ON_LIST, NOT_ON_IT],
         field="decision",
         colours=[VERMILION, BLUE],
         shapes=["square", "circle"],
@@ -164,7 +164,7 @@ def groupings_figure(backtest: dict[str, Any]) -> Figure | None:
         "the best fixed set, cross-fitted; what the best policy got of it while it learnt; and "
         "what stop lists, made earlier, gained afterwards."
     )
-    made = plain(chart, "Which grouping is worth it", rows, height=HEAD + 54 * len(names))
+    made = plain(chart, "Which grouping is worth it", rows, height=AXIS_ROOM + 54 * len(names))
     return Figure("groupings", caption, made)
 
 
@@ -332,7 +332,7 @@ def _domain(rows: Rows) -> tuple[list[float], bool]:
 
 
 def _height(rows: int, row: int = FULL_ROW) -> int:
-    return HEAD + row * rows
+    return AXIS_ROOM + row * rows
 
 
 ADVICE_FIGURES = (stop_list_figure, time_split_figure, groupings_figure, swap_set_figure)
