@@ -32,7 +32,10 @@ ORDERED_ONLY = {"bands", "cutoff"}  # pictures of backtests with an order
 KEYS = dict(
     zip(
         ADVICE_PICTURES,
-        ("stop_list", "time_splits", "groupings", "swap_sets", "emergence", "emergence"),
+        (
+            *("stop_list", "time_splits", "groupings", "swap_sets", "swap_sets"),
+            *("emergence", "emergence"),
+        ),
         strict=True,
     )
 )  # of the dict, from which these pictures are made
