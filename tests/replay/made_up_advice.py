@@ -27,7 +27,7 @@ def made_up_advice(backtest: dict[str, Any], seed: int = 2) -> dict[str, Any]:
         "swap_sets": [
             _swap_set(name, backtest["categories"], generator) for name in ("stop list", "kl-ucb")
         ],
-        "emergence": _emergence(labels),
+        "emergence": _emergence(labels, has_losses=backtest["categories"][0]["amount"] is not None),
         "groupings": _groupings(names),
     }
 
@@ -117,7 +117,7 @@ def _swap_set(
         return {
             "category": each["name"],
             **{f"clients_{key}": round(part * each["clients"]) for key, part in parts.items()},
-            **{f"money_{key}": part * 1_000.0 * each["clients"] for key, part in parts.items()},
+            **{f"money_{key}": part * each["profit"] for key, part in parts.items()},
         }
 
     return {
@@ -127,7 +127,7 @@ def _swap_set(
     }
 
 
-def _emergence(labels: Sequence[str]) -> dict[str, Any]:
+def _emergence(labels: Sequence[str], has_losses: bool) -> dict[str, Any]:
     ages = list(range(37))
 
     def curves(pace: float, until: int) -> dict[str, Any]:
@@ -135,16 +135,23 @@ def _emergence(labels: Sequence[str]) -> dict[str, Any]:
         shown = ages[: until + 1]
         return {"ages": shown} | {
             name: [1.0 - float(np.exp(-age / (pace * speed))) for age in shown]
+            if has_losses or name in ("clients", "money")
+            else None
             for name, speed in speeds.items()
         }
 
     vintages = list(dict.fromkeys(label[:4] for label in labels))
-    return curves(1.0, 36) | {
-        "vintages": [
-            {"vintage": vintage} | curves(1.0 + 0.1 * place, max(36 - 5 * place, 2))
-            for place, vintage in enumerate(vintages)
-        ]
-    }
+    said = {"sentence": "Half of the clients are known after 9 months.", "unit": "month"}
+    return (
+        curves(1.0, 36)
+        | said
+        | {
+            "vintages": [
+                {"vintage": vintage} | curves(1.0 + 0.1 * place, max(36 - 5 * place, 2))
+                for place, vintage in enumerate(vintages)
+            ]
+        }
+    )
 
 
 def _groupings(names: Sequence[str]) -> list[dict[str, Any]]:

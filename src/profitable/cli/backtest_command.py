@@ -224,7 +224,7 @@ def _replay(
 ) -> None:
     """Replay; `files` are the folder of the report and the workbook."""
     from profitable.replay.backtest import other_groupings, prepare, run
-    from profitable.replay.backtest_export import check_workbook
+    from profitable.replay.backtest_export import TABLES_FOLDER, check_workbook
     from profitable.replay.backtest_result import report_writer
     from profitable.replay.backtest_summary import position, trace
 
@@ -241,11 +241,11 @@ def _replay(
     typer.echo(found.to_json() if as_json else str(found))
     if show is not None and not as_json:
         typer.echo(f"\n{trace(past.clients, found.policies, show)}")
+    written: list[str] = []
+    if excel is not None:
+        written.append(f"Workbook: {found.to_excel(excel)}")
     if out is not None:
         page = found.save(out)
-        if not as_json:
-            typer.echo(f"\nReport: {page}\nTables: {page.parent / 'tables'}")
-    if excel is not None:
-        workbook = found.to_excel(excel)
-        if not as_json:
-            typer.echo(f"Workbook: {workbook}")
+        written += [f"Tables: {page.parent / TABLES_FOLDER}", f"Report: {page}"]
+    if written and not as_json:
+        typer.echo("\n" + "\n".join(written))

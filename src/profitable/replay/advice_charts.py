@@ -7,7 +7,7 @@ drawn.
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -20,9 +20,9 @@ from profitable.replay.backtest_charts import ROW, money_axis, money_format, mon
 from profitable.replay.backtest_summary import MOST_PICTURED
 from profitable.replay.optional_keys import part_of, rows_of
 
-STOPPED, KEPT = "on the stop list", "not on it"
+ON_LIST, NOT_ON_IT = "on the stop list", "not on it"
 FULL_ROW = 24  # pixels of a row with a symbol
-HEAD = 30  # pixels of the axis
+AXIS_ROOM = 30  # pixels of the axis
 PALE_BAR = "#A3AAB1"
 EDGE = 0.05  # of a picture, left and right of what it shows
 TOO_FAR = 1.0  # an interval is cut off that leaves the points by more than their span
@@ -43,7 +43,7 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
             "middle": digits(each["profit"] / each["clients"]),
             "clients": each["clients"],
             "pays": each["pays"],
-            "decision": STOPPED if each["stop"] else KEPT,
+            "decision": ON_LIST if each["stop"] else NOT_ON_IT,
         }
         | _ends(each)
         for each in shown
@@ -54,7 +54,7 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
         rows,
         f"profit per client, in {money_of(backtest)}",
         up,
-        kinds=[STOPPED, KEPT],
+        kinds=[ON_LIST, NOT_ON_IT],
         field="decision",
         colours=[VERMILION, BLUE],
         shapes=["square", "circle"],
@@ -164,7 +164,7 @@ def groupings_figure(backtest: dict[str, Any]) -> Figure | None:
         "the best fixed set, cross-fitted; what the best policy got of it while it learnt; and "
         "what stop lists, made earlier, gained afterwards."
     )
-    made = plain(chart, "Which grouping is worth it", rows, height=HEAD + 54 * len(names))
+    made = plain(chart, "Which grouping is worth it", rows, height=AXIS_ROOM + 54 * len(names))
     return Figure("groupings", caption, made)
 
 
@@ -175,69 +175,94 @@ def _grouping(
 
 
 def swap_set_figure(backtest: dict[str, Any]) -> Figure | None:
-    """Draw what a chosen policy would have accepted otherwise, by category."""
+    """Draw the clients whom a chosen policy would have accepted otherwise."""
+    kinds = {"out": -1.0, "unchanged": 1.0, "in": 1.0}
+    fields = {kind: f"clients_{kind}" for kind in kinds}
+    return _swapped(
+        backtest,
+        "swap-set",
+        fields,
+        kinds,
+        [VERMILION, PALE_BAR, GREEN],
+        "refused  ←  clients  →  accepted",
+        "'Against the past: ' + policy",
+        "To the left: clients who would have been refused (out). To the right: those whom both "
+        "accept (unchanged), and those who would have been accepted in addition (in).",
+    )
+
+
+def swap_profit_figure(backtest: dict[str, Any]) -> Figure | None:
+    """Draw what these other decisions would have done to the profit."""
+    kinds = {"by refusing": -1.0, "by accepting": 1.0}
+    fields = dict(zip(kinds, ("money_out", "money_in"), strict=True))
+    return _swapped(
+        backtest,
+        "swap-profit",
+        fields,
+        kinds,
+        [VERMILION, GREEN],
+        f"loses  ←  in {money_of(backtest)}  →  gains",
+        "'What that changes in profit: ' + policy",
+        "To refuse clients who lost is a gain, to refuse clients who earned a loss.",
+    )
+
+
+def _swapped(
+    backtest: dict[str, Any],
+    name: str,
+    fields: Mapping[str, str],
+    signs: dict[str, float],
+    colours: list[str],
+    title: str,
+    heading: str,
+    caption: str,
+) -> Figure | None:
+    """Draw diverging bars by category, for a policy that the reader chooses."""
     found = [each for each in rows_of(backtest, "swap_sets") if each["rows"]]
     if not found:
         return None
-    everything = [row for each in found for row in each["rows"]]
-    what = "money" if all(row["money_out"] is not None for row in everything) else "clients"
     most = sorted(found[0]["rows"], key=lambda row: -_moved(row))[:MOST_PICTURED]
-    names = {row["category"] for row in most}
+    names = [row["category"] for row in most]
     rows: Rows = [
-        {
-            "policy": each["name"],
-            "category": row["category"],
-            "out": -digits(row[f"{what}_out"]),
-            "unchanged": digits(row[f"{what}_unchanged"]),
-            "in": digits(row[f"{what}_in"]),
-        }
+        {"policy": each["name"], "category": row["category"]}
+        | {kind: digits(signs[kind] * (row[field] or 0.0)) for kind, field in fields.items()}
         for each in found
         for row in each["rows"]
         if row["category"] in names
     ]
-    kinds: Any = ["out", "unchanged", "in"]
+    kinds: Any = list(fields)
     amounts = [row[kind] for row in rows for kind in kinds]
     policies = [each["name"] for each in found]
-    choice = alt.param(
-        name="policy", value=policies[0], bind=alt.binding_select(options=policies, name="policy: ")
-    )
-    title = f"in {money_of(backtest)}" if what == "money" else what
+    menu = alt.binding_select(options=policies, name="policy: ")
+    legend = alt.Legend(title=None, symbolType="square", symbolStrokeWidth=0.0, symbolSize=150)
     pointed = money_format(amounts)
     bars = (
         alt.Chart(alt.NamedData(DATA))
         .transform_filter("datum.policy == policy")
         .transform_fold(kinds, as_=["kind", "value"])
-        .transform_calculate(place="indexof(['unchanged', 'in', 'out'], datum.kind)")
+        .transform_calculate(place=f"indexof({kinds!r}, datum.kind)")
         .mark_bar(height={"band": 0.7})
         .encode(
-            x=alt.X("value:Q", title=f"refused  ←  {title}  →  accepted", axis=money_axis(amounts)),
-            y=alt.Y(
-                "category:N", title=None, sort=[row["category"] for row in most], axis=alt.Axis()
-            ),
+            x=alt.X("value:Q", title=title, axis=money_axis(amounts)),
+            y=alt.Y("category:N", title=None, sort=names),
             order=alt.Order("place:Q"),
             color=alt.Color(
-                "kind:N",
-                scale=alt.Scale(domain=kinds, range=[VERMILION, PALE_BAR, GREEN]),
-                legend=alt.Legend(
-                    title=None, symbolType="square", symbolStrokeWidth=0.0, symbolSize=150
-                ),
+                "kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend
             ),
             tooltip=["category:N", *(alt.Tooltip(f"{kind}:Q", format=pointed) for kind in kinds)],
         )
     )  # fmt: skip
     chart = plain(
-        alt.layer(bars, _zero("value")).add_params(choice),
-        alt.expr("'Against the past: ' + policy"),
+        alt.layer(bars, _zero("value")).add_params(
+            alt.param(name="policy", value=policies[0], bind=menu)
+        ),
+        alt.expr(heading),
         rows,
         height=_height(len(names), ROW),
     )
-    caption = (
-        "To the left: what would have been refused (out). To the right: what both accept "
-        "(unchanged), and what would have been accepted in addition (in)."
-    )
     if len(names) < len(found[0]["rows"]):
         caption += f" Shown are {number_text(len(names))} of {number_text(len(found[0]['rows']))}."
-    return Figure("swap-set", caption, chart)
+    return Figure(name, caption, chart)
 
 
 def _moved(row: dict[str, Any]) -> float:
@@ -332,7 +357,13 @@ def _domain(rows: Rows) -> tuple[list[float], bool]:
 
 
 def _height(rows: int, row: int = FULL_ROW) -> int:
-    return HEAD + row * rows
+    return AXIS_ROOM + row * rows
 
 
-ADVICE_FIGURES = (stop_list_figure, time_split_figure, groupings_figure, swap_set_figure)
+ADVICE_FIGURES = (
+    stop_list_figure,
+    time_split_figure,
+    groupings_figure,
+    swap_set_figure,
+    swap_profit_figure,
+)

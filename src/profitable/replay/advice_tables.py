@@ -192,6 +192,7 @@ def _split_table(found: dict[str, Any], money: Money) -> Table:
         "together": together,
         "interval": amounts.span(found["low"], found["high"]),
         "sentence": found.get("sentence"),
+        "doubt": found.get("doubt"),
     }
 
 
@@ -225,18 +226,22 @@ def swap_tables(found: Sequence[dict[str, Any]] | None, money: Money) -> list[Ta
 def _swap_table(found: dict[str, Any], money: Money) -> Table:
     kinds, rows = ("out", "in", "unchanged"), found["rows"]
     fields = [f"money_{kind}" for kind in kinds]
-    has_money = any(row[field] is not None for row in rows for field in fields)
     amounts = money.of(row[field] for row in rows for field in fields)
     headers = ["category", *(f"clients {kind}" for kind in kinds)]
-    headers += [amounts.head(f"money {kind}") for kind in kinds] if has_money else []
+    headers += [amounts.head(f"profit {kind}") for kind in kinds]
 
     def cells(row: dict[str, Any]) -> list[str]:
         counts = [number_text(_round(row[f"clients_{kind}"])) for kind in kinds]
-        return counts + ([amounts.text(row[field]) for field in fields] if has_money else [])
+        return counts + [amounts.signed(row[field]) for field in fields]
 
     every = [f"{what}_{kind}" for what in ("clients", "money") for kind in kinds]
-    sums = {field: sum(row[field] or 0.0 for row in rows) for field in every}
-    ordered = sorted(rows, key=lambda row: -(row["clients_out"] + row["clients_in"]))
+    sums = {
+        field: None
+        if any(row[field] is None for row in rows)
+        else sum(row[field] for row in rows)
+        for field in every
+    }  # fmt: skip
+    ordered = sorted(rows, key=lambda row: -((row["clients_out"] or 0) + (row["clients_in"] or 0)))
     return {
         "name": found["name"],
         "headers": headers,
@@ -244,6 +249,7 @@ def _swap_table(found: dict[str, Any], money: Money) -> Table:
         "together": ["together", *cells(sums)],
         "more": max(len(rows) - MOST_ROWS, 0),
         "sentence": found.get("sentence"),
+        "estimated": found.get("estimated", False),
     }
 
 
@@ -290,12 +296,11 @@ def emergence_table(found: dict[str, Any] | None) -> Table | None:
     measures = [
         name
         for name in ("clients", "money", "losses", "gains")
-        if any(value is not None for value in found[name])
+        if any(value is not None for value in rows_of(found, name))
     ]
-    rows = [
-        [name, *(_age(found, name, share) for share in shares)] for name in measures
-    ]  # fmt: skip
-    return {"headers": ["known by age", *(f"{share:.0%}" for share in shares)], "rows": rows}
+    rows = [[name, *(_age(found, name, share) for share in shares)] for name in measures]
+    headers = ["share known", *(f"{share:.0%} by age" for share in shares)]
+    return {"headers": headers, "rows": rows, "sentence": found.get("sentence")}
 
 
 def _age(found: dict[str, Any], name: str, share: float) -> str:

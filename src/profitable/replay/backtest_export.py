@@ -17,6 +17,8 @@ from profitable.common.text_tables import guarded
 from profitable.errors import InputError
 from profitable.replay.backtest_tables import TABLES, Columns
 
+TABLES_FOLDER = "tables"  # beside the page
+
 
 def save_tables(tables: Mapping[str, Columns], folder: Path) -> list[Path]:
     """Write each table as CSV; remove those that only an earlier backtest had."""

@@ -23,7 +23,8 @@ ALL_FIGURES = (
     *FIGURES_TO_CHOOSE,
 )
 ADVICE_PICTURES = (
-    "stop-list", "time-split", "groupings", "swap-set", "emergence", "emergence-by-vintage",
+    "stop-list", "time-split", "groupings", "swap-set", "swap-profit", "emergence",
+    "emergence-by-vintage",
 )  # fmt: skip
 PICTURES = (
     *ADVICE_PICTURES, "difference", "over-time", "accepted", "evidence", "vintage", "known",

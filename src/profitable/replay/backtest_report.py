@@ -14,14 +14,14 @@ from profitable.common.charts import Figure
 from profitable.common.files import replace_text
 from profitable.common.pages import chart_script, chart_specs, environment, save_pictures
 from profitable.replay import advice_tables, page_tables
-from profitable.replay.backtest_export import save_tables
+from profitable.replay.backtest_export import TABLES_FOLDER, save_tables
 from profitable.replay.backtest_figures import PICTURES, figures_of
 from profitable.replay.backtest_summary import IMMEDIATE
 from profitable.replay.backtest_tables import tables_of
 from profitable.replay.page_amounts import Money
 
 TEMPLATES = Path(__file__).parent / "templates"
-BACKTEST_PAGE, BACKTEST_NUMBERS, TABLES_FOLDER = "report.html", "backtest.json", "tables"
+BACKTEST_PAGE, BACKTEST_NUMBERS = "report.html", "backtest.json"
 
 
 def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:

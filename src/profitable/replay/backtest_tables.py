@@ -91,6 +91,8 @@ def _sentences(backtest: Backtest) -> Iterator[Row]:
     ]
     parts += [
         ("swap set", rows_of(backtest, "swap_sets"), "sentence"),
+        ("emergence", [part_of(backtest, "emergence")], "sentence"),
+        ("time split", rows_of(backtest, "time_splits"), "doubt"),
         ("entry", rows_of(backtest, "entries"), "sentence"),
     ]
     for kind, found, field in parts:
@@ -135,7 +137,8 @@ def _groupings(backtest: Backtest) -> Iterator[Row]:
 
 def _curves(found: Row) -> Iterator[Row]:
     for place, age in enumerate(rows_of(found, "ages")):
-        yield {"age": age} | {name: found[name][place] for name in MEASURES}
+        shares = {name: rows_of(found, name) for name in MEASURES}
+        yield {"age": age} | {k: each[place] if each else None for k, each in shares.items()}
 
 
 def _emergence(backtest: Backtest) -> Iterator[Row]:

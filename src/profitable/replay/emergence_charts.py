@@ -21,6 +21,7 @@ from profitable.common.line_styles import (
     VERMILION,
     Look,
 )
+from profitable.common.text_tables import number_text
 from profitable.replay.backtest_charts import period_of, points
 from profitable.replay.optional_keys import part_of, rows_of
 
@@ -30,6 +31,7 @@ LOOKS = {
     "losses": Look(VERMILION, DASHED),
     "gains": Look(GREEN, SHORT),
 }
+MOST_VINTAGES = 12  # curves in a picture
 MEASURE = "money"  # that is shown first
 
 
@@ -53,13 +55,14 @@ def emergence_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def vintages_figure(backtest: dict[str, Any]) -> Figure | None:
     """Draw the same by vintage, for a chosen measure."""
-    found = rows_of(part_of(backtest, "emergence"), "vintages")
+    there = rows_of(part_of(backtest, "emergence"), "vintages")
+    found = [there[place - 1] for place in points(len(there), MOST_VINTAGES)]
     rows: Rows = []
     for each in found:
         for place in points(len(each["ages"])):
             row: dict[str, Any] = {"x": each["ages"][place - 1], "policy": str(each["vintage"])}
             for name in LOOKS:
-                value = each[name][place - 1]
+                value = _share_at(each, name, place)
                 row[f"{name}_"] = None if value is None else digits(value)
             rows.append(row)
     measures = [name for name in LOOKS if any(row[f"{name}_"] is not None for row in rows)]
@@ -88,16 +91,24 @@ def vintages_figure(backtest: dict[str, Any]) -> Figure | None:
         "The same by vintage, as far as its clients have aged. Curves that part say that vintages "
         "differ. Click a name to hide or show its curve."
     )
+    if len(found) < len(there):
+        caption += f" Shown are {len(found)} of {number_text(len(there))} vintages."
     return Figure("emergence-by-vintage", caption, chart)
 
 
 def _rows(found: dict[str, Any], names: Any) -> Rows:
     return [
-        {"x": found["ages"][place - 1], "policy": name, "y": digits(found[name][place - 1])}
+        {"x": found["ages"][place - 1], "policy": name, "y": digits(share)}
         for name in names
         for place in points(len(found["ages"]))
-        if found[name][place - 1] is not None
+        if (share := _share_at(found, name, place)) is not None
     ]
+
+
+def _share_at(found: dict[str, Any], name: str, place: int) -> float | None:
+    """Return the share known at an age; None if nobody knows it."""
+    shares = rows_of(found, name)
+    return shares[place - 1] if shares else None
 
 
 def _is_there(rows: Rows, name: str) -> bool:
@@ -105,7 +116,8 @@ def _is_there(rows: Rows, name: str) -> bool:
 
 
 def _ages(backtest: dict[str, Any]) -> Any:
-    title = f"age, in {period_of(backtest)}s"
+    unit = part_of(backtest, "emergence").get("unit") or period_of(backtest)
+    title = f"age, in {unit}s"
     axis = alt.Axis(grid=False, tickMinStep=1)
     return alt.X("x:Q", title=title, axis=axis, scale=alt.Scale(nice=False))
 

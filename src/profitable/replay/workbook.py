@@ -15,7 +15,7 @@ from openpyxl.utils import get_column_letter
 from profitable.common.text_tables import guarded
 from profitable.replay.backtest_tables import Columns
 
-MOST_ROWS = 1_048_575  # of a sheet, beside its header
+SHEET_ROWS = 1_048_575  # of a sheet, beside its header
 WIDEST, NARROWEST = 60, 9  # columns, in letters
 WIDTH_ROWS = 200  # whose cells decide how wide a column is
 BOLD = Font(bold=True)
@@ -32,7 +32,7 @@ def write_workbook(tables: Mapping[str, Columns], path: Path) -> None:
 def _sheet(sheet: Any, columns: Columns) -> None:
     """Fill a sheet: its header stays in sight, and its columns filter."""
     rows = len(next(iter(columns.values())))
-    if rows > MOST_ROWS:
+    if rows > SHEET_ROWS:
         said = f"{rows} rows are more than a sheet can have: take the CSV file of this table."
         sheet.append([said])
         return
