@@ -3,7 +3,7 @@
 The text of an option is the name of the column that it derives:
 
 >>> from profitable.past.source import open_source
->>> table = {"month": [1, 2], "job": ["a", "b"], "paid": ["$30.00", ""], "lent": [40, 50]}
+>>> table = {"month": [1, 2], "job": ["a", "b"], "paid": ["$3.00", ""], "lent": [4, 5]}
 >>> layout = Layout(category="job", time="month", reward="paid / lent", cost=1)
 >>> source = Prepared.of(open_source(table), layout)
 >>> piece = next(source.pieces(["paid / lent"]))
