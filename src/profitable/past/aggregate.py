@@ -299,8 +299,9 @@ class Aggregation:
             },
         )
         if self.layout.where is not None:
-            met = ~self.meaning.missing(self.layout.where) & (nw.col(self.layout.where) != 0.0)
-            frame = frame.with_columns(pb_not_where=~met)
+            where = self.layout.where
+            unmet = self.meaning.missing(where) | (self.meaning.number(where) == 0.0)
+            frame = frame.with_columns(pb_not_where=unmet)
         frame = self.meaning.applied(frame)
         if self.layout.open_value is not None:
             never = nw.when(nw.col("pb_never")).then(nw.lit(NEVER_KNOWN))

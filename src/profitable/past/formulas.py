@@ -68,7 +68,7 @@ def formulas_of(layout: Layout, columns: Sequence[str], place: str) -> list[Form
     a column that is missing.
     """
     found: list[Formula] = []
-    if layout.where is not None:
+    if layout.where is not None and layout.where not in columns:
         found.append(_formula("where", layout.where, columns, place))
     for role in NUMERIC:
         text = getattr(layout, role)
@@ -148,9 +148,9 @@ class Prepared(Source):
         return self.base.headers()
 
     def behind(self, columns: Sequence[str]) -> set[str]:
-        """Return the columns from which others are derived."""
-        chosen = [each for each in self.formulas if each.text in columns]
-        return {name for each in chosen for name in each.columns}
+        """Return the columns from which others are derived, or which they are."""
+        derived = {each.text: each.columns for each in self.formulas}
+        return {name for column in columns for name in derived.get(column, (column,))}
 
     def need(self, columns: Mapping[str, str]) -> None:
         """InputError if a table lacks a column, or one that a formula needs."""
