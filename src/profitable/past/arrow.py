@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from profitable.common.extras import extra
-from profitable.common.types import BoolArray, IntArray
+from profitable.common.types import IntArray
 from profitable.errors import InputError
 
 LONGEST_SHOWN = 70  # letters of a path in an error
@@ -43,8 +43,8 @@ class Batch(NamedTuple):
     rows: Any
     share: float
     numbers: IntArray | None = None  # of the rows, if some between them were left out
-    # Fields that are not UTF-8, by column.
-    undecoded: Mapping[str, BoolArray] = MappingProxyType({})
+    # Columns of bytes of which some are not UTF-8, by name.
+    undecoded: Mapping[str, Any] = MappingProxyType({})
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from profitable.common.types import BoolArray, IntArray
+from profitable.common.types import IntArray
 from profitable.errors import InputError
 from profitable.intake.delimited import DelimitedFile
 from profitable.past.arrow import Batch, arrow_csv, pa, parquet, readable, short
@@ -181,16 +181,14 @@ class CsvFile:
             if place < skipped.batches:
                 continue
             texts: list[Any] = []
-            undecoded: dict[str, BoolArray] = {}
+            undecoded: dict[str, Any] = {}
             for name, values in zip(columns, batch.rows.columns, strict=True):
                 try:
                     texts.append(values.cast(pa.string()))
                 except pa.ArrowInvalid:
                     found = [_decoded_text(value) for value in values.to_pylist()]
                     texts.append(pa.array(found, pa.string()))
-                    undecoded[name] = np.asarray(texts[-1].is_null()) & np.asarray(
-                        values.is_valid()
-                    )
+                    undecoded[name] = values
             rows = pa.RecordBatch.from_arrays(texts, names=list(columns))
             yield batch._replace(rows=rows, undecoded=undecoded)
 

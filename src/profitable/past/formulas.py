@@ -3,7 +3,7 @@
 The text of an option is the name of the column that it derives:
 
 >>> from profitable.past.source import open_source
->>> table = {"month": [1, 2], "job": ["a", "b"], "paid": ["$30.00", ""], "lent": [40, 50]}
+>>> table = {"month": [1, 2], "job": ["a", "b"], "paid": ["$3.00", ""], "lent": [4, 5]}
 >>> layout = Layout(category="job", time="month", reward="paid / lent", cost=1)
 >>> source = Prepared.of(open_source(table), layout)
 >>> piece = next(source.pieces(["paid / lent"]))
@@ -68,7 +68,7 @@ def formulas_of(layout: Layout, columns: Sequence[str], place: str) -> list[Form
     a column that is missing.
     """
     found: list[Formula] = []
-    if layout.where is not None:
+    if layout.where is not None and layout.where not in columns:
         found.append(_formula("where", layout.where, columns, place))
     for role in NUMERIC:
         text = getattr(layout, role)
@@ -148,9 +148,9 @@ class Prepared(Source):
         return self.base.headers()
 
     def behind(self, columns: Sequence[str]) -> set[str]:
-        """Return the columns from which others are derived."""
-        chosen = [each for each in self.formulas if each.text in columns]
-        return {name for each in chosen for name in each.columns}
+        """Return the columns from which others are derived, or which they are."""
+        derived = {each.text: each.columns for each in self.formulas}
+        return {name for column in columns for name in derived.get(column, (column,))}
 
     def need(self, columns: Mapping[str, str]) -> None:
         """InputError if a table lacks a column, or one that a formula needs."""

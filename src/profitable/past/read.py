@@ -66,6 +66,7 @@ OF_LOANS = {
     "term": (1.0, LONGEST_MONTHS, "months"),
     "rate": (0.0, LARGEST_RATE, "a fraction a year: 0.12 for 12 %"),
 }
+TWO_DIGITS = "years of two digits are 1969 to 2068"
 VALUES_SHOWN = 8  # of a column, in an error or a note
 # The columns of `RowMeaning.applied` that are used.
 FOUND = (
@@ -384,6 +385,10 @@ class Reader:
             edges = [codes.edges for codes in self.codes]
             still_open, said = self.open_rows.count(self.kept_rounds, edges, names)
         notes = [*notes, *self.source.units.notes(), *([said] if said else [])]
+        if any(
+            "%y" in str(each.date_format) for each in (self.time, self.known, *self.ends.values())
+        ):
+            notes.append(TWO_DIGITS)
         given: dict[str, Any] = {"names": names, "labels": labels}
         given |= {"round": round, "category": category, "known": known}
         del round, known, category
