@@ -25,6 +25,7 @@ from profitable.past.aggregate import cells
 from profitable.past.cell_options import CellArguments
 from profitable.past.cells import Cells, GroupedClients, holds_cells
 from profitable.past.layout import FIELDS, Layout
+from profitable.past.leaks import check_categories
 from profitable.past.past import Past, PastClients, SingleClients
 from profitable.past.read import read
 from profitable.past.source import PARQUET_ENDINGS
@@ -46,7 +47,6 @@ from profitable.replay.backtest_options import (
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, Setup, baselines_for
 from profitable.replay.cutoffs import doubt_order
-from profitable.replay.describe import check_categories
 from profitable.replay.family_choice import FamilyChoice, choose_family
 from profitable.replay.off_policy import AcceptanceLog, evaluate
 from profitable.replay.replay import OpenTerms, Replay, replay
