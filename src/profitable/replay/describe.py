@@ -9,13 +9,17 @@ the table: 6 rows; a round is one number.
 """
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
+from profitable.common.extras import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, money_text, number_text, text_table
+from profitable.model.category_table import known_fields
 from profitable.model.families import Family
-from profitable.past.layout import Layout
+from profitable.past.first_look import FirstLook, first_look, is_complete
+from profitable.past.layout import FIELDS, Layout
 from profitable.past.leaks import ADVICE, NO_PROOF, Leak, check_categories, find_leaks
 from profitable.past.past import Past
 from profitable.past.read import read
@@ -50,6 +54,22 @@ class Description:
         for k, row in enumerate(rows):
             row["cost"] = float(costs[k]) if costs is not None else cost
         return rows
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return one row for each category, as a dataframe.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the dataframe; by default one that is imported or installed.
+
+        Returns
+        -------
+        dataframe
+            Clients, mean, threshold, profit and cost.
+        """
+        rows = self.categories
+        return frame_of({name: [row[name] for row in rows] for name in rows[0]}, backend)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -97,6 +117,9 @@ class Description:
             "\n".join(remarks),
         ]
         return "\n\n".join(filter(None, parts))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _category_table(self) -> str:
         rows = self.categories
@@ -172,13 +195,54 @@ def _shown(key: str, value: Any) -> str:
 
 def describe(
     data: Any,
-    layout: Layout,
+    layout: Layout | None = None,
     *,
     family: Family | str | None = None,
     bound: float | None = None,
     progress: OnShare = None,
-) -> Description:
-    """Read a past and describe it."""
+    **given: Any,
+) -> Description | FirstLook:
+    """Describe past clients: how they are read, or what their columns may be.
+
+    Nothing is replayed.  With everything that a backtest needs, the description says
+    how the rows were read: rounds, categories, rows left out, possible leaks.  With
+    less, it is a first look: what each column holds, which may be the category, the
+    time and the reward, and a command to start from.
+
+    Parameters
+    ----------
+    data : file, folder, pattern, list of them, or dataframe
+        Past clients, one row each.
+    layout : Layout, optional
+        The meaning of the columns; or give its fields, as for `profitable.backtest`.
+    family, bound
+        As for `profitable.backtest`.
+    progress : function, optional
+        It is called with the share of the data that is read.
+
+    Returns
+    -------
+    Description or FirstLook
+        Both print themselves and have `to_dict` and `to_frame`.
+
+    Examples
+    --------
+    >>> import profitable as pb
+    >>> table = {"issued": ["2026-01", "2026-02", "2026-03"] * 32}
+    >>> table["job"] = [*["cook"] * 8, *["clerk"] * 8] * 6
+    >>> table["paid"] = ["yes", "no", "yes", "yes"] * 24
+    >>> look = pb.backtest.describe(table)
+    >>> print(look.command)
+    pb.backtest(data, category='job', time='issued', reward='paid=yes', cost=0.75)
+
+    """
+    if layout is None:
+        known_fields(given, FIELDS, "describe")
+        if not is_complete(given):
+            more = {"family": family, "bound": bound}
+            kept = {name: value for name, value in more.items() if value is not None}
+            return first_look(data, progress=progress, extra=kept, **given)
+        layout = Layout.of(given)
     source = open_source(data)
     past = read(source, layout, progress=progress)
     terms = choose_family(past, family=family, bound=bound)
