@@ -18,12 +18,15 @@ from html import escape
 from textwrap import fill
 from typing import Any, cast
 
+import numpy as np
+
 from profitable.common.extras import frame_of
 from profitable.common.text_tables import html_table, number_text, text_table
 from profitable.errors import InputError
-from profitable.past.candidates import Candidate, Finder
+from profitable.past.candidates import Candidate, Finder, is_no
 from profitable.past.column_profile import ColumnProfile, profile
 from profitable.past.column_sample import sampled
+from profitable.past.control_group import is_control_group, refused_text
 from profitable.past.layout import is_list
 from profitable.past.leaks import ADVICE, Leak
 from profitable.past.row_order import doubt_rows
@@ -256,10 +259,20 @@ def first_look(
         sample.rows,
         sample.piece.batch.num_rows,
         tuple(columns),
-        tuple(finder.found()),
+        tuple(_free(finder.found(), plan)),
         plan,
         tuple(warnings),
     )
+
+
+def _free(candidates: Sequence[Candidate], plan: StartPlan) -> list[Candidate]:
+    """Return candidates without categories that have another role in the plan."""
+    used = {name: value for name, value in plan.options.items() if name != "category"}
+    return [
+        each
+        for each in candidates
+        if each.role != "category" or not any(_names(value, each.column) for value in used.values())
+    ]
 
 
 def _doubts(finder: Finder, plan: StartPlan) -> list[str]:
@@ -268,6 +281,28 @@ def _doubts(finder: Finder, plan: StartPlan) -> list[str]:
     if "time" not in options and "issued" not in options:
         names = [str(options.get(name, "")).partition("=")[0] for name in ("reward", "category")]
         found += doubt_rows(finder.columns, names)
+    return found + _control_groups(finder, options)
+
+
+def _control_groups(finder: Finder, options: Mapping[str, Any]) -> list[str]:
+    """Warn of flags that may name a control group, if the command does not use it."""
+    reward, _, value = str(options.get("reward", "")).partition("=")
+    outcome = finder.by_name.get(reward)
+    if outcome is None or "treated" in options:
+        return []
+    word = (0, *(float(each == value) for each in outcome.words))
+    known = np.where(outcome.codes > 0, np.array(word)[outcome.codes], np.nan)
+    rewards = outcome.numbers if not value and outcome.numbers is not None else known
+    found: list[str] = []
+    for role in ("treated", "accepted"):
+        for each in finder.of(role):
+            column = finder.by_name[each.column]
+            one = each.option.partition("=")[2] or next(
+                word for word in column.words if not is_no(word)
+            )
+            is_one = column.codes == column.words.index(one) + 1
+            if each.column != reward and is_control_group(rewards[~is_one]):
+                found.append(refused_text(each.column, rewards[is_one], rewards[~is_one]))
     return found
 
 

@@ -30,7 +30,9 @@ from profitable.common.types import FloatArray
 from profitable.errors import InputError
 from profitable.past.column_names import ID, PERIOD, hinted
 from profitable.past.column_profile import DATE, WHOLE, ColumnProfile, profile
-from profitable.past.column_sample import ColumnSample, sampled
+from profitable.past.column_sample import sampled
+from profitable.past.layout import Layout
+from profitable.past.row_meaning import reward_column
 from profitable.past.source import Source
 
 Order = Literal["sorted", "grouped"] | None
@@ -121,14 +123,15 @@ def doubt_rows(columns: Sequence[ColumnProfile], names: Sequence[str] = ()) -> l
     return [f"{said}. Give --time, or shuffle the rows"]
 
 
-def warn_of_sorted_rows(source: Source, names: Sequence[str] = ()) -> list[str]:
-    """Warn if the rows of a source are sorted by a column.
+def warn_of_sorted_rows(source: Source, layout: Layout) -> list[str]:
+    """Warn if rows without a time are sorted by a column.
 
     A stream is not read again, and has no warning.
     """
-    if not source.again:
+    if layout.times or not source.again:
         return []
-    sample: ColumnSample = sampled(source, source.columns, most=SORTED_SAMPLE)
+    names = reward_column(layout, source.columns)[0], *layout.categories
+    sample = sampled(source, source.columns, most=SORTED_SAMPLE)
     columns: list[ColumnProfile] = []
     for name in source.columns:
         try:

@@ -15,9 +15,10 @@ import numpy as np
 from profitable.errors import InputError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.candidates import Candidate, Finder, open_words
+from profitable.past.candidates import FEW, Candidate, Finder, open_words
 from profitable.past.column_profile import DATE
 from profitable.past.layout import FIELDS, Layout, is_list
+from profitable.past.leak_measures import banded, predicts
 from profitable.past.leaks import Leak, check_categories, find_leaks, loans_that_know
 from profitable.past.past import SingleClients
 from profitable.past.read import read
@@ -28,6 +29,7 @@ NICE = (1, 2, 5)  # numbers of rows in a round, times powers of ten
 MONTHS_OF_ROUNDS = 6  # fewer months than this, and a round is a week
 DAY = 86_400e6  # in microseconds
 CATEGORIES_TRIED = 8
+CHOSEN = 0.05  # of the spread of a treatment: a column that explains so much decided it
 PLACEHOLDERS = {
     "category": ("CATEGORY", "the column whose values are judged, such as a purpose or a grade"),
     "reward": (
@@ -57,7 +59,10 @@ class StartPlan:
 
 def plan_start(sample: Source, finder: Finder, given: Mapping[str, Any], rows: int) -> StartPlan:
     """Return the options to start from, with those that are given."""
-    return _Planner(sample, finder, dict(given), rows).best()
+    planner = _Planner(sample, finder, dict(given), rows)
+    found = planner.best()
+    found.assumed += dict.fromkeys(planner.said)
+    return found
 
 
 class _Planner:
@@ -65,6 +70,7 @@ class _Planner:
 
     def __init__(self, sample: Source, finder: Finder, given: dict[str, Any], rows: int) -> None:
         self.sample, self.finder, self.given, self.rows = sample, finder, given, rows
+        self.said: list[str] = []
         self.categories = [
             each for each in finder.of("category") if each.column not in self._used_by_user()
         ]
@@ -146,6 +152,12 @@ class _Planner:
             others = [
                 Candidate("reward", _column_of(given["reward"]), str(given["reward"]), "given", 9.0)
             ]
+        if treated is not None and (apart := self._apart(treated)):
+            self.said.append(
+                f"{treated.column} may be a control group, but its clients differ by {apart}: it "
+                "was not drawn at random. With the probabilities, give --treated and --propensity"
+            )
+            treated = None
         if "treated" in given or (treated is not None and "accepted" not in given):
             for each in others:
                 if treated is None or each.column != treated.column:
@@ -159,6 +171,18 @@ class _Planner:
             return
         for each in others:
             yield self._by_reward(each)
+
+    def _apart(self, treated: Candidate) -> str:
+        """Return a column by which treated clients differ from others; "" if none."""
+        flag = self.finder.by_name[treated.column].codes.astype(np.float64)
+        outcomes = {each.column for each in self.finder.of("reward")}
+        for each in self.finder.columns:
+            if each.name == treated.column or each.name in outcomes:
+                continue
+            codes = banded(each.numbers) if each.numbers is not None else each.codes
+            if each.missing <= FEW and predicts(codes, flag) > CHOSEN:
+                return each.name
+        return ""
 
     def _is_back(self, each: Candidate) -> bool:
         return each.weight >= 5.0 or (self.finder.lent is not None and "about as" in each.reason)
@@ -233,8 +257,8 @@ class _Planner:
         if treated is not None and "treated" not in self.given:
             plan.options["treated"] = treated.option
             plan.assumed.append(
-                f"treated: {treated.option} says who got an offer, drawn at random; the effect of "
-                "the offer is then the reward"
+                f"treated: {treated.option} says who got an offer, by chance as far as the other "
+                "columns show; the effect of the offer is then the reward"
             )
         if "cost" not in self.given:
             plan.options["cost"] = 0

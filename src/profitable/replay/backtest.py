@@ -29,7 +29,7 @@ from profitable.past.layout import FIELDS, Layout
 from profitable.past.leaks import check_categories
 from profitable.past.past import Past, PastClients, SingleClients
 from profitable.past.read import read
-from profitable.past.source import PARQUET_ENDINGS
+from profitable.past.source import PARQUET_ENDINGS, open_source
 from profitable.policy.policies import Policy
 from profitable.replay.backtest_entry import (
     BASELINE,
@@ -48,7 +48,7 @@ from profitable.replay.backtest_options import (
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, Setup, baselines_for
 from profitable.replay.cutoffs import doubt_order
-from profitable.replay.describe import Description, describe
+from profitable.replay.describe import Description, describe, doubts
 from profitable.replay.family_choice import FamilyChoice, choose_family
 from profitable.replay.off_policy import AcceptanceLog, evaluate
 from profitable.replay.replay import OpenTerms, Replay, replay
@@ -123,7 +123,9 @@ def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tupl
     options.check(layout)
     shown = False if callable(progress) else progress
     with Progress(total=1, shown=shown, title="reading") as reading:
-        past = read(data, layout, progress=reading.update)
+        source = open_source(data)
+        past = read(source, layout, progress=reading.update)
+    past.warnings.extend(doubts(source, layout))
     if past.order is not None and not past.is_late and given.get("policies") is None:
         options = replace(options, policies=ORDERED_POLICIES)
     return past, options

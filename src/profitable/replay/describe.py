@@ -18,12 +18,14 @@ from profitable.common.extras import frame_of
 from profitable.common.text_tables import ROWS_SHOWN, money_text, number_text, text_table
 from profitable.model.category_table import known_fields
 from profitable.model.families import Family
+from profitable.past.control_group import warn_of_refused_outcomes
 from profitable.past.first_look import FirstLook, first_look, is_complete
 from profitable.past.layout import FIELDS, Layout
 from profitable.past.leaks import ADVICE, NO_PROOF, Leak, check_categories, find_leaks
 from profitable.past.past import Past
 from profitable.past.read import read
-from profitable.past.source import OnShare, open_source
+from profitable.past.row_order import warn_of_sorted_rows
+from profitable.past.source import OnShare, Source, open_source
 from profitable.replay import backtest_summary
 from profitable.replay.backtest_result import plain
 from profitable.replay.family_choice import FamilyChoice, choose_family
@@ -245,5 +247,11 @@ def describe(
         layout = Layout.of(given)
     source = open_source(data)
     past = read(source, layout, progress=progress)
+    past.warnings.extend(doubts(source, layout))
     terms = choose_family(past, family=family, bound=bound)
     return Description(past, terms, find_leaks(source, layout), source.again)
+
+
+def doubts(source: Source, layout: Layout) -> list[str]:
+    """Warn of rows that are sorted, and of refused clients who have outcomes."""
+    return warn_of_sorted_rows(source, layout) + warn_of_refused_outcomes(source, layout)
