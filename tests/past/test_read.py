@@ -17,7 +17,8 @@ from profitable.errors import InputError
 from profitable.past import source as source_file
 from profitable.past.layout import Layout
 from profitable.past.past import NEVER_KNOWN, Past, SingleClients
-from profitable.past.read import read, treatment_effect
+from profitable.past.read import read
+from profitable.past.treatment import treatment_effect
 from profitable.replay.backtest_options import load_toml
 from tests.past.tables import (
     CALLS,

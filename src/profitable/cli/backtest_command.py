@@ -127,6 +127,8 @@ def _type_on_command_line(written: str) -> Any:
     """Return the type of an argument: text where a text is possible, or a list."""
     if "Sequence[str" in written:
         return list[str]
+    if written == "bool":
+        return bool
     return str if "str" in written else float if "float" in written else int
 
 

@@ -32,9 +32,11 @@ from profitable.past.bands import CategoryCodes, CategoryColumn, cross
 from profitable.past.calendar_rounds import TimeColumn
 from profitable.past.cell_options import CellArguments, CellOptions
 from profitable.past.cells import KEYS, Cells, GroupedClients, Histogram, new_cells
+from profitable.past.formulas import with_formulas
 from profitable.past.layout import Layout
 from profitable.past.past import NEVER_KNOWN, OutcomeTally, Past, check_kept
-from profitable.past.read import count_periods, needed_columns
+from profitable.past.read import needed_columns
+from profitable.past.round_names import count_periods
 from profitable.past.row_meaning import IS_KEPT, REASONS, RowMeaning, profit_of
 from profitable.past.source import PARQUET_ENDINGS, Files, Piece, Source, open_source, pa
 
@@ -44,6 +46,8 @@ MOST_AGGREGATED = 5_000_000
 CAST = "cast it to a number in your engine"
 ROWS_ONLY = {
     "date_format": "cast the column to a date in your engine",
+    "decimal": "cast the columns to numbers in your engine",
+    "skip_bad_rows": "leave them out in your engine, or with where",
     "propensity": "replay the rows: estimates from a log need every client",
     "treated": "replay the rows: the effect of a treatment is computed client by client",
     "score": "leave it out: it ranks single clients",
@@ -127,10 +131,7 @@ def _refuse_rows_only(layout: Layout) -> None:
     """ParameterError for what cannot be computed from sums."""
     single = "needs single rows, and cells have none"
     for field, is_wrong, problem, remedy in (
-        *(
-            (name, getattr(layout, name) is not None, single, remedy)
-            for name, remedy in ROWS_ONLY.items()
-        ),
+        *((name, layout.is_given(name), single, remedy) for name, remedy in ROWS_ONLY.items()),
         (
             "round",
             isinstance(layout.round, int) or layout.time is None,
@@ -209,7 +210,8 @@ class Aggregation:
     """The rows of a frame, as its engine computes and groups them."""
 
     def __init__(self, frame: Any, layout: Layout, options: CellOptions, view: View) -> None:
-        self.frame, self.layout, self.view = frame, layout, view
+        self.frame = frame = with_formulas(frame, layout)
+        self.layout, self.view = layout, view
         self.id, self.fold, self.bins = options.id, options.fold, options.bins
         self.source = f"a table in {frame.implementation.value}"
         self.products = PRODUCTS | (AMOUNT_PRODUCTS if layout.amount is not None else {})
@@ -287,6 +289,9 @@ class Aggregation:
                 f"pb_category_{place}": cut.key(self.meaning) for place, cut in enumerate(self.cuts)
             },
         )
+        if self.layout.where is not None:
+            met = ~self.meaning.missing(self.layout.where) & (nw.col(self.layout.where) != 0.0)
+            frame = frame.with_columns(pb_not_where=~met)
         frame = self.meaning.applied(frame)
         if self.layout.open_value is not None:
             never = nw.when(nw.col("pb_never")).then(nw.lit(NEVER_KNOWN))

@@ -19,6 +19,7 @@ from profitable.common.types import BoolArray
 from profitable.past.past import SAMPLE
 from profitable.past.source import OnShare, Piece, Source, pa
 from profitable.past.typed_columns import decoded
+from profitable.past.units import Units
 
 # Those of SplitMix64.
 MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -50,8 +51,9 @@ def sampled(
     places: list[Any] = []
     rows, taken, halvings = 0, 0, 0
     schema: Any = None
+    units = Units()
     for piece in source.pieces(list(columns), progress=progress):
-        schema = schema or piece.batch.schema
+        schema, units = schema or piece.batch.schema, piece.units
         here = np.arange(rows, rows + piece.batch.num_rows, dtype=np.uint64)
         rows += here.size
         chosen = _is_chosen(here, halvings)
@@ -68,9 +70,9 @@ def sampled(
         schema = pa.schema([(name, pa.string()) for name in columns])
     if not taken:
         empty = pa.RecordBatch.from_pylist([], schema=schema)
-        return ColumnSample(Piece(empty, source.name, 1), rows)
+        return ColumnSample(Piece(empty, source.name, 1, units=units), rows)
     table = pa.Table.from_batches(batches, schema=batches[0].schema).combine_chunks()
-    return ColumnSample(Piece(table.to_batches()[0], source.name, 1), rows)
+    return ColumnSample(Piece(table.to_batches()[0], source.name, 1, units=units), rows)
 
 
 def _is_chosen(places: Any, halvings: int) -> BoolArray:

@@ -40,9 +40,9 @@ def warn_of_refused_outcomes(source: Source, layout: Layout) -> list[str]:
     if layout.accepted is None or not source.again:
         return []
     reader = Reader(source, replace(layout, accepted=None, propensity=None))
-    piece = sampled(source, list(dict.fromkeys([*reader.columns, layout.accepted]))).piece
-    accepted = flags(piece, layout.accepted)
-    rewards = reader.rewards(piece)
+    columns = list(dict.fromkeys([*reader.columns, layout.accepted]))
+    piece = sampled(reader.source, columns).piece
+    accepted, rewards = flags(piece.marked(), layout.accepted), reader.rewards(piece)
     if accepted.all() or not accepted.any() or not is_control_group(rewards[~accepted]):
         return []
     return [refused_text(layout.accepted, rewards[accepted], rewards[~accepted])]
@@ -53,7 +53,7 @@ def refused_text(column: str, accepted: FloatArray, refused: FloatArray) -> str:
     means = [number_text(float(np.nanmean(each))) for each in (accepted, refused)]
     return (
         f"clients whom the past refused ({column} = 0) have outcomes, {means[1]} on average "
-        f"against {means[0]} of those accepted: without being accepted, clients bring something, too. If "
-        f"chance decided, give --treated {column} in place of --accepted; the difference is then "
+        f"against {means[0]} of those accepted: without being accepted, clients bring something, "
+        f"too. If chance decided, give --treated {column} in place of --accepted; the difference is then "
         "the reward"
     )

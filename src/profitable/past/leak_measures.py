@@ -45,17 +45,17 @@ class Measured:
 
 def measure(piece: Piece, reader: Reader, columns: Sequence[str]) -> list[Measured]:
     """Measure what each column says about the outcome, on a sample of rows."""
-    reward = reader.rewards(piece)
+    reward, marked = reader.rewards(piece), piece.marked()
     given = ~np.isnan(reward)
-    asked = reader.time.read(piece) if reader.layout.times else None
+    asked = reader.time.read(marked) if reader.layout.times else None
     outcome = without_ends(reward[given])
     amount, by_amount = None, 0.0
     if reader.layout.amount is not None:
-        amount = numbers(piece, reader.layout.amount)[given]
+        amount = numbers(marked, reader.layout.amount)[given]
         by_amount = predicts(banded(amount), outcome)
     found: list[Measured] = []
     for name in columns:
-        codes, plain, times, kind = _coded(piece, name, given, reader.layout.date_format)
+        codes, plain, times, kind = _coded(piece, name, given, reader.layout.format_of(name))
         explains = predicts(codes, outcome)
         # Money is compared per unit of money, as the outcome is.
         if plain is not None and amount is not None:

@@ -71,7 +71,8 @@ def find_leaks(source: Source, layout: Layout, columns: Sequence[str] | None = N
     if not source.again:
         return []
     reader = Reader(source, layout)
-    others = {*reader.roles.values(), layout.propensity, *layout.times}
+    source, outcome = reader.source, [*reader.roles.values()]
+    others = {*outcome, *source.behind(outcome), layout.propensity, *layout.times}
     checked = [name for name in (columns or source.columns) if name not in others]
     every = list(dict.fromkeys([*reader.columns, *checked]))
     measured = measure(sampled(source, every).piece, reader, checked)

@@ -96,7 +96,7 @@ def is_running_number(column: ColumnProfile) -> bool:
     given = column.numbers[~np.isnan(column.numbers)]
     if column.different < given.size:
         return False
-    return hinted(column.name, ID) or np.ptp(given) <= DENSE * given.size
+    return hinted(column.name, ID) or bool(np.ptp(given) <= DENSE * given.size)
 
 
 def doubt_rows(columns: Sequence[ColumnProfile], names: Sequence[str] = ()) -> list[str]:
