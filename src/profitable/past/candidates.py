@@ -31,6 +31,7 @@ from profitable.past.column_profile import (
     DATE,
     MONEY,
     NUMBERS,
+    PERCENT,
     TEXT,
     WHOLE,
     YES_NO,
@@ -39,6 +40,7 @@ from profitable.past.column_profile import (
 from profitable.past.row_order import in_order, is_running_number, order_of
 
 FEW = 0.02  # of the rows
+MOST_WORDS = 15  # of a status
 MOST_CATEGORIES_SHOWN = 60  # values of a category that is suggested
 LARGEST_CATEGORY = 0.97  # its share of the rows
 MOST_MISSING = 0.3  # of a category
@@ -405,7 +407,7 @@ class Finder:
                 continue
             low, high = each.ends
             if low >= 0.0 and high <= 100.0 and hinted(each.name, fragments.RATE):
-                is_share = high <= 1.0
+                is_share = high <= 1.0 or each.kind == PERCENT
                 reason = f"{each.values}" + ("" if is_share else ", per cent")
                 yield Candidate("rate", each.name, each.name, reason, 2.0 + is_share)
 
@@ -502,8 +504,16 @@ def good_word(column: ColumnProfile) -> str | None:
 
 
 def open_words(column: ColumnProfile) -> list[str]:
-    """Return the words of clients whose outcome is not known."""
+    """Return the words of a status whose outcome is not known yet."""
+    if column.kind != TEXT or column.different > MOST_WORDS or not is_status(column):
+        return []
     return [word for word in column.words if fragments.words(word).startswith(OPEN_WORDS)]
+
+
+def is_status(column: ColumnProfile) -> bool:
+    """Whether a column says how clients ended."""
+    plain = {fragments.words(word) for word in column.words}
+    return hinted(column.name, fragments.STATUS) and bool(plain & {*GOOD_WORDS, *BAD_WORDS})
 
 
 def is_month_name(column: ColumnProfile) -> bool:

@@ -11,7 +11,7 @@ issued | date, %d-%b-%y | 1997-02-28 to 1997-03-01
 lent | money | 900 to 1 200
 """
 
-import re
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +22,8 @@ import numpy as np
 from profitable.common.text_tables import money_text, number_text
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError
-from profitable.intake.fields import FieldError, parse_number
+from profitable.intake import quantities
+from profitable.intake.fields import FieldError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
 from profitable.past.date_formats import guess_format, is_written_as, moment_text
@@ -39,14 +40,9 @@ from profitable.past.typed_columns import (
 TEXT, WHOLE, NUMBER, MONEY, PERCENT = "text", "whole number", "number", "money", "percent"
 DATE, YES_NO, EMPTY, OTHER = "date", "yes or no", "empty", "other"
 NUMBERS = (WHOLE, NUMBER, MONEY, PERCENT)
-CURRENCY = re.compile(
-    r"^\(?[+-]?\s*[$€£¥₹]|[$€£¥₹]\)?$|^\(?[+-]?(?:USD|EUR|GBP|CHF)\s|\s(?:USD|EUR|GBP|CHF)$"
-)
-SIGNS = re.compile(r"[$€£¥₹]|USD|EUR|GBP|CHF")
 LEAST_READ = 0.98  # of the rows of a column; the others are bad rows
 FREQUENT = 3  # values that are shown
 LONGEST_VALUE = 18  # letters of one
-SOME = 20  # values that say whether numbers are money
 LONGEST_LIST = 42  # letters of those that are shown
 YEARS = (1900, 2100)  # whole numbers between them are written without gaps
 
@@ -89,9 +85,11 @@ class ColumnProfile:
             ends = [moment_text(int(each), has_day=has_day) for each in (given.min(), given.max())]
             return " to ".join(ends)
         if self.kind in NUMBERS and self.numbers is not None:
+            if self.kind == PERCENT:
+                return " to ".join(f"{100.0 * each:.4g}%" for each in self.ends)
             is_year = self.kind == WHOLE and YEARS[0] <= self.ends[0] <= self.ends[1] <= YEARS[1]
             ends = [f"{each:.0f}" if is_year else _number(each) for each in self.ends]
-            return " to ".join(ends) + (" %" if self.kind == PERCENT else "")
+            return " to ".join(ends)
         shown: list[str] = []
         for word, share in zip(self.words[:FREQUENT], self.shares, strict=False):
             one = f"{_short(word)} {share:.0%}"
@@ -243,27 +241,26 @@ def _formatted(
 
 
 def _numbers(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile | None:
-    """Read texts as numbers, perhaps with a currency or a sign of per cent."""
-    with suppress(InputError):
-        plain = numbers_of(piece, base.name, values, "")
-        if not CURRENCY.search(base.words[0]) and not base.words[0].endswith("%"):
-            return _of_numbers(base, plain)
+    """Read texts as numbers, perhaps with a currency, a sign of per cent or months."""
+    with suppress(pa.ArrowInvalid, InputError):
+        plain = without_nothing(values).cast(pa.float64())
+        return _of_numbers(base, numbers_of(piece, base.name, plain, ""))
     for decimal in (None, ".", ","):
-        read = np.array([np.nan, *(_plain_number(word, decimal) for word in base.words)])
-        unread = np.isnan(read)
-        unread[0] = False
+        read = [_quantity(word, decimal) for word in base.words]
+        unread = np.array([False, *(each is None for each in read)])
         number = int(unread[base.codes].sum())
         if number <= (1.0 - LEAST_READ) * base.codes.size:
             break
     else:
         return None
-    found = _of_numbers(base, read[base.codes])
-    some = base.words[:SOME]
-    is_money = 2 * sum(CURRENCY.search(word) is not None for word in some) > len(some)
-    is_percent = 2 * sum(word.endswith("%") for word in some) > len(some)
+    plain = np.array([np.nan, *(np.nan if each is None else each.value for each in read)])
+    found = _of_numbers(base, plain[base.codes])
+    units = Counter(each.unit for each in read if each is not None)
+    unit = units.most_common(1)[0][0]
+    kinds = {"": found.kind, quantities.MONTHS: found.kind, quantities.PERCENT: PERCENT}
     return _with(
         base,
-        MONEY if is_money else PERCENT if is_percent else found.kind,
+        kinds.get(unit, MONEY),
         numbers=found.numbers,
         unread=number,
         example=base.words[int(unread.argmax()) - 1] if number else "",
@@ -271,14 +268,10 @@ def _numbers(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile | 
     )
 
 
-def _plain_number(text: str, decimal: str | None) -> float:
-    """Read a number without its currency or its sign of per cent; NaN if it is none."""
-    plain = SIGNS.sub("", text).strip().removesuffix("%").strip()
-    if plain.startswith("(") and plain.endswith(")"):
-        plain = f"-{plain[1:-1].strip()}"
+def _quantity(text: str, decimal: str | None) -> quantities.Quantity | None:
     with suppress(FieldError):
-        return parse_number(plain, decimal=decimal)
-    return np.nan
+        return quantities.quantity(text, decimal=decimal)
+    return None
 
 
 def _of_numbers(base: ColumnProfile, plain: FloatArray) -> ColumnProfile:

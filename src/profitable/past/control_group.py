@@ -53,7 +53,7 @@ def refused_text(column: str, accepted: FloatArray, refused: FloatArray) -> str:
     means = [number_text(float(np.nanmean(each))) for each in (accepted, refused)]
     return (
         f"clients whom the past refused ({column} = 0) have outcomes, {means[1]} on average "
-        f"against {means[0]} of those accepted: without being accepted, clients bring something, "
-        f"too. If chance decided, give --treated {column} in place of --accepted; the difference is then "
+        f"against {means[0]} of those accepted: they bring something without being accepted. If "
+        f"chance decided, give --treated {column} in place of --accepted; the difference is then "
         "the reward"
     )

@@ -14,6 +14,7 @@ from profitable.past.layout import is_list
 
 WIDTH = 96
 INDENT = "    "
+SPECIAL = set('"$`!\\\n')  # letters that a shell reads within double quotes
 # In the order in which a reader expects them.
 ORDER = (
     *("category", "order", "scorecard", "time", "issued", "round", "date_format"),
@@ -33,6 +34,8 @@ def shell_command(files: Sequence[str], options: Mapping[str, Any]) -> str:
 
 def _argument(value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value)
+    if "'" in text and not set(text) & SPECIAL:
+        return f'"{text}"'  # easier to read than single quotes within single quotes
     return shlex.quote(text)
 
 

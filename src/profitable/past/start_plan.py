@@ -7,7 +7,9 @@ is suggested that looks like a leak.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -92,14 +94,20 @@ class _Planner:
             if plan.placeholders:
                 return plan if failed is None or not failed.options else failed
             try:
-                found = self._checked(plan)
+                return self._checked(plan)
             except InputError as problem:
+                if "skip_bad_rows" in problem.remedy and "skip_bad_rows" not in self.given:
+                    plan.options["skip_bad_rows"] = True
+                    plan.assumed.append(
+                        f"skip_bad_rows: {_first_part(problem)}; such rows are "
+                        "left out, and counted"
+                    )
+                    with suppress(InputError):
+                        return self._checked(plan)
                 error = error or problem
                 failed = failed or StartPlan(
                     plan.options, plan.assumed, problem=str(problem).rstrip(".")
                 )
-                continue
-            return found
         if error is not None and self.given:
             raise error
         assert failed is not None
@@ -116,10 +124,12 @@ class _Planner:
                     {**optional.options, **self._time(optional), **self.given},
                     optional.assumed,
                 )
+                self._leave_out_open(whole)
                 self._add_formats(whole)
+                self._add_decimal(whole)
                 self._add_category(whole)
-                if whole.options.get("known") is None and "defaulted" not in whole.options:
-                    whole.assumed.append(IMMEDIATE)
+                if not whole.options.keys() & {"known", "defaulted", "matures"}:
+                    whole.assumed.append(self._immediate())
                 yield whole
         yield self._without_outcome()
 
@@ -198,7 +208,7 @@ class _Planner:
         options = {role: each.option for role, each in found.items() if each is not None}
         rate = found["rate"]
         if rate is not None and "per cent" in rate.reason:
-            options["rate"] = f"{rate.option} / 100"
+            options["rate"] = f"{_quoted(rate.option)} / 100"
         if "instalment" in self.given:
             options.pop("rate", None)
         if len(options.keys() | self.given.keys() & options.keys()) < len(found) - (
@@ -235,13 +245,19 @@ class _Planner:
         amount = self.given.get("amount") or (lent and lent.name)
         if loss is None or amount is None:
             return
-        plan = StartPlan({"reward": f"{amount} - {loss.column}", "amount": amount})
-        plan.assumed.append(
-            f"reward: {amount} less {loss.column} came back; interest is not in the file, so that "
-            "no category can earn. Add it, or give --required below 0 (-0.05: interest covers "
-            "losses of 5 %)"
-        )
-        self._add_required(plan)
+        reward = f"{_quoted(amount)} - {_quoted(loss.column)}"
+        plan = StartPlan({"reward": reward, "amount": amount})
+        plan.assumed.append(f"reward: {amount} less {loss.column} came back")
+        lent, lost = (self.finder.by_name[name].numbers for name in (amount, loss.column))
+        if "required" not in self.given and lent is not None and lost is not None:
+            both = ~np.isnan(lent) & ~np.isnan(lost)
+            share = float(f"{lost[both].sum() / lent[both].sum():.2g}")
+            plan.options["required"] = -share
+            plan.assumed.append(
+                f"required: {-share:g}, because interest is not in the file: {share:.2g} per unit "
+                "lent is lost on average, so that a category pays if it loses less. Put minus the "
+                "losses that your interest covers"
+            )
         yield plan
 
     def _add_required(self, plan: StartPlan, unit: str = "") -> None:
@@ -282,12 +298,6 @@ class _Planner:
             else f"cost: not in the file; {mean:g} is the mean reward, so that a category pays if "
             "it is better than the average. Put what a client costs, in the unit of the reward"
         )
-        column = self.finder.by_name.get(reward.column)
-        if column is not None and (still := open_words(column)):
-            plan.assumed.append(
-                f"{reward.column} = {', '.join(still)}: these clients count as 0, though nobody "
-                "knows yet; leave them out"
-            )
         return plan
 
     def _mean(self, option: str) -> tuple[float, bool]:
@@ -321,6 +331,35 @@ class _Planner:
         if known is not None and is_open and known.weight >= 1.0 and not self._is_by_rows():
             yield StartPlan(plan.options | {"known": known.option}, list(plan.assumed))
         yield plan
+
+    def _leave_out_open(self, plan: StartPlan) -> None:
+        """Leave out clients whose status says that nobody knows yet how they end."""
+        if "where" in self.given or "defaulted" in plan.options or "treated" in plan.options:
+            return
+        for column in self.finder.columns:
+            if still := open_words(column):
+                name = _quoted(column.name)
+                plan.options["where"] = " and ".join(f"{name} != {each!r}" for each in still)
+                shares = dict(zip(column.words, column.shares, strict=True))
+                share = sum(shares[each] for each in still)
+                plan.assumed.append(
+                    f"where: {share:.0%} of the clients are {', '.join(still)}, and are left out: "
+                    "what they paid so far is no outcome. Their losses come first, so that the "
+                    "last rounds look better than they are"
+                )
+                return
+
+    def _immediate(self) -> str:
+        """Say that outcomes are taken as known at once."""
+        ends = {role: self.finder.first(role) for role in ("defaulted", "closed")}
+        defaulted = ends["defaulted"]
+        if defaulted is not None and ends["closed"] is None:
+            return (
+                f"known: {defaulted.column} dates losses only, so that outcomes are taken as known "
+                "at once, and every policy learns too soon; give --matures and a number of "
+                "rounds, or add the date at which other clients repaid"
+            )
+        return IMMEDIATE
 
     def _is_by_rows(self) -> bool:
         return isinstance(self.given.get("round"), int) and "time" not in self.given
@@ -382,6 +421,25 @@ class _Planner:
                 f"{name}={pattern}" for name, pattern in formats.items() if pattern is not None
             ]
 
+    def _all_formats(self) -> dict[str, Any]:
+        """Return the formats of all columns of dates, so that leaks are read, too."""
+        formats = {each.name: each.date_format for each in self.finder.columns}
+        given = [f"{name}={each}" for name, each in formats.items() if each is not None]
+        is_joined = is_list(self.given.get("time")) or "date_format" in self.given
+        return {"date_format": given} if given and not is_joined else {}
+
+    def _add_decimal(self, plan: StartPlan) -> None:
+        """Add the decimal sign, if numbers could mean two things without it."""
+        used = {
+            name
+            for name in self.finder.by_name
+            for value in plan.options.values()
+            if isinstance(value, str) and name in value
+        }
+        signs = {self.finder.by_name[name].decimal for name in used} - {None}
+        if "decimal" not in self.given and len(signs) == 1:
+            plan.options["decimal"] = signs.pop()
+
     def _add_category(self, plan: StartPlan) -> None:
         if "category" in self.given or "scorecard" in self.given:
             return
@@ -414,7 +472,7 @@ class _Planner:
         if isinstance(past.clients, SingleClients) and layout.by_hazards:
             for said in loans_that_know(past.clients, layout):
                 raise InputError("defaulted", layout.defaulted, said, "give other columns")
-        leaks = find_leaks(self.sample, layout)
+        leaks = find_leaks(self.sample, Layout.of(plan.options | self._all_formats()))
         plan.leaks = leaks
         if "category" in self.given or "scorecard" in self.given:
             return plan
@@ -436,6 +494,16 @@ IMMEDIATE = (
     "known: no column says when outcomes were known, so that every policy learns too soon; give "
     "--known, or --matures and a number of rounds"
 )
+
+
+def _quoted(name: str) -> str:
+    """Return a name as expressions have it."""
+    return name if name.isidentifier() and not iskeyword(name) else f"`{name}`"
+
+
+def _first_part(error: InputError) -> str:
+    """Return an error without its remedy."""
+    return str(error).removesuffix(f"; {error.remedy}.")
 
 
 def _column_of(reward: Any) -> str:
