@@ -12,6 +12,7 @@ import profitable as pb
 from profitable.errors import InputError
 from profitable.past.first_look import FirstLook, first_look
 from profitable.past.layout import Layout
+from profitable.past.read import read
 from tests.cli.test_app import call
 from tests.past.exports import EXPORTS, lending_club, mailing, prosper
 from tests.past.tables import CALLS, LOANS, needs_calls, needs_loans, write_csv
@@ -73,29 +74,17 @@ def words(look: FirstLook) -> list[str]:
     return shlex.split(look.command.replace("\\\n", " "))
 
 
-@pytest.fixture(params=sorted(EXPORTS))
-def export(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, FirstLook]:
-    path = write_csv(tmp_path / "past.csv", EXPORTS[request.param]())
-    return request.param, first_look(str(path))
-
-
-def test_the_printed_command_runs_as_it_is(export: tuple[str, FirstLook], tmp_path: Path) -> None:
-    """On files in the ways of real exports; each with the columns that it should name."""
-    name, look = export
-    found = look.options | {
-        key: list(value) for key, value in look.options.items() if isinstance(value, tuple)
-    }
-    assert found | EXPECTED[name] == found
+@pytest.mark.parametrize("name", sorted(EXPORTS))
+def test_the_printed_command_runs_as_it_is(name: str, tmp_path: Path) -> None:
+    """On files as they are exported; each with the columns that it should name."""
+    look = first_look(str(write_csv(tmp_path / "past.csv", EXPORTS[name]())))
+    assert look.options | EXPECTED[name] == look.options
     assert look.plan.is_complete
     program, *arguments = words(look)
     assert program == "profitable"
     done = call(*arguments, *QUICK, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["entries"]
-
-
-def test_no_category_is_known_only_afterwards(export: tuple[str, FirstLook]) -> None:
-    name, look = export
     named = {each.column for each in look.candidates if each.role == "category"}
     named -= {each.column for each in look.leaks}
     assert not named & AFTERWARDS.get(name, set())
@@ -128,7 +117,7 @@ def test_what_is_given_is_taken(tmp_path: Path) -> None:
     look = first_look(path, reward="loan_status=Fully Paid", cost=0.8)
     assert "amount" not in look.options
     assert look.options["cost"] == 0.8
-    with pytest.raises(InputError, match="isued = 'isued'|isued"):
+    with pytest.raises(InputError, match="isued"):
         first_look(path, time="isued")
 
 
@@ -192,7 +181,7 @@ def test_loans_with_all_dates_are_judged_by_hazards() -> None:
     assert look.options["defaulted"] == "default date"
     assert look.options["closed"] == "repaid on"
     assert look.options["rate"] == "`interest rate` / 100"
-    assert pb.backtest(table, **look.options, policies="kl-ucb", replays=0, shuffles=0)
+    assert read(table, Layout.of(look.options)).clients.defaulted is not None
 
 
 def test_of_a_table_it_is_a_call_in_python() -> None:

@@ -5,8 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from profitable.errors import InputError
+from profitable.past.first_look import FirstLook
 from profitable.past.layout import Layout
-from profitable.replay.describe import describe
+from profitable.replay.backtest import prepare
+from profitable.replay.describe import Description, describe
 from tests.past.tables import loans
 
 PLAIN = Layout(category="grade", time="asked", reward="good", cost=0.5)
@@ -68,3 +71,42 @@ def test_a_stream_is_described_once() -> None:
 
     text = str(describe(pa.table(loans(100)).to_reader(), PLAIN))
     assert "A stream is read once" in text
+
+
+def test_without_a_time_the_order_of_the_rows_is_doubted() -> None:
+    table = {name: list(values) for name, values in loans(400).items()}
+    order = np.argsort(table["age"], kind="stable")
+    table = {name: [values[each] for each in order] for name, values in table.items()}
+    plain = {"category": "grade", "reward": "good", "cost": 0.5, "round": 20}
+    said = "the rows are sorted by age: their order is not time"
+    assert any(said in each for each in describe(table, Layout(**plain)).to_dict()["warnings"])
+    past, _ = prepare(table, plain)
+    assert any(said in each for each in past.warnings)
+    past, _ = prepare(table, plain | {"time": "asked", "round": "month"})
+    assert not any("sorted" in each for each in past.warnings)
+
+
+def test_refused_clients_with_outcomes_are_told_about_treated() -> None:
+    table = loans(400) | {"mailed": [0, 1] * 200}
+    given = {"category": "grade", "reward": "good", "cost": 0.5, "time": "asked"}
+    past, _ = prepare(table, given | {"accepted": "mailed"})
+    assert any("give --treated mailed" in each for each in past.warnings)
+    past, _ = prepare(table, given | {"treated": "mailed"})
+    assert not any("--treated" in each for each in past.warnings)
+
+
+def test_with_less_than_a_layout_it_is_a_first_look() -> None:
+    table = loans(400)
+    look = describe(table, category="grade")
+    assert isinstance(look, FirstLook)
+    assert look.options["category"] == "grade"
+    given = {"category": "grade", "reward": "good", "cost": 0.5, "time": "asked"}
+    found = describe(table, **given)
+    assert isinstance(found, Description)
+    assert str(found) == str(describe(table, Layout(**given)))
+    assert found.to_frame("polars")["name"].to_list() == list(found.past.clients.names)
+    assert found._repr_html_().startswith("<pre>")
+    with pytest.raises(InputError, match="did you mean category"):
+        describe(table, categori="grade")
+    with pytest.raises(InputError, match="has no rows"):
+        describe({"a": [], "b": []})

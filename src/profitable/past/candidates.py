@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.text_tables import number_text
-from profitable.common.types import BoolArray, FloatArray
+from profitable.common.types import FloatArray
 from profitable.past import calendar_rounds as rounds
 from profitable.past import column_names as fragments
 from profitable.past.calendar_rounds import MISSING
@@ -299,7 +299,7 @@ class Finder:
             named = hinted(each.name, fragments.BACK)
             if np.isnan(ratio).any() or hinted(each.name, ("funded", "amount", "loan amnt")):
                 continue
-            is_part = hinted_anywhere(each.name, fragments.PART_OF_BACK)
+            is_part = hinted(each.name, fragments.PART_OF_BACK)
             weight = 2.0 + 3.0 * named - 2.0 * is_part
             reason = (
                 f"about as much as {self.lent.name if self.lent else ''} (median "
@@ -353,7 +353,7 @@ class Finder:
             share = column.shares[column.words.index(good)]
             return f"{column.name}={good}", f"text, {share:.0%} are {good}"
         most = column.words[0]
-        is_bad = hinted_anywhere(column.name, fragments.BAD)
+        is_bad = hinted(column.name, fragments.BAD)
         if is_bad or (self.is_credit and not hinted(column.name, ("good", "repaid", "paid"))):
             share = column.shares[0]
             if is_bad and column.kind == YES_NO:
@@ -452,9 +452,14 @@ class Finder:
     # ----------------------------------------------------------------------- categories
 
     def categories(self) -> Iterator[Candidate]:
-        """Yield columns with a few values, or numbers that are cut into bands."""
+        """Yield columns with a few values, or numbers that are cut into bands.
+
+        What may be an outcome is none of them.
+        """
+        outcomes = {each.column for role in ("reward", "loss") for each in self.of(role)}
         for each in self.columns:
-            if is_running_number(each) or hinted(each.name, fragments.AFTERWARDS):
+            is_late = each.name in outcomes or hinted(each.name, fragments.AFTERWARDS)
+            if is_late or is_running_number(each):
                 continue
             if each.missing > MOST_MISSING or each.kind == DATE or each.different < 2:
                 continue
@@ -473,16 +478,6 @@ class Finder:
                 option = f"{each.name}:q5"
                 reason = f"{each.values}, cut into fifths"
                 yield Candidate("category", each.name, option, reason, max(weight - 2.0, 0.1))
-
-    @property
-    def afterwards(self) -> BoolArray:
-        """Which columns have names of what is known only afterwards, [C]."""
-        return np.array([hinted(each.name, fragments.AFTERWARDS) for each in self.columns])
-
-
-def hinted_anywhere(name: str, some: tuple[str, ...]) -> bool:
-    """Whether a word of a name begins with a fragment."""
-    return hinted(name, some)
 
 
 def is_no(word: str) -> bool:

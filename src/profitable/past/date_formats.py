@@ -45,6 +45,7 @@ FORMATS = (
     *("%a %b %d %H:%M:%S %Y", "%Y%m%d %H:%M:%S", "%Y%m%d-%H%M%S"),
 )
 LEAST_READ = 0.98  # of the texts; the others are bad rows
+SEVERAL = 10  # different texts, of which one may be bad
 YEARS = range(1900, 2101)
 LETTERS, DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 
@@ -62,13 +63,14 @@ def guess_format(texts: Sequence[str]) -> DateFormat | None:
     shapes = {_shape(text) for text in given[:20]}
     if not given or not any("0" in shape for shape in shapes) or len(given[0]) > LONGEST:
         return None
+    spare = max((1.0 - LEAST_READ) * len(given), len(given) >= SEVERAL)  # bad ones
     found: list[tuple[str, list[datetime]]] = []
     for pattern in FORMATS:
         if _shape_of(pattern) not in shapes:
             continue
         read = list(map(partial(_read, pattern=pattern), given))
         dates = [date for date in read if date is not None and date.year in YEARS]
-        if len(dates) >= LEAST_READ * len(given):
+        if len(dates) >= len(given) - spare:
             found.append((pattern, dates))
     if not found:
         return None
