@@ -43,7 +43,7 @@ FEW = 0.02  # of the rows
 MOST_WORDS = 15  # of a status
 MOST_CATEGORIES_SHOWN = 60  # values of a category that is suggested
 LARGEST_CATEGORY = 0.97  # its share of the rows
-MOST_MISSING = 0.3  # of a category
+MOST_MISSING = 0.5  # of a category
 LONGEST_SPAN = 60.0  # years between dates of one portfolio
 YEAR = 365.25 * 86_400e6  # in microseconds
 MOST_PERIODS = 5_000
@@ -82,6 +82,7 @@ class Candidate:
     option: str  # what to give on the command line
     reason: str
     weight: float  # the larger, the likelier
+    is_back: bool = False  # whether it is money that came back of an amount
 
     def __str__(self) -> str:
         return f"{self.role}: {self.option} ({self.reason})"
@@ -305,7 +306,7 @@ class Finder:
                 f"about as much as {self.lent.name if self.lent else ''} (median "
                 f"{number_text(middle, 3)} of it), and less than 0.8 in {lost:.0%} of the rows"
             )
-            yield Candidate("reward", each.name, each.name, reason, weight + 3.0)
+            yield Candidate("reward", each.name, each.name, reason, weight + 3.0, is_back=True)
 
     def losses(self) -> Iterator[Candidate]:
         """Yield what was lost of an amount: nothing in most rows."""

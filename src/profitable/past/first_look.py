@@ -11,12 +11,13 @@ pb.backtest(data, category='job', time='issued', reward='paid=yes', cost=0.75)
 """
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from profitable.past.start_plan import StartPlan, plan_start
 
 SHOWN_OF_A_ROLE = 5
 WIDTH = 100
+FLAG = re.compile(r"--([a-z][a-z-]+)")
 HEADERS = ("column", "type", "missing", "differ", "may be", "values")
 ROLES_SHOWN = 2
 NEEDED = (("category", "scorecard"), ("reward", "defaulted"), ("cost", "amount"))
@@ -85,7 +87,7 @@ class FirstLook:
             "leaks": [{"column": each.column, "reason": each.reason} for each in self.leaks],
             "warnings": list(self.warnings),
             "options": {
-                name: list(cast("Sequence[Any]", value)) if is_list(value) else value
+                name: list(value) if is_list(value) else value
                 for name, value in self.plan.options.items()
             },
             "command": self.command,
@@ -129,13 +131,13 @@ class FirstLook:
             table,
             self._candidates(),
             self._leaks(),
-            "\n".join(f"warning: {each}" for each in self.warnings),
+            "\n".join(_filled(f"warning: {self._said(each)}") for each in self.warnings),
             self._start(),
         ]
         return "\n\n".join(filter(None, parts))
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>warning: {escape(each)}</p>" for each in self.warnings)
+        said = "".join(f"<p>warning: {escape(self._said(each))}</p>" for each in self.warnings)
         start = f"<pre>{escape(self._start())}</pre>"
         return html_table(self._caption(), HEADERS, self._rows()) + said + start
 
@@ -148,6 +150,12 @@ class FirstLook:
             f"{self.source}: {number_text(self.rows)} rows{looked}, "
             f"{number_text(len(self.columns))} columns."
         )
+
+    def _said(self, text: str) -> str:
+        """Write options as in Python, if the data are no files."""
+        if self.files:
+            return text
+        return FLAG.sub(lambda found: found[1].replace("-", "_"), text)
 
     def _roles(self, column: str) -> list[str]:
         taken = [name for name, value in self.plan.options.items() if _names(value, column)]
@@ -193,7 +201,7 @@ class FirstLook:
         if not self.leaks:
             return ""
         listed = "\n".join(f"- {each}" for each in self.leaks)
-        return f"Columns that look like leaks, and are no categories:\n{listed}\n{ADVICE}"
+        return f"Columns that look like leaks; none is taken as category:\n{listed}\n{ADVICE}"
 
     def _start(self) -> str:
         lead = "Start with:" if self.plan.is_complete else "Complete this command:"
@@ -209,9 +217,7 @@ class FirstLook:
                 "- Add --describe to see how the rows are read with it, or --out results/first for "
                 "a page."
             )
-        lines += [
-            fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for text in said
-        ]
+        lines += [_filled(self._said(text)) for text in said]
         return "\n".join(lines).rstrip()
 
 
@@ -328,11 +334,14 @@ def _check_names(source: Source, given: Mapping[str, Any]) -> None:
 
 
 def _files(data: Any) -> tuple[str, ...]:
-    if isinstance(data, str | os.PathLike):
-        return (os.fspath(cast("Any", data)),)
-    if is_list(data) and all(isinstance(each, str | os.PathLike) for each in data):
-        return tuple(os.fspath(each) for each in data)
+    given: Sequence[Any] = data if is_list(data) else [data]
+    if given and all(isinstance(each, str | os.PathLike) for each in given):
+        return tuple(str(os.fspath(each)) for each in given)
     return ()
+
+
+def _filled(text: str) -> str:
+    return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _names(value: object, column: str) -> bool:

@@ -157,7 +157,7 @@ class _Planner:
         lends = "treated" not in given and not (given.keys() & {"cost", "revenue"})
         treated = None if "amount" in given else finder.first("treated")
         rewards = finder.of("reward")
-        others = [each for each in rewards if not self._is_back(each)]
+        others = [each for each in rewards if not each.is_back]
         if "reward" in given:
             others = [
                 Candidate("reward", _column_of(given["reward"]), str(given["reward"]), "given", 9.0)
@@ -194,9 +194,6 @@ class _Planner:
                 return each.name
         return ""
 
-    def _is_back(self, each: Candidate) -> bool:
-        return each.weight >= 5.0 or (self.finder.lent is not None and "about as" in each.reason)
-
     def _loans(self) -> Iterator[StartPlan]:
         """Yield a plan by hazards, if all dates and terms are there."""
         if self.given.keys() & {"known", "matures", "emerges", "open_value", "reward"}:
@@ -227,7 +224,7 @@ class _Planner:
         amount = self.given.get("amount") or (self.finder.lent and self.finder.lent.name)
         if amount is None:
             return
-        backs = [each for each in rewards if self._is_back(each)]
+        backs = [each for each in rewards if each.is_back]
         if "reward" in self.given:
             named = _column_of(self.given["reward"])
             if "amount" not in self.given and named not in [each.column for each in backs]:
