@@ -102,6 +102,17 @@ def test_describe(folder: Path) -> None:
     assert "entries" not in found
 
 
+def test_describe_needs_nothing_but_the_file(folder: Path) -> None:
+    done = call("backtest", "loans.csv", "--describe", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Start with:\n\n  profitable backtest loans.csv --category " in done.stdout
+    done = call("backtest", "loans.csv", "--category", "status", "--describe", "--json", cwd=folder)
+    found = json.loads(done.stdout)
+    assert found["command"].startswith("profitable backtest loans.csv --category status")
+    assert found["options"]["time"] == "asked"
+    assert [each["name"] for each in found["columns"]] == list(loans(1))
+
+
 def test_numbers_and_columns_look_the_same(folder: Path) -> None:
     plain = [
         "backtest",

@@ -16,7 +16,7 @@ from profitable.cli.shared import AsJson, policy_names, print_found
 from profitable.common.declared_options import OptionField, options_of
 from profitable.errors import ParameterError
 from profitable.past.cell_options import CellOptions
-from profitable.past.layout import Layout, number_or_text
+from profitable.past.layout import FIELDS, Layout, number_or_text
 from profitable.replay.backtest_options import RUN_OPTIONS, RunOptions
 
 EXAMPLE = (
@@ -56,7 +56,9 @@ def backtest(
     describe: Annotated[
         bool,
         typer.Option(
-            "--describe", help="Only print what was read: rounds, categories, possible leaks."
+            "--describe",
+            help="Replay nothing: print what was read (rounds, categories, possible leaks) or, "
+            "of a file alone, what its columns may be, and a command to start from.",
         ),
     ] = False,
     show: Annotated[
@@ -187,9 +189,9 @@ def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
     from profitable.common.progress import Progress
     from profitable.replay.describe import describe
 
-    family = {"family": options.get("family"), "bound": options.get("bound")}
+    given = {name: options[name] for name in (*FIELDS, "family", "bound") if name in options}
     with Progress(total=1, title="reading") as reading:
-        found = describe(where, Layout.of(options), **family, progress=reading.update)
+        found = describe(where, **given, progress=reading.update)
     print_found(found, as_json)
 
 

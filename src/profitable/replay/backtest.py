@@ -24,8 +24,10 @@ from profitable.model.category_table import known_fields
 from profitable.past.aggregate import cells
 from profitable.past.cell_options import CellArguments
 from profitable.past.cells import Cells, GroupedClients, holds_cells
+from profitable.past.first_look import FirstLook
 from profitable.past.late_outcomes import LateOutcomes
 from profitable.past.layout import FIELDS, Layout
+from profitable.past.leaks import check_categories
 from profitable.past.past import Past, PastClients, SingleClients
 from profitable.past.read import read
 from profitable.past.source import PARQUET_ENDINGS, open_source
@@ -52,7 +54,7 @@ from profitable.replay.backtest_options import (
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.baselines import ALL, BASELINES_IN_WORDS, Setup, baselines_for
 from profitable.replay.cutoffs import doubt_order
-from profitable.replay.describe import check_categories
+from profitable.replay.describe import Description, describe, doubts
 from profitable.replay.family_choice import Alternative, FamilyChoice, choose_family
 from profitable.replay.off_policy import AcceptanceLog, evaluate
 from profitable.replay.replay import OpenTerms, Replay, replay
@@ -128,7 +130,9 @@ def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tupl
     options.check(layout)
     shown = False if callable(progress) else progress
     with Progress(total=1, shown=shown, title="reading") as reading:
-        past = read(data, layout, progress=reading.update)
+        source = open_source(data)
+        past = read(source, layout, progress=reading.update)
+    past.warnings.extend(doubts(source, layout))
     return past, options if chosen is not None else replace(options, policies=usual_policies(past))
 
 
@@ -528,13 +532,15 @@ class _Work:
 
 
 class _Backtesting(Protocol[Arguments, Aggregating]):
-    """`backtest`, and `backtest.cells` with it."""
+    """`backtest`, with `backtest.cells` and `backtest.describe`."""
 
     def __call__(
         self, data: Any, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Backtest: ...
 
     def cells(self, frame: Any, *args: Aggregating.args, **kwargs: Aggregating.kwargs) -> Cells: ...
+
+    def describe(self, data: Any, **given: Any) -> Description | FirstLook: ...
 
 
 def _declare(function: Any, data: str, arguments: type[Any], result: type[Any]) -> None:
@@ -552,10 +558,11 @@ def _declare(function: Any, data: str, arguments: type[Any], result: type[Any]) 
 def _declared(
     arguments: Callable[Arguments, Any], aggregating: Callable[Aggregating, Any]
 ) -> _Backtesting[Arguments, Aggregating]:
-    """Return `backtest` and its `cells`, as type checkers and readers see them."""
+    """Return `backtest` with its functions, as type checkers and readers see them."""
     function: Any = _backtest
     function.__name__ = function.__qualname__ = "backtest"
     function.cells = cells
+    function.describe = describe
     _declare(function, DATA_PARAMETER, BacktestArguments, Backtest)
     _declare(cells, FRAME_PARAMETER, CellArguments, Cells)
     return function
