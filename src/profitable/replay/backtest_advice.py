@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from profitable.advice.emergence import Emergence
 from profitable.advice.judged import JudgedGrouping
 from profitable.advice.stop_list import StopList
@@ -28,7 +30,7 @@ from profitable.common.amounts import in_short
 from profitable.common.text_tables import several
 from profitable.common.types import FloatArray
 from profitable.past.layout import CALENDAR
-from profitable.past.past import Past
+from profitable.past.past import Past, PastClients
 from profitable.replay.backtest_options import grouping_name
 
 
@@ -69,6 +71,20 @@ class Advice:
             )
         rest = f"; by {' and '.join(others)}, no difference beyond chance" if others else ""
         return f"Made earlier, the same list {', and '.join(said)}{rest}."
+
+    def accepted(self, clients: PastClients) -> FloatArray | None:
+        """Return what the earlier lists accept, [R, K]; None if they list nothing.
+
+        They are those of the first grouping, whose clients are given.
+        """
+        if not self.time_splits or not self.time_splits[0].dates_listed:
+            return None
+        found = np.ones((clients.rounds, len(clients.names)))
+        for split in self.time_splits[0].splits:
+            first, last = (clients.labels.index(each) for each in (split.first, split.last))
+            columns = [clients.names.index(each) for each in split.stopped]
+            found[first : last + 1, columns] = 0.0
+        return found
 
     def __str__(self) -> str:
         return self.sentence()

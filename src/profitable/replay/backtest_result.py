@@ -37,6 +37,7 @@ from profitable.replay.groupings import (
 from profitable.replay.learnable import learnable
 from profitable.replay.notebook_view import html_of
 from profitable.replay.order_doubt import order_doubt
+from profitable.replay.swap_set import SwapSet, swap_set
 from profitable.replay.verdict import BacktestVerdict
 from profitable.version import VERSION
 
@@ -371,6 +372,17 @@ class Backtest:
             ]
         )
 
+    @cached_property
+    def swap_sets(self) -> list[SwapSet]:
+        """What policies and earlier stop lists would have changed, by category."""
+        limited, clients = self.options.limits is not None, self.past.clients
+        judged = [each for each in self.policies if each.refusal is None]
+        found = [swap_set(each, clients, is_limited=limited) for each in judged]
+        lists = None if self.advice is None or limited else self.advice.accepted(clients)
+        if lists is not None:
+            found.append(SwapSet.of("the stop list, made earlier", clients, lists))
+        return [each for each in found if each is not None]
+
     def _advice_lines(self) -> list[str]:
         """Whom to stop, and the groupings side by side, for `print`."""
         lines = [] if self.advice is None else [str(self.advice), ""]
@@ -444,6 +456,7 @@ class Backtest:
                 **self.ruling.to_dict(),
                 **({} if self.advice is None else self.advice.to_dict(self.unit)),
                 "groupings": self.groupings,
+                "swap_sets": [each.to_dict() for each in self.swap_sets],
             }
         )
 
