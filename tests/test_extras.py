@@ -76,6 +76,7 @@ ENTRIES = [
     Entry(DEMO, {"pyarrow": "backtest"}),
     Entry([*DEMO, "--scorecard", "duration"], {"sklearn": "bands", "pyarrow": "backtest"}),
     Entry([*DEMO, "--out", "backtest"], dict.fromkeys((*PAGES, "pyarrow"), "backtest")),
+    Entry([*DEMO, "--excel", "tables.xlsx"], {"openpyxl": "excel", "pyarrow": "backtest"}),
     Entry(["log", "lending.db", "--format", "csv", "--out", "log.csv"], {}),
     Entry(
         ["log", "lending.db", "--format", "parquet", "--out", "log.parquet"], {"pyarrow": "results"}
@@ -185,7 +186,8 @@ def test_what_is_missing_is_named(library: str, tmp_path: Path, saved: Path) -> 
             lines
         )
         assert re.search(
-            rf"; run: pip install {re.escape(wanted)}(, or write csv)?\.$", lines[0]
+            rf"; run: pip install {re.escape(wanted)}(, or (write csv|take the CSV files))?\.$",
+            lines[0],
         ), lines
     assert not (tmp_path / "paper").exists(), "work was begun"
 

@@ -200,7 +200,7 @@ def swap_profit_figure(backtest: dict[str, Any]) -> Figure | None:
         "swap-profit",
         fields,
         kinds,
-        [VERMILION, GREEN],
+        [BLUE, ORANGE],
         f"loses  ←  in {money_of(backtest)}  →  gains",
         "'What that changes in profit: ' + policy",
         "To refuse clients who lost is a gain, to refuse clients who earned a loss.",
@@ -358,12 +358,3 @@ def _domain(rows: Rows) -> tuple[list[float], bool]:
 
 def _height(rows: int, row: int = FULL_ROW) -> int:
     return AXIS_ROOM + row * rows
-
-
-ADVICE_FIGURES = (
-    stop_list_figure,
-    time_split_figure,
-    groupings_figure,
-    swap_set_figure,
-    swap_profit_figure,
-)

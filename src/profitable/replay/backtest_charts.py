@@ -424,12 +424,3 @@ def time_axis(labels: Sequence[str], title: str) -> Any:
 def labels_of(labels: Sequence[str]) -> Any:
     """Return the parameter `labels` of a chart, which `LABEL` looks up."""
     return alt.param(name="labels", value=list(labels))
-
-
-FIGURES = (
-    difference_figure,
-    over_time_figure,
-    known_figure,
-    share_known_figure,
-    means_figure,
-)  # without a menu

@@ -64,4 +64,5 @@ def save_workbook(tables: Mapping[str, Columns], path: str | os.PathLike[str]) -
     """Write all tables as the sheets of one workbook."""
     file, write = workbook_path(path), workbook_writer()
     with saving(file, field="excel", remedy="choose another file, or make room"):
-        return replace_file(file, lambda temporary: write(tables, temporary))
+        replace_file(file, lambda temporary: write(tables, temporary))
+    return file

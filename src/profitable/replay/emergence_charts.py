@@ -125,6 +125,3 @@ def _ages(backtest: dict[str, Any]) -> Any:
 def _share() -> Any:
     axis = alt.Axis(format="%", tickCount=5)
     return alt.Y("y:Q", title="share known", scale=alt.Scale(domain=[0, 1]), axis=axis)
-
-
-EMERGENCE_FIGURES = (emergence_figure, vintages_figure)

@@ -390,6 +390,3 @@ def _only(backtest: dict[str, Any]) -> str:
         if shown < there
         else ""
     )
-
-
-FIGURES_TO_CHOOSE = (accepted_figure, evidence_figure, vintage_figure, learning_figure)
