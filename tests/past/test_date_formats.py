@@ -4,12 +4,12 @@ from datetime import datetime
 
 import pytest
 
-from profitable.past.date_formats import FORMATS, guess_format
+from profitable.past.date_formats import DATE_FORMATS, guess_format
 
 DAYS = [datetime(1997 + each, 1 + each * 5 % 12, 13 + each, 14, 30 + each) for each in range(14)]
 
 
-@pytest.mark.parametrize("pattern", FORMATS)
+@pytest.mark.parametrize("pattern", DATE_FORMATS)
 def test_a_format_is_found_that_reads_its_own_dates_back(pattern: str) -> None:
     """Another format that reads all of them the same way is as good."""
     texts = [day.strftime(pattern) for day in DAYS]

@@ -24,28 +24,19 @@ import numpy as np
 from profitable.common.text_tables import number_text
 from profitable.common.types import FloatArray
 from profitable.past import calendar_rounds as rounds
-from profitable.past import column_names as fragments
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.column_names import hinted
-from profitable.past.column_profile import (
-    DATE,
-    MONEY,
-    NUMBERS,
-    PERCENT,
-    TEXT,
-    WHOLE,
-    YES_NO,
-    ColumnProfile,
-)
+from profitable.past.column_names import FRAGMENTS, hinted, words
+from profitable.past.column_names import place as name_place
+from profitable.past.column_profile import NUMERIC_KINDS, ColumnProfile, Kind
 from profitable.past.row_order import in_order, is_running_number, order_of
 
-FEW = 0.02  # of the rows
+FEW_ROWS = 0.02  # of the rows
 MOST_WORDS = 15  # of a status
 MOST_CATEGORIES_SHOWN = 60  # values of a category that is suggested
 LARGEST_CATEGORY = 0.97  # its share of the rows
 MOST_MISSING = 0.5  # of a category
 LONGEST_SPAN = 60.0  # years between dates of one portfolio
-YEAR = 365.25 * 86_400e6  # in microseconds
+MICROSECONDS_A_YEAR = 365.25 * rounds.MICROSECONDS
 MOST_PERIODS = 5_000
 ROUND_AMOUNT = 25.0  # amounts that people ask for are multiples of it
 GOOD_WORDS = (
@@ -125,14 +116,16 @@ class Finder:
     @cached_property
     def _times(self) -> list[Candidate]:
         found: list[Candidate] = []
-        dates = [each for each in self.columns if each.kind == DATE and each.missing <= FEW]
+        dates = [
+            each for each in self.columns if each.kind == Kind.DATE and each.missing <= FEW_ROWS
+        ]
         for each in dates:
             assert each.times is not None
             given = each.times[each.times != MISSING].astype(np.float64)
-            span = float(np.ptp(given)) / YEAR
+            span = float(np.ptp(given)) / MICROSECONDS_A_YEAR
             weight = 3.0
-            weight += 2.0 * hinted(each.name, fragments.ASKED)
-            weight -= 4.0 * hinted(each.name, fragments.NOT_ASKED)
+            weight += 2.0 * hinted(each.name, "asked")
+            weight -= 4.0 * hinted(each.name, "not asked")
             weight += 2.0 * (order_of(in_order(each)) == "sorted")
             weight -= 3.0 * (span > LONGEST_SPAN)
             weight -= each.missing
@@ -154,20 +147,18 @@ class Finder:
         assert first.times is not None
         assert second.times is not None
         early = rounds.before(second.times, first.times, first.time_kind, second.time_kind)
-        return float(early.mean()) <= FEW
+        return float(early.mean()) <= FEW_ROWS
 
     def _numbered_times(self) -> Iterator[Candidate]:
         for each in self.columns:
-            if each.kind != WHOLE or each.numbers is None or each.missing > FEW:
+            if each.kind != Kind.WHOLE or each.numbers is None or each.missing > FEW_ROWS:
                 continue
             low, high = each.ends
-            is_period = hinted(each.name, fragments.PERIOD) and not hinted(
-                each.name, fragments.NOT_ASKED
-            )
+            is_period = hinted(each.name, "period") and not hinted(each.name, "not asked")
             is_sorted = order_of(in_order(each)) == "sorted"
             # Numbers of a month repeat every year, and those of its days every month.
             repeats = high <= 31 and low >= 0 and not is_sorted
-            if hinted(each.name, fragments.NOT_AMOUNT) or not is_period or each.different < 3:
+            if hinted(each.name, "not amount") or not is_period or each.different < 3:
                 continue
             if high - low < MOST_PERIODS and (not repeats or high not in (12, 31)):
                 weight = 2.0 + is_sorted
@@ -193,8 +184,13 @@ class Finder:
 
     def _part(self, name: str, fits: Callable[[float, float], bool]) -> ColumnProfile | None:
         for each in self.columns:
-            is_named = name in fragments.words(each.name).split()
-            if each.kind == WHOLE and each.missing <= FEW and is_named and fits(*each.ends):
+            is_named = name in words(each.name).split()
+            if (
+                each.kind == Kind.WHOLE
+                and each.missing <= FEW_ROWS
+                and is_named
+                and fits(*each.ends)
+            ):
                 return each
         return None
 
@@ -211,7 +207,7 @@ class Finder:
         if asked is None or asked.times is None:
             return
         for each in self.columns:
-            if each.kind != DATE or each is asked or each.times is None:
+            if each.kind != Kind.DATE or each is asked or each.times is None:
                 continue
             if not (each.times != MISSING).any():
                 continue
@@ -220,7 +216,7 @@ class Finder:
             early = rounds.before(each.times, asked.times, asked.time_kind, each.time_kind)
             later = rounds.before(asked.times, each.times, *kinds)
             share = given.sum() or 1
-            if early.sum() / share <= FEW and later.sum() / share >= 0.2:
+            if early.sum() / share <= FEW_ROWS and later.sum() / share >= 0.2:
                 yield each, float(early.sum() / share), float(later.sum() / share)
 
     def ends(self) -> Iterator[Candidate]:
@@ -230,16 +226,16 @@ class Finder:
             if each.missing:
                 reason += f", missing in {each.missing:.0%}"
             weight = 1.0 - 5.0 * early + (early == 0.0)
-            is_default = hinted(each.name, fragments.DEFAULTED)
+            is_default = hinted(each.name, "defaulted")
             if is_default and each.missing >= 0.3:
                 yield Candidate("defaulted", each.name, each.name, reason, 3.0 + weight)
                 continue
-            is_closing = hinted(each.name, fragments.CLOSED)
+            is_closing = hinted(each.name, "closed")
             if is_closing:
                 yield Candidate("closed", each.name, each.name, reason, 3.0 + weight)
-            is_known = hinted(each.name, fragments.KNOWN) or is_closing
-            never = hinted(each.name, fragments.NEVER_KNOWN_BY)
-            starts = hinted(each.name, fragments.ASKED) and not is_known
+            is_known = hinted(each.name, "known") or is_closing
+            never = hinted(each.name, "never known by")
+            starts = hinted(each.name, "asked") and not is_known
             if not never and not starts:
                 yield Candidate(
                     "known",
@@ -253,7 +249,7 @@ class Finder:
 
     def _positive(self) -> Iterator[tuple[ColumnProfile, FloatArray]]:
         for each in self.columns:
-            if each.kind in NUMBERS and each.numbers is not None and each.different > 5:
+            if each.kind in NUMERIC_KINDS and each.numbers is not None and each.different > 5:
                 yield each, each.numbers
 
     def amounts(self) -> Iterator[Candidate]:
@@ -261,14 +257,14 @@ class Finder:
         for each, values in self._positive():
             given = values[~np.isnan(values)]
             wrong = float((given <= 0.0).mean())
-            if not given.size or wrong > FEW or each.missing > 0.2 or given.max() < 50.0:
+            if not given.size or wrong > FEW_ROWS or each.missing > 0.2 or given.max() < 50.0:
                 continue
-            named = hinted(each.name, fragments.AMOUNT)
-            if hinted(each.name, fragments.NOT_AMOUNT) or is_running_number(each) or not named:
+            named = hinted(each.name, "amount")
+            if hinted(each.name, "not amount") or is_running_number(each) or not named:
                 continue
             rounded = float((given % ROUND_AMOUNT == 0.0).mean())
-            weight = 3.0 + 2.0 * rounded - 20.0 * wrong + (each.kind == MONEY)
-            weight -= 0.05 * fragments.place(each.name, fragments.AMOUNT)
+            weight = 3.0 + 2.0 * rounded - 20.0 * wrong + (each.kind == Kind.MONEY)
+            weight -= 0.05 * name_place(each.name, "amount")
             reason = f"{each.values}, {rounded:.0%} multiples of 25"
             yield Candidate("amount", each.name, each.name, reason, weight)
 
@@ -297,10 +293,10 @@ class Finder:
             lost = float((ratio < 0.8).mean())
             if not 0.7 <= middle <= 2.0 or not 0.002 <= lost <= 0.6 or ratio.min() < -0.5:
                 continue
-            named = hinted(each.name, fragments.BACK)
-            if np.isnan(ratio).any() or hinted(each.name, ("funded", "amount", "loan amnt")):
+            named = hinted(each.name, "back")
+            if np.isnan(ratio).any() or hinted(each.name, "funded"):
                 continue
-            is_part = hinted(each.name, fragments.PART_OF_BACK)
+            is_part = hinted(each.name, "part of back")
             weight = 2.0 + 3.0 * named - 2.0 * is_part
             reason = (
                 f"about as much as {self.lent.name if self.lent else ''} (median "
@@ -313,7 +309,7 @@ class Finder:
         for each, ratio in self._ratios():
             zero = float((ratio == 0.0).mean())
             is_part = float(((ratio >= 0.0) & (ratio <= 1.0)).mean()) >= 0.95
-            if hinted(each.name, fragments.LOSS) and 0.4 <= zero < 1.0 and is_part:
+            if hinted(each.name, "loss") and 0.4 <= zero < 1.0 and is_part:
                 reason = f"0 in {zero:.0%} of the rows, else a part of the amount"
                 yield Candidate("loss", each.name, each.name, reason, 3.0)
 
@@ -322,22 +318,26 @@ class Finder:
     @cached_property
     def is_credit(self) -> bool:
         """Whether the names of the file are those of loans."""
-        return sum(hinted(each.name, fragments.CREDIT) for each in self.columns) >= 2
+        return sum(hinted(each.name, "credit") for each in self.columns) >= 2
 
     def flags(self) -> Iterator[Candidate]:
         """Yield outcomes with two values, or a few words of which one is good."""
         for place, each in enumerate(self.columns):
-            if each.different < 2 or each.different > 12 or each.kind not in (YES_NO, TEXT, WHOLE):
+            if (
+                each.different < 2
+                or each.different > 12
+                or each.kind not in (Kind.YES_NO, Kind.TEXT, Kind.WHOLE)
+            ):
                 continue
-            named = hinted(each.name, fragments.STATUS)
+            named = hinted(each.name, "status")
             good = good_word(each)
             is_two = each.different == 2
             if not (named or good) or (not good and not is_two):
                 continue
-            exactly = fragments.words(each.name) in ("y", "target", "label", "outcome", "class")
+            exactly = words(each.name) in ("y", "target", "label", "outcome", "class")
             weight = 2.0 * named + 2.0 * (good is not None) + exactly
             weight += 0.5 * (place == len(self.columns) - 1) - each.missing
-            if each.kind == YES_NO and not named:
+            if each.kind == Kind.YES_NO and not named:
                 continue
             option, reason = self._flag_option(each, good)
             yield Candidate("reward", each.name, option, reason, weight)
@@ -345,19 +345,19 @@ class Finder:
     def _last(self) -> Iterator[Candidate]:
         """Yield the last column, where tables have outcomes, if it has two values."""
         last = self.columns[-1]
-        if last.kind == YES_NO and last.different == 2:
+        if last.kind == Kind.YES_NO and last.different == 2:
             option, reason = self._flag_option(last, None)
             yield Candidate("reward", last.name, option, f"{reason}; the last column", 1.0)
 
     def _flag_option(self, column: ColumnProfile, good: str | None) -> tuple[str, str]:
-        if good is not None and column.kind == TEXT:
+        if good is not None and column.kind == Kind.TEXT:
             share = column.shares[column.words.index(good)]
             return f"{column.name}={good}", f"text, {share:.0%} are {good}"
         most = column.words[0]
-        is_bad = hinted(column.name, fragments.BAD)
-        if is_bad or (self.is_credit and not hinted(column.name, ("good", "repaid", "paid"))):
+        is_bad = hinted(column.name, "bad")
+        if is_bad or (self.is_credit and not hinted(column.name, "good")):
             share = column.shares[0]
-            if is_bad and column.kind == YES_NO:
+            if is_bad and column.kind == Kind.YES_NO:
                 zero = next(word for word in column.words if is_no(word))
                 share = column.shares[column.words.index(zero)]
                 return f"{column.name}={zero}", f"a sign of losses: {zero} in {share:.0%}"
@@ -365,7 +365,7 @@ class Finder:
                 f"{column.name}={most}",
                 f"two values, and most clients have {most} ({share:.0%})",
             )
-        if column.kind == YES_NO:
+        if column.kind == Kind.YES_NO:
             one = next(word for word in column.words if not is_no(word))
             share = column.shares[column.words.index(one)]
             option = column.name if one == "1" else f"{column.name}={one}"
@@ -376,7 +376,7 @@ class Finder:
     def gains(self) -> Iterator[Candidate]:
         """Yield numbers that a client brings."""
         for each, values in self._positive():
-            if not hinted(each.name, fragments.GAIN) or hinted(each.name, fragments.RATE):
+            if not hinted(each.name, "gain") or hinted(each.name, "rate"):
                 continue
             given = values[~np.isnan(values)]
             has_both = bool((given < 0.0).any() and (given > 0.0).any())
@@ -395,7 +395,7 @@ class Finder:
     def terms(self) -> Iterator[Candidate]:
         """Yield terms of loans in months."""
         for each in self.columns:
-            if each.kind != WHOLE or each.missing > FEW or not hinted(each.name, fragments.TERM):
+            if each.kind != Kind.WHOLE or each.missing > FEW_ROWS or not hinted(each.name, "term"):
                 continue
             low, high = each.ends
             if low >= 1 and high <= 480:
@@ -404,11 +404,11 @@ class Finder:
     def rates(self) -> Iterator[Candidate]:
         """Yield rates of interest a year."""
         for each in self.columns:
-            if each.kind not in NUMBERS or each.numbers is None or each.missing > FEW:
+            if each.kind not in NUMERIC_KINDS or each.numbers is None or each.missing > FEW_ROWS:
                 continue
             low, high = each.ends
-            if low >= 0.0 and high <= 100.0 and hinted(each.name, fragments.RATE):
-                is_share = high <= 1.0 or each.kind == PERCENT
+            if low >= 0.0 and high <= 100.0 and hinted(each.name, "rate"):
+                is_share = high <= 1.0 or each.kind == Kind.PERCENT
                 reason = f"{each.values}" + ("" if is_share else ", per cent")
                 yield Candidate("rate", each.name, each.name, reason, 2.0 + is_share)
 
@@ -416,13 +416,17 @@ class Finder:
 
     def _two(self) -> Iterator[ColumnProfile]:
         for each in self.columns:
-            if each.different == 2 and each.kind in (YES_NO, TEXT) and each.missing <= FEW:
+            if (
+                each.different == 2
+                and each.kind in (Kind.YES_NO, Kind.TEXT)
+                and each.missing <= FEW_ROWS
+            ):
                 yield each
 
     def accepted(self) -> Iterator[Candidate]:
         """Yield whom the past accepted."""
         for each in self._two():
-            if each.kind == YES_NO and hinted(each.name, fragments.ACCEPTED):
+            if each.kind == Kind.YES_NO and hinted(each.name, "accepted"):
                 yes = sum(
                     share
                     for word, share in zip(each.words, each.shares, strict=True)
@@ -433,17 +437,17 @@ class Finder:
     def treated(self) -> Iterator[Candidate]:
         """Yield who got an offer, beside a control group."""
         for each in self._two():
-            if each.kind == YES_NO and hinted(each.name, fragments.TREATED):
+            if each.kind == Kind.YES_NO and hinted(each.name, "treated"):
                 one = next(word for word in each.words if not is_no(word))
                 share = each.shares[each.words.index(one)]
                 yield Candidate("treated", each.name, each.name, f"{one} in {share:.0%}", 3.0)
-            elif each.kind == YES_NO and hinted(each.name, fragments.CONTROL):
+            elif each.kind == Kind.YES_NO and hinted(each.name, "control"):
                 zero = next(word for word in each.words if is_no(word))
                 share = each.shares[each.words.index(zero)]
                 option = f"{each.name}={zero}"
                 yield Candidate("treated", each.name, option, f"control is 0 in {share:.0%}", 3.0)
-            elif each.kind == TEXT and hinted(each.name, fragments.GROUP):
-                control = next((w for w in each.words if fragments.words(w) in NO_OFFER), None)
+            elif each.kind == Kind.TEXT and hinted(each.name, "group"):
+                control = next((w for w in each.words if words(w) in NO_OFFER), None)
                 if control is not None:
                     other = next(word for word in each.words if word != control)
                     share = each.shares[each.words.index(other)]
@@ -459,23 +463,25 @@ class Finder:
         """
         outcomes = {each.column for role in ("reward", "loss") for each in self.of(role)}
         for each in self.columns:
-            is_late = each.name in outcomes or hinted(each.name, fragments.AFTERWARDS)
+            is_late = each.name in outcomes or hinted(each.name, "afterwards")
             if is_late or is_running_number(each):
                 continue
-            if each.missing > MOST_MISSING or each.kind == DATE or each.different < 2:
+            if each.missing > MOST_MISSING or each.kind == Kind.DATE or each.different < 2:
                 continue
-            if hinted(each.name, fragments.ID) or hinted(each.name, fragments.PERIOD):
+            if hinted(each.name, "id") or hinted(each.name, "period"):
                 continue
-            place = fragments.place(each.name, fragments.CATEGORY)
-            named = place < len(fragments.CATEGORY)
+            place = name_place(each.name, "category")
+            named = place < len(FRAGMENTS["category"])
             weight = 1.0 + 3.0 * named - 0.02 * place - each.missing
-            if each.kind in (TEXT, YES_NO) or (each.kind == WHOLE and each.different <= 12):
+            if each.kind in (Kind.TEXT, Kind.YES_NO) or (
+                each.kind == Kind.WHOLE and each.different <= 12
+            ):
                 if each.different > MOST_CATEGORIES_SHOWN or each.shares[0] > LARGEST_CATEGORY:
                     continue
-                weight += (4 <= each.different <= 30) + 0.5 * (each.kind == TEXT)
+                weight += (4 <= each.different <= 30) + 0.5 * (each.kind == Kind.TEXT)
                 reason = f"{each.different} values"
                 yield Candidate("category", each.name, each.name, reason, weight)
-            elif each.kind in NUMBERS and each.different > 20:
+            elif each.kind in NUMERIC_KINDS and each.different > 20:
                 option = f"{each.name}:q5"
                 reason = f"{each.values}, cut into fifths"
                 yield Candidate("category", each.name, option, reason, max(weight - 2.0, 0.1))
@@ -488,9 +494,9 @@ def is_no(word: str) -> bool:
 
 def good_word(column: ColumnProfile) -> str | None:
     """Return the word of a good outcome, if another one is bad."""
-    if column.kind != TEXT or column.different > 12:
+    if column.kind != Kind.TEXT or column.different > 12:
         return None
-    plain = {word: fragments.words(word) for word in column.words}
+    plain = {word: words(word) for word in column.words}
     bad = [word for word, text in plain.items() if text in BAD_WORDS]
     for good in GOOD_WORDS:
         for word, text in plain.items():
@@ -501,20 +507,20 @@ def good_word(column: ColumnProfile) -> str | None:
 
 def open_words(column: ColumnProfile) -> list[str]:
     """Return the words of a status whose outcome is not known yet."""
-    if column.kind != TEXT or column.different > MOST_WORDS or not is_status(column):
+    if column.kind != Kind.TEXT or column.different > MOST_WORDS or not is_status(column):
         return []
-    return [word for word in column.words if fragments.words(word).startswith(OPEN_WORDS)]
+    return [word for word in column.words if words(word).startswith(OPEN_WORDS)]
 
 
 def is_status(column: ColumnProfile) -> bool:
     """Whether a column says how clients ended."""
-    plain = {fragments.words(word) for word in column.words}
-    return hinted(column.name, fragments.STATUS) and bool(plain & {*GOOD_WORDS, *BAD_WORDS})
+    plain = {words(word) for word in column.words}
+    return hinted(column.name, "status") and bool(plain & {*GOOD_WORDS, *BAD_WORDS})
 
 
 def is_month_name(column: ColumnProfile) -> bool:
     """Whether a column holds names of months."""
-    if column.kind != TEXT or not 2 <= column.different <= 12:
+    if column.kind != Kind.TEXT or not 2 <= column.different <= 12:
         return False
     return all(word[:3].lower() in MONTH_NAMES for word in column.words)
 

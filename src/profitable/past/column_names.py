@@ -7,110 +7,280 @@ credit, bank marketing, Hillstrom.
 
 >>> words("ChgOffPrinGr"), words("loan_amnt"), words("MIS_Status")
 ('chg off prin gr', 'loan amnt', 'mis status')
->>> hinted("DisbursementGross", AMOUNT), hinted("annual_inc", AMOUNT)
+>>> hinted("DisbursementGross", "amount"), hinted("annual_inc", "amount")
 (True, False)
 """
 
 import re
 
-# A fragment is the beginning of a word, or of several; "=" stands for the whole name.
-ASKED = (
-    *("issue", "approv", "originat", "applic", "applied", "asked", "request", "booked", "grant"),
-    *("disburs", "fund", "open", "start", "begin", "contract date", "created", "listing creat"),
-    *("loan date", "order date", "=date", "=day", "=time", "=when", "=month", "=week", "=year"),
-    *("=quarter", "=period", "=vintage", "=timestamp", "cohort", "called"),
-)
-PERIOD = (
-    *("year", "month", "week", "day", "quarter", "period", "date", "time", "vintage", "round"),
-    *("cohort", "fy", "approval fy", "batch"),
-)
-NOT_ASKED = (
-    *("birth", "dob", "born", "earliest", "last", "next", "pull", "clos", "end", "matur", "due"),
-    *("paid", "pymnt", "payment", "chg", "charge", "default", "settle", "known", "repaid"),
-    *("first credit", "since", "hardship", "debt settle", "update", "snapshot"),
-)
-KNOWN = (
-    *("known", "clos", "settle", "last pymnt", "last payment", "paid off", "paid in full", "end"),
-    *("resol", "outcome", "exit", "repaid", "complet", "final", "finish", "result", "terminat"),
-)
-NEVER_KNOWN_BY = ("next", "due", "matur", "pull", "birth", "dob", "born", "update", "snapshot")
-DEFAULTED = (
-    *("default", "chg off", "chgoff", "charge off", "chargeoff", "charged off", "write off"),
-    *("written off", "bad date", "loss date"),
-)
-CLOSED = (
-    *("clos", "paid in full", "paid off", "repaid", "settled", "prepaid", "payoff", "redeem"),
-)
-AMOUNT = (
-    *("loan amnt", "loan amount", "loan amt", "funded amnt", "amount", "amnt", "amt", "lent"),
-    *("loaned", "principal", "disbursement gross", "gr appv", "gross approv", "funded", "credit"),
-    *("exposure", "original amount", "loan original", "facility", "=loan", "=sum"),
-)
-NOT_AMOUNT = (
-    *("inc", "salary", "wage", "limit", "balance", "bal", "saving", "annuity", "goods", "asset"),
-    *("instal", "pymnt", "paid", "payment", "recover", "rec", "out", "outstanding", "fee", "loss"),
-    *("chg", "charge", "default", "score", "rate", "month", "duration", "term", "history", "num"),
-    *("delinq", "revol", "back", "late", "util", "age", "collect", "interest", "repaid"),
-)
-BACK = (
-    *("total pymnt", "total payment", "total paid", "paid back", "repaid", "back", "returned"),
-    *("customer payment", "lp customer payment", "received", "amount paid", "collected", "paid"),
-    *("total received", "cash in", "proceeds"),
-)
-PART_OF_BACK = ("inv", "prncp", "principal", "int", "interest", "fee", "last", "late", "next")
-LOSS = (
-    *("chg off prin", "chgoff", "charge off amount", "gross charge off", "gross principal loss"),
-    *("lp gross principal", "lp net principal", "loss", "written off", "write off", "net loss"),
-)
-STATUS = (
-    *("=y", "=paid", "target", "label", "class", "outcome", "status", "loan status", "mis status"),
-    *("result", "response", "converted", "conversion", "subscri", "bought", "purchase", "good"),
-    *("bad", "repaid", "paid off", "default", "charged off", "chargeoff", "delinquent", "serious"),
-    *("churn", "won", "success", "risk", "creditability", "good bad", "fraud", "claim"),
-)
-# Of an outcome that is a 1 for a bad client.
-BAD = (
-    *("bad", "default", "chg", "charge", "delinq", "serious", "loss", "fraud", "churn", "late"),
-    *("arrears", "write off", "risk", "not paid", "unpaid", "dpd"),
-)
-# Of files about credit, where most clients are good.
-CREDIT = ("loan", "credit", "amnt", "amt credit", "term", "instal", "annuity", "borrow", "lend")
-GAIN = (
-    *("profit", "margin", "revenue", "spend", "spent", "sales", "gain", "net", "ltv", "clv"),
-    *("lifetime value", "reward", "turnover", "earned", "contribution", "premium", "return"),
-)
-TERM = ("term", "tenor", "duration month", "months", "loan period", "maturity month")
-RATE = ("int rate", "interest rate", "rate", "interest", "apr", "coupon", "borrower rate")
-INSTALMENT = ("instal", "emi", "annuity", "monthly payment", "amt annuity", "monthly loan")
-ACCEPTED = ("accept", "approved", "granted", "=decision", "admitted", "approval")
-TREATED = ("treat", "mailed", "exposed", "=offer", "offered", "contacted", "=w", "received offer")
-CONTROL = ("control",)
-GROUP = ("group", "arm", "segment", "treatment", "test", "campaign", "variant", "cell")
-CATEGORY = (
-    *("purpose", "product", "segment", "industry", "sector", "naics", "job", "occupation"),
-    *("channel", "category", "title", "contract type", "kind", "type", "grade", "rating", "band"),
-    *("region", "state", "branch", "source", "education", "home", "employ", "emp", "marital"),
-    *("contact", "organization", "property", "housing", "family", "score", "age", "class"),
-)
-# What is written after the decision.
-AFTERWARDS = (
-    *("pymnt", "payment", "paid", "recover", "collect", "outstanding", "out prncp", "total rec"),
-    *("settle", "hardship", "chg", "charge", "charged", "loan status", "mis status", "=status"),
-    *(
-        "loss",
-        "writ",
-        "default",
-        "outcome date",
-        "close",
-        "closed",
-        "dpd",
-        "arrears",
-        "last",
-        "final",
-        "resol",
+# By what a name says. A fragment is the beginning of a word, or of several; "=" stands
+# for the whole name.
+FRAGMENTS: dict[str, tuple[str, ...]] = {
+    "asked": (
+        *(
+            "issue",
+            "approv",
+            "originat",
+            "applic",
+            "applied",
+            "asked",
+            "request",
+            "booked",
+            "grant",
+        ),
+        *("disburs", "fund", "open", "start", "begin", "contract date", "created", "listing creat"),
+        *("loan date", "order date", "=date", "=day", "=time", "=when", "=month", "=week", "=year"),
+        *("=quarter", "=period", "=vintage", "=timestamp", "cohort", "called"),
     ),
-)
-ID = ("=id", "id", "number", "nr", "=no", "key", "index", "ref", "account", "row", "unnamed", "sk")
+    "period": (
+        *("year", "month", "week", "day", "quarter", "period", "date", "time", "vintage", "round"),
+        *("cohort", "fy", "approval fy", "batch"),
+    ),
+    "not asked": (
+        *(
+            "birth",
+            "dob",
+            "born",
+            "earliest",
+            "last",
+            "next",
+            "pull",
+            "clos",
+            "end",
+            "matur",
+            "due",
+        ),
+        *("paid", "pymnt", "payment", "chg", "charge", "default", "settle", "known", "repaid"),
+        *("first credit", "since", "hardship", "debt settle", "update", "snapshot"),
+    ),
+    "known": (
+        *(
+            "known",
+            "clos",
+            "settle",
+            "last pymnt",
+            "last payment",
+            "paid off",
+            "paid in full",
+            "end",
+        ),
+        *("resol", "outcome", "exit", "repaid", "complet", "final", "finish", "result", "terminat"),
+    ),
+    "never known by": (
+        "next",
+        "due",
+        "matur",
+        "pull",
+        "birth",
+        "dob",
+        "born",
+        "update",
+        "snapshot",
+    ),
+    "defaulted": (
+        *("default", "chg off", "chgoff", "charge off", "chargeoff", "charged off", "write off"),
+        *("written off", "bad date", "loss date"),
+    ),
+    "closed": (
+        *("clos", "paid in full", "paid off", "repaid", "settled", "prepaid", "payoff", "redeem"),
+    ),
+    "amount": (
+        *("loan amnt", "loan amount", "loan amt", "funded amnt", "amount", "amnt", "amt", "lent"),
+        *(
+            "loaned",
+            "principal",
+            "disbursement gross",
+            "gr appv",
+            "gross approv",
+            "funded",
+            "credit",
+        ),
+        *("exposure", "original amount", "loan original", "facility", "=loan", "=sum"),
+    ),
+    "not amount": (
+        *(
+            "inc",
+            "salary",
+            "wage",
+            "limit",
+            "balance",
+            "bal",
+            "saving",
+            "annuity",
+            "goods",
+            "asset",
+        ),
+        *(
+            "instal",
+            "pymnt",
+            "paid",
+            "payment",
+            "recover",
+            "rec",
+            "out",
+            "outstanding",
+            "fee",
+            "loss",
+        ),
+        *(
+            "chg",
+            "charge",
+            "default",
+            "score",
+            "rate",
+            "month",
+            "duration",
+            "term",
+            "history",
+            "num",
+        ),
+        *("delinq", "revol", "back", "late", "util", "age", "collect", "interest", "repaid"),
+    ),
+    "back": (
+        *("total pymnt", "total payment", "total paid", "paid back", "repaid", "back", "returned"),
+        *(
+            "customer payment",
+            "lp customer payment",
+            "received",
+            "amount paid",
+            "collected",
+            "paid",
+        ),
+        *("total received", "cash in", "proceeds"),
+    ),
+    "part of back": ("inv", "prncp", "principal", "int", "interest", "fee", "last", "late", "next"),
+    "good": ("good", "repaid", "paid"),
+    "funded": ("funded", "amount", "loan amnt"),
+    "loss": (
+        *(
+            "chg off prin",
+            "chgoff",
+            "charge off amount",
+            "gross charge off",
+            "gross principal loss",
+        ),
+        *("lp gross principal", "lp net principal", "loss", "written off", "write off", "net loss"),
+    ),
+    "status": (
+        *(
+            "=y",
+            "=paid",
+            "target",
+            "label",
+            "class",
+            "outcome",
+            "status",
+            "loan status",
+            "mis status",
+        ),
+        *("result", "response", "converted", "conversion", "subscri", "bought", "purchase", "good"),
+        *(
+            "bad",
+            "repaid",
+            "paid off",
+            "default",
+            "charged off",
+            "chargeoff",
+            "delinquent",
+            "serious",
+        ),
+        *("churn", "won", "success", "risk", "creditability", "good bad", "fraud", "claim"),
+    ),
+    # Of an outcome that is a 1 for a bad client.
+    "bad": (
+        *("bad", "default", "chg", "charge", "delinq", "serious", "loss", "fraud", "churn", "late"),
+        *("arrears", "write off", "risk", "not paid", "unpaid", "dpd"),
+    ),
+    # Of files about credit, where most clients are good.
+    "credit": (
+        "loan",
+        "credit",
+        "amnt",
+        "amt credit",
+        "term",
+        "instal",
+        "annuity",
+        "borrow",
+        "lend",
+    ),
+    "gain": (
+        *("profit", "margin", "revenue", "spend", "spent", "sales", "gain", "net", "ltv", "clv"),
+        *("lifetime value", "reward", "turnover", "earned", "contribution", "premium", "return"),
+    ),
+    "term": ("term", "tenor", "duration month", "months", "loan period", "maturity month"),
+    "rate": ("int rate", "interest rate", "rate", "interest", "apr", "coupon", "borrower rate"),
+    "instalment": ("instal", "emi", "annuity", "monthly payment", "amt annuity", "monthly loan"),
+    "accepted": ("accept", "approved", "granted", "=decision", "admitted", "approval"),
+    "treated": (
+        "treat",
+        "mailed",
+        "exposed",
+        "=offer",
+        "offered",
+        "contacted",
+        "=w",
+        "received offer",
+    ),
+    "control": ("control",),
+    "group": ("group", "arm", "segment", "treatment", "test", "campaign", "variant", "cell"),
+    "category": (
+        *("purpose", "product", "segment", "industry", "sector", "naics", "job", "occupation"),
+        *(
+            "channel",
+            "category",
+            "title",
+            "contract type",
+            "kind",
+            "type",
+            "grade",
+            "rating",
+            "band",
+        ),
+        *("region", "state", "branch", "source", "education", "home", "employ", "emp", "marital"),
+        *("contact", "organization", "property", "housing", "family", "score", "age", "class"),
+    ),
+    # What is written after the decision.
+    "afterwards": (
+        *(
+            "pymnt",
+            "payment",
+            "paid",
+            "recover",
+            "collect",
+            "outstanding",
+            "out prncp",
+            "total rec",
+        ),
+        *("settle", "hardship", "chg", "charge", "charged", "loan status", "mis status", "=status"),
+        *(
+            "loss",
+            "writ",
+            "default",
+            "outcome date",
+            "close",
+            "closed",
+            "dpd",
+            "arrears",
+            "last",
+            "final",
+            "resol",
+        ),
+    ),
+    "id": (
+        "=id",
+        "id",
+        "number",
+        "nr",
+        "=no",
+        "key",
+        "index",
+        "ref",
+        "account",
+        "row",
+        "unnamed",
+        "sk",
+    ),
+}
 
 
 def words(name: str) -> str:
@@ -120,18 +290,18 @@ def words(name: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", apart)).lower()
 
 
-def hinted(name: str, fragments: tuple[str, ...]) -> bool:
-    """Whether a name has one of the fragments."""
-    return place(name, fragments) < len(fragments)
+def hinted(name: str, what: str) -> bool:
+    """Whether a name has one of the fragments that say what a column is."""
+    return place(name, what) < len(FRAGMENTS[what])
 
 
-def place(name: str, fragments: tuple[str, ...]) -> int:
+def place(name: str, what: str) -> int:
     """Return the place of the first fragment that a name has; their number if none.
 
-    >>> place("loan_purpose", CATEGORY), place("colour", CATEGORY) == len(CATEGORY)
-    (0, True)
+    >>> place("loan_purpose", "category"), place("colour", "category")
+    (0, 34)
     """
-    text = words(name)
+    text, fragments = words(name), FRAGMENTS[what]
     for found, fragment in enumerate(fragments):
         if fragment.startswith("="):
             if text == fragment[1:]:

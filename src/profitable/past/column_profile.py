@@ -14,6 +14,7 @@ lent | money | 900 to 1 200
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -37,14 +38,28 @@ from profitable.past.typed_columns import (
     without_nothing,
 )
 
-TEXT, WHOLE, NUMBER, MONEY, PERCENT = "text", "whole number", "number", "money", "percent"
-DATE, YES_NO, EMPTY, OTHER = "date", "yes or no", "empty", "other"
-NUMBERS = (WHOLE, NUMBER, MONEY, PERCENT)
 LEAST_READ = 0.98  # of the rows of a column; the others are bad rows
 FREQUENT = 3  # values that are shown
-LONGEST_VALUE = 18  # letters of one
-LONGEST_LIST = 42  # letters of those that are shown
-YEARS = (1900, 2100)  # whole numbers between them are written without gaps
+LONGEST_WORD = 18  # letters of one
+LONGEST_WORDS = 42  # letters of those that are shown
+YEAR_NUMBERS = (1900, 2100)  # whole numbers between them are written without gaps
+
+
+class Kind(StrEnum):
+    """What kind of values a column holds."""
+
+    TEXT = "text"
+    WHOLE = "whole number"
+    NUMBER = "number"
+    MONEY = "money"
+    PERCENT = "percent"
+    DATE = "date"
+    YES_NO = "yes or no"
+    EMPTY = "empty"
+    OTHER = "other"
+
+
+NUMERIC_KINDS = (Kind.WHOLE, Kind.NUMBER, Kind.MONEY, Kind.PERCENT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +67,7 @@ class ColumnProfile:
     """What a column holds, as far as a sample says it."""
 
     name: str
-    kind: str  # one of the names above
+    kind: Kind
     missing: float  # the share of rows without a value
     different: int  # values in the sample
     codes: IntArray = field(repr=False)  # of the values [n], from the most frequent one; 0: missing
@@ -70,30 +85,33 @@ class ColumnProfile:
     @property
     def type(self) -> str:
         """The type in words, with the format of dates."""
-        if self.kind == DATE and self.date_format is not None:
-            return f"{DATE}, {self.date_format}"
-        if self.kind == DATE and self.time_kind not in (None, rounds.DATE):
+        if self.kind == Kind.DATE and self.date_format is not None:
+            return f"{Kind.DATE}, {self.date_format}"
+        if self.kind == Kind.DATE and self.time_kind not in (None, rounds.DATE):
             return "month" if self.time_kind == rounds.MONTH else "timestamp"
         return self.kind
 
     @cached_property
     def values(self) -> str:
         """The range of the values, or the most frequent ones."""
-        if self.kind == DATE and self.times is not None:
+        if self.kind == Kind.DATE and self.times is not None:
             given = self.times[self.times != MISSING]
             has_day = self.time_kind != rounds.MONTH
             ends = [moment_text(int(each), has_day=has_day) for each in (given.min(), given.max())]
             return " to ".join(ends)
-        if self.kind in NUMBERS and self.numbers is not None:
-            if self.kind == PERCENT:
+        if self.kind in NUMERIC_KINDS and self.numbers is not None:
+            if self.kind == Kind.PERCENT:
                 return " to ".join(f"{100.0 * each:.4g}%" for each in self.ends)
-            is_year = self.kind == WHOLE and YEARS[0] <= self.ends[0] <= self.ends[1] <= YEARS[1]
+            is_year = (
+                self.kind == Kind.WHOLE
+                and YEAR_NUMBERS[0] <= self.ends[0] <= self.ends[1] <= YEAR_NUMBERS[1]
+            )
             ends = [f"{each:.0f}" if is_year else _number(each) for each in self.ends]
             return " to ".join(ends)
         shown: list[str] = []
         for word, share in zip(self.words[:FREQUENT], self.shares, strict=False):
             one = f"{_short(word)} {share:.0%}"
-            if len(", ".join([*shown, one])) <= LONGEST_LIST:
+            if len(", ".join([*shown, one])) <= LONGEST_WORDS:
                 shown.append(one)
         return ", ".join(shown) + (", ..." if self.different > len(shown) else "")
 
@@ -105,9 +123,9 @@ class ColumnProfile:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        is_range = self.kind in (DATE, *NUMBERS)
-        low, high = self.values.split(" to ") if self.kind == DATE else (None, None)
-        if self.kind in NUMBERS:
+        is_range = self.kind in (Kind.DATE, *NUMERIC_KINDS)
+        low, high = self.values.split(" to ") if self.kind == Kind.DATE else (None, None)
+        if self.kind in NUMERIC_KINDS:
             low, high = self.ends
         return {
             "name": self.name,
@@ -131,7 +149,7 @@ def profile(piece: Piece, name: str) -> ColumnProfile:
     """Look at a column of a sample."""
     values = decoded(piece.column(name))
     base = _values(name, values)
-    if base.kind == EMPTY:
+    if base.kind == Kind.EMPTY:
         return base
     if not is_text(values.type):
         return _typed(piece, base, values)
@@ -147,7 +165,7 @@ def _values(name: str, values: Any) -> ColumnProfile:
     try:
         texts = values if is_text(values.type) else values.cast(pa.string())
     except pa.ArrowException:  # lists and the like
-        return ColumnProfile(name, OTHER, 0.0, 0, np.zeros(len(values), np.int64), (), ())
+        return ColumnProfile(name, Kind.OTHER, 0.0, 0, np.zeros(len(values), np.int64), (), ())
     encoded = without_nothing(texts).dictionary_encode()
     place = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
     words = encoded.dictionary.to_pylist()
@@ -158,7 +176,7 @@ def _values(name: str, values: Any) -> ColumnProfile:
     rows = max(len(values), 1)
     return ColumnProfile(
         name,
-        TEXT if words else EMPTY,
+        Kind.TEXT if words else Kind.EMPTY,
         float((place < 0).mean()) if place.size else 1.0,
         len(words),
         rank[place],
@@ -167,7 +185,7 @@ def _values(name: str, values: Any) -> ColumnProfile:
     )
 
 
-def _with(base: ColumnProfile, kind: str, **more: Any) -> ColumnProfile:
+def _with(base: ColumnProfile, kind: Kind, **more: Any) -> ColumnProfile:
     own = ("name", "missing", "different", "codes", "words", "shares")
     return ColumnProfile(**{name: getattr(base, name) for name in own}, kind=kind, **more)
 
@@ -176,14 +194,14 @@ def _typed(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile:
     """Look at a column that has a type of its own."""
     kind = values.type
     if pa.types.is_boolean(kind):
-        return _with(base, YES_NO, numbers=numbers_of(piece, base.name, values, ""))
+        return _with(base, Kind.YES_NO, numbers=numbers_of(piece, base.name, values, ""))
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         dates = Dates((base.name,))
-        return _with(base, DATE, times=dates.read(piece), time_kind=dates.kind)
+        return _with(base, Kind.DATE, times=dates.read(piece), time_kind=dates.kind)
     with suppress(InputError):
         plain = numbers_of(piece, base.name, values, "")
         return _dated_numbers(piece, base, values) or _of_numbers(base, plain)
-    return base if base.kind == OTHER or base.different else _with(base, EMPTY)
+    return base if base.kind == Kind.OTHER or base.different else _with(base, Kind.EMPTY)
 
 
 # ------------------------------------------------------------------------- readers
@@ -194,7 +212,7 @@ def _flags(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile | No
     found = [YES_AND_NO.get(word.lower()) for word in base.words[:3]]
     if sorted(found, key=str) != [0.0, 1.0]:
         return None
-    return _with(base, YES_NO, numbers=np.array([np.nan, *found])[base.codes])
+    return _with(base, Kind.YES_NO, numbers=np.array([np.nan, *found])[base.codes])
 
 
 def _dates(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile | None:
@@ -204,7 +222,7 @@ def _dates(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile | No
         times = dates.read(piece)
         if dates.kind == rounds.NUMBER:
             return None
-        return _with(base, DATE, times=times, time_kind=dates.kind)
+        return _with(base, Kind.DATE, times=times, time_kind=dates.kind)
     found = guess_format(base.words)
     if found is None:
         return None
@@ -230,7 +248,7 @@ def _formatted(
         return None
     return _with(
         base,
-        DATE,
+        Kind.DATE,
         times=times,
         time_kind=dates.kind,
         date_format=pattern,
@@ -257,10 +275,10 @@ def _numbers(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile | 
     found = _of_numbers(base, plain[base.codes])
     units = Counter(each.unit for each in read if each is not None)
     unit = units.most_common(1)[0][0]
-    kinds = {"": found.kind, quantities.MONTHS: found.kind, quantities.PERCENT: PERCENT}
+    kinds = {"": found.kind, quantities.MONTHS: found.kind, quantities.PERCENT: Kind.PERCENT}
     return _with(
         base,
-        kinds.get(unit, MONEY),
+        kinds.get(unit, Kind.MONEY),
         numbers=found.numbers,
         unread=number,
         example=base.words[int(unread.argmax()) - 1] if number else "",
@@ -277,11 +295,11 @@ def _quantity(text: str, decimal: str | None) -> quantities.Quantity | None:
 def _of_numbers(base: ColumnProfile, plain: FloatArray) -> ColumnProfile:
     given = plain[~np.isnan(plain)]
     if not given.size:
-        return _with(base, EMPTY)
+        return _with(base, Kind.EMPTY)
     if base.different == 2 and set(np.unique(given).tolist()) == {0.0, 1.0}:
-        return _with(base, YES_NO, numbers=plain)
+        return _with(base, Kind.YES_NO, numbers=plain)
     is_whole = bool((given == np.floor(given)).all())
-    return _with(base, WHOLE if is_whole else NUMBER, numbers=plain)
+    return _with(base, Kind.WHOLE if is_whole else Kind.NUMBER, numbers=plain)
 
 
 def _dated_numbers(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile | None:
@@ -300,4 +318,4 @@ def _number(value: float) -> str:
 
 
 def _short(word: str) -> str:
-    return word if len(word) <= LONGEST_VALUE else f"{word[: LONGEST_VALUE - 3]}..."
+    return word if len(word) <= LONGEST_WORD else f"{word[: LONGEST_WORD - 3]}..."

@@ -30,7 +30,7 @@ TRIED = 400  # different texts of a column that decide
 LONGEST = 32  # letters of a date
 # Shape of the texts: letters are written as a, digits as 0.  Formats of the same shape
 # are tried in this order.
-FORMATS = (
+DATE_FORMATS = (
     *("%b-%Y", "%B-%Y", "%b %Y", "%B %Y", "%b-%y", "%b %y", "%b%Y", "%Y-%b", "%Y %b"),
     *("%d-%b-%y", "%d-%b-%Y", "%d %b %Y", "%d %b %y", "%d-%B-%Y", "%d %B %Y"),
     *("%d%b%Y", "%d%b%y", "%d%b%Y:%H:%M:%S", "%d. %B %Y"),
@@ -46,8 +46,8 @@ FORMATS = (
 )
 LEAST_READ = 0.98  # of the texts; the others are bad rows
 SEVERAL = 10  # different texts, of which one may be bad
-YEARS = range(1900, 2101)
-LETTERS, DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
+PLAUSIBLE_YEARS = range(1900, 2101)
+LETTER_RUNS, DIGIT_RUNS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 
 
 class DateFormat(NamedTuple):
@@ -65,11 +65,11 @@ def guess_format(texts: Sequence[str]) -> DateFormat | None:
         return None
     spare = max((1.0 - LEAST_READ) * len(given), len(given) >= SEVERAL)  # bad ones
     found: list[tuple[str, list[datetime]]] = []
-    for pattern in FORMATS:
+    for pattern in DATE_FORMATS:
         if _shape_of(pattern) not in shapes:
             continue
         read = list(map(partial(_read, pattern=pattern), given))
-        dates = [date for date in read if date is not None and date.year in YEARS]
+        dates = [date for date in read if date is not None and date.year in PLAUSIBLE_YEARS]
         if len(dates) >= len(given) - spare:
             found.append((pattern, dates))
     if not found:
@@ -97,7 +97,7 @@ def is_written_as(text: str, pattern: str) -> bool:
 
 
 def _shape(text: str) -> str:
-    return DIGITS.sub("0", LETTERS.sub("a", text))
+    return DIGIT_RUNS.sub("0", LETTER_RUNS.sub("a", text))
 
 
 def _shape_of(pattern: str) -> str:

@@ -36,12 +36,12 @@ from profitable.past.start_command import python_call, shell_command
 from profitable.past.start_plan import StartPlan, plan_start
 
 SHOWN_OF_A_ROLE = 5
-WIDTH = 100
+LOOK_WIDTH = 100
 FLAG = re.compile(r"--([a-z][a-z-]+)")
-HEADERS = ("column", "type", "missing", "differ", "may be", "values")
+LOOK_HEADERS = ("column", "type", "missing", "differ", "may be", "values")
 ROLES_SHOWN = 2
-NEEDED = (("category", "scorecard"), ("reward", "defaulted"), ("cost", "amount"))
-OF_LOANS = (("term",), ("rate", "instalment"), ("closed",), ("amount",))
+ALWAYS_NEEDED = (("category", "scorecard"), ("reward", "defaulted"), ("cost", "amount"))
+NEEDED_OF_LOANS = (("term",), ("rate", "instalment"), ("closed",), ("amount",))
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class FirstLook:
         )
 
     def __str__(self) -> str:
-        width = None if _is_terminal() else WIDTH
-        table = text_table(HEADERS, self._rows(), words=(0, 1, 4), width=width)
+        width = None if _is_terminal() else LOOK_WIDTH
+        table = text_table(LOOK_HEADERS, self._rows(), words=(0, 1, 4), width=width)
         parts = [
             self._caption(),
             table,
@@ -139,7 +139,7 @@ class FirstLook:
     def _repr_html_(self) -> str:
         said = "".join(f"<p>warning: {escape(self._said(each))}</p>" for each in self.warnings)
         start = f"<pre>{escape(self._start())}</pre>"
-        return html_table(self._caption(), HEADERS, self._rows()) + said + start
+        return html_table(self._caption(), LOOK_HEADERS, self._rows()) + said + start
 
     # ---------------------------------------------------------------------------- parts
 
@@ -194,7 +194,9 @@ class FirstLook:
         if not lines:
             return ""
         return "Candidates\n" + text_table(
-            ["role", "columns, the likeliest first"], lines, width=None if _is_terminal() else WIDTH
+            ["role", "columns, the likeliest first"],
+            lines,
+            width=None if _is_terminal() else LOOK_WIDTH,
         )
 
     def _leaks(self) -> str:
@@ -230,7 +232,7 @@ def is_complete(given: Mapping[str, Any]) -> bool:
     has_time = (
         "time" in given or "issued" in given or str(given.get("round", "")).strip().isdecimal()
     )
-    needed = (*NEEDED, *(OF_LOANS if "defaulted" in given else ()))
+    needed = (*ALWAYS_NEEDED, *(NEEDED_OF_LOANS if "defaulted" in given else ()))
     return has_time and all(any(name in given for name in names) for names in needed)
 
 
@@ -341,7 +343,7 @@ def _files(data: Any) -> tuple[str, ...]:
 
 
 def _filled(text: str) -> str:
-    return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return fill(text, LOOK_WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _names(value: object, column: str) -> bool:

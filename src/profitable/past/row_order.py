@@ -28,8 +28,8 @@ import numpy as np
 
 from profitable.common.types import FloatArray
 from profitable.errors import InputError
-from profitable.past.column_names import ID, PERIOD, hinted
-from profitable.past.column_profile import DATE, WHOLE, ColumnProfile, profile
+from profitable.past.column_names import hinted
+from profitable.past.column_profile import ColumnProfile, Kind, profile
 from profitable.past.column_sample import sampled
 from profitable.past.layout import Layout
 from profitable.past.row_meaning import reward_column
@@ -38,7 +38,7 @@ from profitable.past.source import Source
 Order = Literal["sorted", "grouped"] | None
 ONE_WAY, LEAST_STEPS = 0.95, 20
 CORRELATION, LEAST_ROWS = 0.9, 50
-RUNS, LEAST_RUNS = 0.15, 30.0
+RUN_SHARE, RANDOM_RUNS = 0.15, 30.0
 DENSE = 10.0  # numbers of a running number per row, at most
 NAMED = 3  # columns that a warning names
 SORTED_SAMPLE = 20_000  # rows that are looked at
@@ -61,7 +61,7 @@ def order_of(values: FloatArray) -> Order:
         return "sorted"
     counts = np.unique(given, return_counts=True)[1].astype(np.float64)
     expected = 1.0 + given.size * (1.0 - float(((counts / given.size) ** 2).sum()))
-    if expected >= LEAST_RUNS and steps.size + 1 <= RUNS * expected:
+    if expected >= RANDOM_RUNS and steps.size + 1 <= RUN_SHARE * expected:
         return "sorted" if abs(ups - 0.5) == 0.5 and steps.size > 1 else "grouped"
     return None
 
@@ -91,12 +91,12 @@ def is_running_number(column: ColumnProfile) -> bool:
 
     Their name says so, or hardly any number is left out.
     """
-    if column.kind != WHOLE or column.numbers is None:
+    if column.kind != Kind.WHOLE or column.numbers is None:
         return False
     given = column.numbers[~np.isnan(column.numbers)]
     if column.different < given.size:
         return False
-    return hinted(column.name, ID) or bool(np.ptp(given) <= DENSE * given.size)
+    return hinted(column.name, "id") or bool(np.ptp(given) <= DENSE * given.size)
 
 
 def doubt_rows(columns: Sequence[ColumnProfile], names: Sequence[str] = ()) -> list[str]:
@@ -106,7 +106,7 @@ def doubt_rows(columns: Sequence[ColumnProfile], names: Sequence[str] = ()) -> l
     """
     found = [(each, order) for each in columns if (order := order_of(in_order(each))) is not None]
     for column, order in found:
-        if column.kind == DATE or hinted(column.name, PERIOD):
+        if column.kind == Kind.DATE or hinted(column.name, "period"):
             return [
                 f"the rows are {order} by {column.name}, which looks like a time: give it as --time"
             ]

@@ -12,11 +12,11 @@ from typing import Any
 
 from profitable.past.layout import is_list
 
-WIDTH = 96
+COMMAND_WIDTH = 96
 INDENT = "    "
 SPECIAL = set('"$`!\\\n')  # letters that a shell reads within double quotes
 # In the order in which a reader expects them.
-ORDER = (
+OPTION_ORDER = (
     *("category", "order", "scorecard", "time", "issued", "round", "date_format"),
     *("reward", "treated", "accepted", "amount", "required", "cost", "revenue"),
 )
@@ -46,7 +46,7 @@ def python_call(options: Mapping[str, Any]) -> str:
         for name, value in sorted_options(options)
     ]
     call = f"pb.backtest(data, {', '.join(parts)})"
-    if len(call) <= WIDTH:
+    if len(call) <= COMMAND_WIDTH:
         return call
     return "\n".join(
         ["pb.backtest(", f"{INDENT}data,", *(f"{INDENT}{part}," for part in parts), ")"]
@@ -55,14 +55,14 @@ def python_call(options: Mapping[str, Any]) -> str:
 
 def sorted_options(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield options in the order in which a reader expects them."""
-    places = {name: place for place, name in enumerate(ORDER)}
+    places = {name: place for place, name in enumerate(OPTION_ORDER)}
     yield from sorted(options.items(), key=lambda pair: places.get(pair[0], len(places)))
 
 
 def _in_lines(parts: Sequence[str], gap: str, end: str) -> str:
     lines = [parts[0]]
     for part in parts[1:]:
-        if len(lines[-1]) + len(gap) + len(part) + len(end) <= WIDTH:
+        if len(lines[-1]) + len(gap) + len(part) + len(end) <= COMMAND_WIDTH:
             lines[-1] += gap + part
         else:
             lines.append(INDENT + part)

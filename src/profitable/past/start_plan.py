@@ -17,8 +17,8 @@ import numpy as np
 from profitable.errors import InputError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.candidates import FEW, Candidate, Finder, open_words
-from profitable.past.column_profile import DATE
+from profitable.past.candidates import FEW_ROWS, Candidate, Finder, open_words
+from profitable.past.column_profile import Kind
 from profitable.past.layout import FIELDS, Layout, is_list
 from profitable.past.leak_measures import banded, predicts
 from profitable.past.leaks import Leak, check_categories, find_leaks, loans_that_know
@@ -29,9 +29,8 @@ from profitable.past.source import Source
 ROUNDS_OF_ROWS = 50  # without a time
 NICE = (1, 2, 5)  # numbers of rows in a round, times powers of ten
 MONTHS_OF_ROUNDS = 6  # fewer months than this, and a round is a week
-DAY = 86_400e6  # in microseconds
 CATEGORIES_TRIED = 8
-CHOSEN = 0.05  # of the spread of a treatment: a column that explains so much decided it
+NOT_BY_CHANCE = 0.05  # of the spread of a treatment: a column that explains so much decided it
 PLACEHOLDERS = {
     "category": ("CATEGORY", "the column whose values are judged, such as a purpose or a grade"),
     "reward": (
@@ -190,7 +189,7 @@ class _Planner:
             if each.name == treated.column or each.name in outcomes:
                 continue
             codes = banded(each.numbers) if each.numbers is not None else each.codes
-            if each.missing <= FEW and predicts(codes, flag) > CHOSEN:
+            if each.missing <= FEW_ROWS and predicts(codes, flag) > NOT_BY_CHANCE:
                 return each.name
         return ""
 
@@ -356,7 +355,7 @@ class _Planner:
                 "at once, and every policy learns too soon; give --matures and a number of "
                 "rounds, or add the date at which other clients repaid"
             )
-        return IMMEDIATE
+        return NO_KNOWN_DATE
 
     def _is_by_rows(self) -> bool:
         return isinstance(self.given.get("round"), int) and "time" not in self.given
@@ -382,7 +381,7 @@ class _Planner:
         if column.times is not None and "round" not in self.given:
             given = column.times[column.times != MISSING]
             months = np.unique(rounds.periods(given, "month")).size
-            days = float(np.ptp(given)) / DAY
+            days = float(np.ptp(given)) / rounds.MICROSECONDS
             if months < MONTHS_OF_ROUNDS and column.time_kind != rounds.MONTH:
                 options["round"] = "week" if days >= 21 else "day"
         if column.other_format is not None:
@@ -407,7 +406,7 @@ class _Planner:
             if isinstance(plan.options.get(role), str)
         ]
         columns = [self.finder.by_name[name] for name in names if name in self.finder.by_name]
-        formats = {each.name: each.date_format for each in columns if each.kind == DATE}
+        formats = {each.name: each.date_format for each in columns if each.kind == Kind.DATE}
         different = set(formats.values())
         if different <= {None}:
             return
@@ -487,7 +486,7 @@ class _Planner:
         return plan
 
 
-IMMEDIATE = (
+NO_KNOWN_DATE = (
     "known: no column says when outcomes were known, so that every policy learns too soon; give "
     "--known, or --matures and a number of rounds"
 )
