@@ -1,6 +1,6 @@
 """Measure which policy earned or lost in which situation, on all real files.
 
-It makes the table in docs/backtest.md, from which the default policies follow.
+It renews the table in docs/backtest.md, from which the default policies follow.
 
     .venv/bin/python benchmarks/which_policy.py DATA [replays] [beginnings of names]
 
@@ -9,10 +9,12 @@ round a day; the German credit demo.  A difference to accepting everybody counts
 earned or lost if its 95 % interval lies on one side of 0: no correction for the number
 of policies, so that a default is chosen by the stricter rule.  The numbers of each run
 are kept in results/which-policy, and a run whose numbers are there is not repeated.
+With beginnings of the names of situations, separated by &, only such runs are made.
 Not part of `make bench`: it measures no time.
 """
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -25,6 +27,8 @@ import pandas as pd
 import profitable as pb
 from profitable.replay.backtest_options import demo
 
+PAGE = Path(__file__).parent.parent / "docs/backtest.md"
+MARKS = re.compile(r"(<!-- table: which-policy -->\n).*?(<!-- end -->)", re.S)
 KEPT = Path(__file__).parent.parent / "results/which-policy"
 TRIED = (
     "kl-ucb",
@@ -172,14 +176,21 @@ def table(found: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def renew(found: list[dict[str, Any]]) -> None:
+    """Put the table between its marks in docs/backtest.md."""
+    text, made = PAGE.read_text(encoding="utf-8"), table(found)
+    PAGE.write_text(
+        MARKS.sub(lambda marks: f"{marks[1]}\n{made}\n\n{marks[2]}", text), encoding="utf-8"
+    )
+    print(made)
+
+
 if __name__ == "__main__":
     options = sys.argv[1:]
-    print(
-        table(
-            measure(
-                Path(options[0]),
-                int(options[1]) if options[1:] else 50,
-                tuple(options[2].split(",")) if options[2:] else ("",),
-            )
+    renew(
+        measure(
+            Path(options[0]),
+            int(options[1]) if options[1:] else 40,
+            tuple(options[2].split("&")) if options[2:] else ("",),
         )
     )
