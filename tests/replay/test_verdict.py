@@ -133,6 +133,9 @@ def test_whether_there_was_something_to_find() -> None:
         assert f"(difference {middle:.1f}, 95 %: " in found
         won = verdict_of(variant("x", 9.0), fitted).text()
         assert "to find" not in won
+        late = verdict_of(variant("x", 0.0), fitted, learnable=NOTHING).text()
+        assert late.startswith("No verdict: ")
+        assert ("There was something to find: " in late) == (middle == 9.0)
 
 
 def test_a_policy_that_loses_is_never_named_among_those_that_beat() -> None:
