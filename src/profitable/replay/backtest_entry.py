@@ -57,7 +57,7 @@ SAME_DIFFERENCE = (
     "stop is in none"
 )
 REFUSED_ALIKE = "the clients who are refused are nearly all alike, and others may come"
-TINY = 1e-9  # of all that clients bring: what rounding leaves of a difference
+LEFT_BY_ROUNDING = 1e-9  # of all that clients bring: what rounding leaves of a difference
 NO_VARIANCE = 1e-20  # of the squared mean: what rounding leaves
 LEAST = 0.05  # of the variance counts, even if the luck of seeds seems to be all of it
 
@@ -152,7 +152,7 @@ class BacktestEntry:
 
     @property
     def _tiny(self) -> float:
-        return TINY * float(np.abs(self.everybody).sum())
+        return LEFT_BY_ROUNDING * float(np.abs(self.everybody).sum())
 
     def _least(self, low: Any) -> Any:
         """Return the end of an interval, 0 or more of what is never worse."""
