@@ -168,8 +168,8 @@ def test_where_accepting_everybody_loses_accepting_nobody_is_the_baseline() -> N
     """Each is significantly better than accepting everybody, which loses 100."""
     nobody = "accepting nobody (the better baseline, because accepting everybody loses 100.0 EUR)"
     for middle, text in (
-        (60.0, "The best of them, x, lost 40.0 EUR (difference -40.0 EUR, 95 %: "),
-        (101.0, "The best of them, x, earned 1.0 EUR (difference 1.0 EUR, 95 %: "),
+        (60.0, "x lost 40.0 EUR (difference -40.0 EUR, 95 %: "),
+        (101.0, "x earned 1.0 EUR (difference 1.0 EUR, 95 %: "),
     ):
         found = verdict_of(variant("x", middle, everybody=-100.0), unit="EUR")
         assert found.standing(found.judged[0]) == BETTER

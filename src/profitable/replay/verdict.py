@@ -194,10 +194,9 @@ class BacktestVerdict:
         even = f", even if {AT_ONCE}" if self.immediate else ""
         if best.profit > 0.0 and not self._lead(best).is_known:
             return self._unknown(best)
-        said = (
-            f"No policy is significantly better than {self._versus}{even}. "
-            f"The best of them, {best.full_name}, {self._earned(best)}."
-        )
+        who = best.subject if len(self.judged) == 1 else f"The best of them, {best.full_name},"
+        said = f"No policy is significantly better than {self._versus}{even}."
+        said += f" {who} {self._earned(best)}."
         if any(self.standing(each) == BETTER for each in self.judged):
             said += " Being better than accepting everybody is not enough here."
         return said
