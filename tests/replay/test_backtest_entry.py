@@ -53,6 +53,15 @@ def test_what_is_the_best_of_all_sets_and_cut_offs() -> None:
         assert sorted(name for name, each in found.items() if each(setup).is_best) == expected
 
 
+def test_what_rounding_leaves_is_no_difference() -> None:
+    """The mean of seeds that all accept everybody differs in its last digit."""
+    it = entry("it", -1e-7, [-1e-7] * 50, everybody=1e7)
+    assert (it.difference.middle, it.difference.low, it.difference.high) == (0.0, 0.0, 0.0)
+    assert it.sentence() == "it earned as much as accepting everybody."
+    more = entry("it", -1.0, [-1.0] * 50, everybody=1e7)
+    assert more.sentence().startswith("it earned 1.0 less than")
+
+
 def test_the_luck_of_splits_is_taken_out_of_the_interval() -> None:
     """Replicates are means of two splits: variance 4 + 10 / 2.  The entry is of 200."""
     rng = np.random.default_rng(1)

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import profitable as pb
+from profitable.common.types import IntArray
 from profitable.past.past import NEVER_KNOWN, SingleClients
 from profitable.replay.backtest_entry import UNSURE
 from profitable.replay.learnable import Learnable
@@ -28,6 +30,11 @@ def clients_of(known: list[list[int]]) -> SingleClients:
     )
 
 
+def after(clients: SingleClients, rounds: int) -> IntArray:
+    """The rounds in which outcomes count that mature after so many."""
+    return np.maximum(clients.known, clients.round.astype(np.int64) + rounds)
+
+
 def test_shares_are_those_counted_by_hand() -> None:
     """Ten outcomes of the first round are known in the second: two rounds know them."""
     found = Learnable.of(clients_of([[2] * 10 + [4], [4] * 3, [5] * 4, [NEVER_KNOWN] * 2]))
@@ -42,14 +49,15 @@ def test_shares_are_those_counted_by_hand() -> None:
 def test_an_outcome_counts_at_maturity_but_never_before_it_is_known() -> None:
     clients = clients_of([[1] * 12, [2] * 12, [3] * 12, [4] * 12])
     assert Learnable.of(clients).informed == 36 / 48
-    assert Learnable.of(clients, matures=2) == Learnable(4, 3, 36 / 48, 12 / 48, True)
-    late = Learnable.of(clients, matures=3)
+    assert Learnable.of(clients, after(clients, 2)) == Learnable(4, 3, 36 / 48, 12 / 48, True)
+    late = Learnable.of(clients, after(clients, 3))
     assert late.is_nothing
     assert late.reason() == (
         "nothing matures before round 4 of 4; "
         "75 % of the outcomes were known before the last decision"
     )
-    assert Learnable.of(clients_of([[3] * 10, [3], [4]]), matures=1).first == 3
+    few = clients_of([[3] * 10, [3], [4]])
+    assert Learnable.of(few, after(few, 1)).first == 3
 
 
 def test_what_is_known_after_the_last_decision_is_nothing() -> None:

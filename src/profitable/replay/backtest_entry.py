@@ -57,6 +57,7 @@ SAME_DIFFERENCE = (
     "stop is in none"
 )
 REFUSED_ALIKE = "the clients who are refused are nearly all alike, and others may come"
+LEFT_BY_ROUNDING = 1e-9  # of all that clients bring: what rounding leaves of a difference
 NO_VARIANCE = 1e-20  # of the squared mean: what rounding leaves
 LEAST = 0.05  # of the variance counts, even if the luck of seeds seems to be all of it
 
@@ -136,11 +137,22 @@ class BacktestEntry:
 
     def _compared(self, middle: float, differences: FloatArray) -> Interval:
         """Return a difference with the interval of its replicates [B, R]."""
+        middle = self._without_rounding(middle)
         if not differences.size:
             return Interval(middle, math.nan, math.nan)
         values = differences.sum(axis=1)
-        low, high = self._interval(middle, values, self._share(values))
-        return Interval(middle, self._least(float(low)), float(high))
+        low, high = map(float, self._interval(middle, values, self._share(values)))
+        return Interval(
+            middle, self._least(self._without_rounding(low)), self._without_rounding(high)
+        )
+
+    def _without_rounding(self, value: float) -> float:
+        """Return 0 for what the rounding of sums, or of a mean of seeds, has left."""
+        return 0.0 if abs(value) <= self._tiny else value
+
+    @property
+    def _tiny(self) -> float:
+        return LEFT_BY_ROUNDING * float(np.abs(self.everybody).sum())
 
     def _least(self, low: Any) -> Any:
         """Return the end of an interval, 0 or more of what is never worse."""
@@ -225,8 +237,8 @@ class BacktestEntry:
         """Reason why the interval may be too narrow; None if nothing suggests it."""
         if self.kind != POLICY or self.refusal is not None or self.resampled.shape[0] < 2:
             return None
-        tiny = 1e-9 * float(np.abs(self.everybody).sum())
-        same = float((np.abs(self.resampled.sum(axis=1) - self.difference.middle) <= tiny).mean())
+        apart = np.abs(self.resampled.sum(axis=1) - self.difference.middle)
+        same = float((apart <= self._tiny).mean())
         if same >= SAME:
             return SAME_DIFFERENCE
         if self.varying is not None and self.varying < HARDLY_ANY:

@@ -10,7 +10,7 @@ Example: two clients a round for three rounds, whose outcomes mature after two r
 ...     names=("cars",), labels=("1", "2", "3"), round=[1, 1, 2, 2, 3, 3],
 ...     category=[0] * 6, known=[1, 2, 3, 4, 5, 5], reward=[1.0] * 6, profit=[1.0] * 6,
 ... )
->>> found = Learnable.of(clients, matures=2)
+>>> found = Learnable.of(clients, np.array([3, 3, 4, 4, 5, 5]))
 >>> found.is_nothing, found.first, round(found.known, 2)
 (True, 3, 0.33)
 """
@@ -20,8 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from profitable.common.text_tables import number_text
+from profitable.common.types import IntArray
+from profitable.past.late_outcomes import BY_AGE, OPEN_VALUE
+from profitable.past.layout import HAZARDS
 from profitable.past.past import Past, PastClients
-from profitable.replay.replay import OpenTerms
 
 ENOUGH = 10  # known outcomes of a category, on which a decision about it can rest
 
@@ -38,26 +40,24 @@ class Learnable:
     matures: bool = False  # whether outcomes count at maturity
 
     @classmethod
-    def of(cls, clients: PastClients, *, matures: int | None = None) -> "Learnable":
-        """Count outcomes as soon as they are known, or at maturity."""
+    def of(cls, clients: PastClients, counted: IntArray | None = None) -> "Learnable":
+        """Count outcomes as soon as they are known, or when they mature, [n]."""
         rounds, size = clients.rounds, len(clients.names)
         number, known = clients.seen(clients.sum_of("number")), clients.seen(clients.known)
-        counts = known.astype(np.int64)
-        if matures is not None:
-            counts = np.maximum(counts, clients.seen(clients.round).astype(np.int64) + matures)
+        counts = known.astype(np.int64) if counted is None else clients.seen(counted)
         there = counts <= rounds
         place = (counts[there] - 1) * size + clients.seen(clients.category)[there]
-        counted = np.bincount(place, number[there], rounds * size).reshape(rounds, size)
+        table = np.bincount(place, number[there], rounds * size).reshape(rounds, size)
         # Those who ask in a round know what counted in the rounds before.
         enough = np.zeros((rounds, size), dtype=bool)
-        enough[1:] = np.cumsum(counted, axis=0)[:-1] >= ENOUGH
+        enough[1:] = np.cumsum(table, axis=0)[:-1] >= ENOUGH
         asked = clients.counts
         return cls(
             rounds,
             int(counts.min()) if there.any() else None,
             float(number @ (known < rounds)) / max(float(number.sum()), 1.0),
             float(asked[enough].sum()) / max(float(asked.sum()), 1.0),
-            matures is not None,
+            counted is not None,
         )
 
     @property
@@ -91,7 +91,7 @@ def learnable(past: Past) -> Learnable | None:
     That is so where open clients count at a promise, and of loans that are judged by
     their hazards: a loan that lives is evidence, too.
     """
-    terms = OpenTerms.of(past.layout)
-    if past.clients.defaulted is not None or (terms is not None and terms.by_age):
+    late = past.late
+    if late.treatment in (HAZARDS, BY_AGE, OPEN_VALUE):
         return None
-    return Learnable.of(past.clients, matures=None if terms is None else terms.matures)
+    return Learnable.of(past.clients, late.counted(past.clients))

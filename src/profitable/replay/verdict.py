@@ -134,11 +134,12 @@ class BacktestVerdict:
         if not self.judged:
             return "No policy can be judged on this log."
         if self.reason is not None:
-            return (
+            said = (
                 "No verdict: the policies had next to nothing to learn from, so that their "
                 "profits say nothing about them. Take a longer past, or one whose outcomes are "
                 "known sooner."
             )
+            return f"{said} {self._found()}".strip()
         if self.beating:
             return self._praise()
         said = self._nobody_wins() if self.nobody_is_better else self._everybody_wins()
@@ -194,10 +195,9 @@ class BacktestVerdict:
         even = f", even if {AT_ONCE}" if self.immediate else ""
         if best.profit > 0.0 and not self._lead(best).is_known:
             return self._unknown(best)
-        said = (
-            f"No policy is significantly better than {self._versus}{even}. "
-            f"The best of them, {best.full_name}, {self._earned(best)}."
-        )
+        who = best.subject if len(self.judged) == 1 else f"The best of them, {best.full_name},"
+        said = f"No policy is significantly better than {self._versus}{even}."
+        said += f" {who} {self._earned(best)}."
         if any(self.standing(each) == BETTER for each in self.judged):
             said += " Being better than accepting everybody is not enough here."
         return said
@@ -209,18 +209,29 @@ class BacktestVerdict:
             "whether that is chance."
         )
 
+    @cached_property
+    def _fitted(self) -> BacktestEntry | None:
+        """The cross-fitted set, if there is one."""
+        return next((each for each in self.entries if each.name == CROSS_FITTED), None)
+
+    def _found(self) -> str:
+        """Say that there was something to find, if that is significant."""
+        fitted = self._fitted
+        if fitted is None or fitted.standing(self.tried, self.baseline) != BETTER:
+            return ""
+        return (
+            "There was something to find: the best set of categories, cross-fitted, is "
+            f"significantly better ({self._lead(fitted).in_short(self.unit)})."
+        )
+
     def _findable(self) -> str:
         """Say whether there was anything to find, if no policy found it."""
-        fitted = next((each for each in self.entries if each.name == CROSS_FITTED), None)
-        if fitted is None or not self._lead(fitted).is_known:
+        if self._fitted is None or not self._lead(self._fitted).is_known:
             return ""
-        lead = self._lead(fitted)
+        if found := self._found():
+            return found
+        lead = self._lead(self._fitted)
         span = lead.in_short(self.unit)
-        if fitted.standing(self.tried, self.baseline) == BETTER:
-            return (
-                "There was something to find: the best set of categories, cross-fitted, is "
-                f"significantly better ({span})."
-            )
         if lead.middle > 0.0:
             return (
                 "Whether there is anything to find by these categories, the file cannot say: the "
@@ -272,7 +283,7 @@ class BacktestVerdict:
 
     def cross_fitting(self) -> str | None:
         """Explain the error of the cross-fitted set; None if there is none."""
-        fitted = next((each for each in self.entries if each.name == CROSS_FITTED), None)
+        fitted = self._fitted
         if fitted is None or fitted.splits is None or fitted.split_error is None:
             return None
         mean = f"Cross-fitted profits are means of {several(fitted.splits, 'split')} into halves"
