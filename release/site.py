@@ -45,8 +45,8 @@ API = {  # pages of the reference: title, and the rooms or modules whose public 
     "errors": ("Errors", ["errors"]),
 }
 
-# Sphinx keeps all pages until the end, as trees full of cycles: looking for garbage among
-# them would take a third of its time.
+# Sphinx keeps all pages until the end: looking for garbage among them would take a
+# third of its time.
 SPHINX = """
 import gc, sys
 from sphinx.cmd.build import main
