@@ -18,7 +18,7 @@ Example: "bad" loses from the first round on, and its outcomes are known at once
 >>> [(each.date, each.stopped, each.gain) for each in found.splits[2:4]]
 [('2024-10', ('bad',), 8.0), ('2025-02', ('bad',), 6.0)]
 >>> print(found.sentence())
-Dropping what lost by then would have earned 27.5 more afterwards (95 %: 17.8 to 33.8).
+Dropping what lost by then would have earned 27.5 more afterwards (95 %: 18.0 to 33.6).
 
 How sure the gain is: the block bootstrap of the whole procedure (`block_bootstrap.py`).
 It is about other clients and other luck of rounds of the same law.  It knows nothing of
@@ -277,7 +277,7 @@ def time_splits(
         by_books = any(each.lending is not None for each in groupings)
         replicates = BOOK_REPLICATES if by_books else REPLICATES
     ends = split_rounds(rounds, max(each.first_known() for each in groupings), dates)
-    work = _Work(groupings, ends, level)
+    work = _Lists(groupings, ends, level)
     lists = [work.once(work.known, place) for place in range(len(ends))]
     values: list[FloatArray] = []
     listed = np.empty((0, len(groupings)), dtype=bool)
@@ -341,7 +341,7 @@ def split_rounds(rounds: int, first: int, dates: int) -> list[int]:
     return [first + left * each // (number + 1) for each in range(1, number + 1)]
 
 
-class _Work:
+class _Lists:
     """Time splits under way."""
 
     def __init__(self, groupings: Sequence[Grouping], ends: list[int], level: float) -> None:
