@@ -88,8 +88,14 @@ class Grouping:
 
     @property
     def profit(self) -> FloatArray:
-        """What accepting a category in a round earned, [R, K]."""
-        return self.clients.profit_by_cell if self.earned is None else self.earned
+        """What accepting a category in a round earned, [R, K].
+
+        Of a log without an estimate, only clients whom the past accepted count.
+        """
+        clients = self.clients
+        if self.earned is not None or clients.logged is None:
+            return clients.profit_by_cell if self.earned is None else self.earned
+        return clients.by_cell(np.where(clients.logged, clients.profit, 0.0))
 
     def as_of(self, ends: Sequence[int | None]) -> AsOf:
         """Return what was known at the ends of some rounds; all that is, at None."""
