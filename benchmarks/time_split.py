@@ -1,6 +1,6 @@
 """Measure how often the interval of a time split covers its expected gain.
 
-.venv/bin/python benchmarks/time_split.py [portfolios] [replicates] [beginnings of names]
+.venv/bin/python benchmarks/time_split.py [portfolios] [replicates] [first,letters]
 
 The truth is the mean gain of 4 000 new portfolios of the same law.  Clients bring
 normal profits of mean `means` and standard deviation 0.6, plus a shock of the round.

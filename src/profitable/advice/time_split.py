@@ -203,7 +203,7 @@ class TimeSplit:
         """Say whether the list would have paid."""
         late = self._too_late()
         if not self.splits:
-            return late or "Nothing can be said: no outcome was mature before the file ended."
+            return late or "Nothing can be said: too few rounds are left once outcomes are mature."
         if not self.dates_listed:
             dates = several(len(self.splits), "date")
             return late or f"Nothing to find here: nothing was listed at any of the {dates}."
@@ -299,7 +299,7 @@ def time_splits(
         low = high = None
         doubt = None
         if not ends:
-            doubt = "No outcome was mature before the file ended."
+            doubt = "Too few rounds are left once outcomes are mature."
         elif blocks is not None and values:
             share = float(listed[:, place].mean())
             if not any(each.stopped for each in splits) and share < HARDLY_EVER:
