@@ -32,7 +32,7 @@ def test_the_variance_of_a_sum_is_that_of_new_rounds(length: int) -> None:
 def test_blocks_of_short_segments_are_shorter() -> None:
     blocks = Blocks.of([0, 1, 4, 64])
     assert blocks.lengths == (1, 1, 4)
-    assert blocks.freedom == pytest.approx(0.0 + 2.0 + 14.0)
+    assert blocks.freedom == pytest.approx(0.0 + 2.0 + 21.5)
     rounds, weights = blocks.draw(np.random.default_rng(1), 5)
     assert (rounds[:, 0] == 0).all()
     assert (times(rounds, 64).sum(axis=1) == 64).all()

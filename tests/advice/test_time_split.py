@@ -99,7 +99,9 @@ def test_what_is_said() -> None:
     assert late.sentence().endswith("in c1, but outcomes came too late to be learnt in this file.")
     never = split(portfolio([0.5, 0.4], delay=60))
     assert never.splits == ()
-    assert never.sentence() == ("Nothing can be said: no outcome was mature before the file ended.")
+    assert never.sentence() == (
+        "Nothing can be said: too few rounds are left once outcomes are mature."
+    )
 
 
 def test_the_false_discovery_rate_is_that_of_all_groupings_together() -> None:

@@ -1,4 +1,4 @@
-"""Whom a policy swaps: sums that agree with those of the entry, by hand and in a log."""
+"""Whom a policy swaps: sums agree with those of the entry, by hand and in a log."""
 
 import numpy as np
 import pandas as pd

@@ -10,18 +10,17 @@ Inside a segment, rounds change their places.  If they kept them, rounds that ar
 twice would vary like one round of twice the luck.  Then tests that add up periods of
 rounds would reject too seldom in a replicate.
 
-Profits of a segment are judged with weights that differ from 1 a little more than these
-counts do.  Of n rounds in blocks of b, counts give the sum of profits a variance that
-is too small by 1 - b / n on average, and the square root of that is taken out.  Such a
-weight may be below 0, which does no harm to a sum.
+A round may be there 0, 1, 2, ... times.  Profits are judged with weights that differ
+from 1 a little more than these numbers.  Of n rounds in blocks of b, the numbers give a
+sum of profits a variance that is too small by 1 - b / n on average, and the square root
+of that is taken out.  Such a weight may be below 0, which does no harm to a sum.
 
 The interval of a gain (`interval`).  Replicates repeat the chances of the past and add
 their own, so near the threshold they list other categories than new portfolios would,
 and their mean is not the gain.  It is no worse an estimate: it is smoother, and where
 many categories are near the threshold, it is biased.  The interval is centred halfway,
 which covered best (benchmarks/time_split.py).  It is wider than the replicates as
-Student's quantiles are than normal ones, with one degree of freedom for each block
-beyond the first of its segment.
+Student's quantiles are than normal ones (`Blocks.freedom`).
 
 >>> rounds, weights = Blocks.of([0, 6, 10], length=2).draw(np.random.default_rng(1), 3)
 >>> rounds[0].tolist()
@@ -43,6 +42,8 @@ from profitable.advice.periods import EDGE, quantile
 from profitable.common.amounts import Interval
 from profitable.common.types import FloatArray, IntArray
 
+OVERLAP = 1.5  # times what blocks hold that do not overlap
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -63,9 +64,16 @@ class Blocks:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom: blocks beyond the first of each segment."""
+        """Degrees of freedom of the variance of a sum.
+
+        Of n rounds in blocks of b that may start anywhere, there are 3 n / 2 b, less
+        one for the mean (Priestley 1981, of Bartlett's window); of single rounds n - 1.
+        """
         sizes = [b - a for a, b in pairwise(self.edges)]
-        return sum(size / length - 1.0 for size, length in zip(sizes, self.lengths, strict=True))
+        return sum(
+            (OVERLAP if length > 1 else 1.0) * size / length - 1.0
+            for size, length in zip(sizes, self.lengths, strict=True)
+        )
 
     def draw(self, generator: np.random.Generator, replicates: int) -> tuple[IntArray, FloatArray]:
         """Return which round is at each place, from 0, and the weights of profits.

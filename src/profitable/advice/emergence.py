@@ -41,7 +41,7 @@ from profitable.past.past import NEVER_KNOWN, PastClients, SmallInts
 from profitable.past.vintages import vintages
 
 MOST_AGES = 121  # of a curve
-APART = 0.1  # of the greater median: medians of losses and gains so close are the same
+MEDIANS_APART = 0.1  # of the greater median: medians of losses and gains so close are the same
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Emergence:
             part = watched.part(names[watched.asked - 1] == name)
             if part.asked.size:
                 curves.append((name, _thinned(part.shares(shares))))
-        medians = Medians(*(_median(shares[key]) for key in ("clients", "money", *SIGNS)))
+        medians = Medians(*(_median(shares[key]) for key in ("clients", "money", *LOST_OR_NOT)))
         return cls(_thinned(shares), tuple(curves), medians, unit)
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,14 +119,14 @@ class Emergence:
         text = f"Half of the clients are known {when}"
         if losses is None or gains is None:
             return f"{text}."
-        if abs(losses - gains) <= APART * max(losses, gains):
+        if abs(losses - gains) <= MEDIANS_APART * max(losses, gains):
             return f"{text}, losses about as late as gains."
         how = "worse" if losses < gains else "better"
         text += f", half of the losses {f'after {number_text(losses)}' if losses else 'at once'}"
         return f"{text}: what is known early looks {how} than it is."
 
 
-SIGNS = ("losses", "gains")
+LOST_OR_NOT = ("losses", "gains")
 Shares = dict[str, FloatArray | None]  # by age, [A]
 
 
@@ -198,7 +198,7 @@ class _Watched:
             "clients": self._known(self.number, None),
             "money": self._known(self.money, None),
         }
-        for name, is_lost in zip(SIGNS, (True, False), strict=True):
+        for name, is_lost in zip(LOST_OR_NOT, (True, False), strict=True):
             if self.lost is None:
                 found[name] = None
                 continue
