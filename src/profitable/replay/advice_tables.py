@@ -40,7 +40,7 @@ def key_figures(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
         best = max(judged, key=lambda each: each["difference"])
         found.append(
             {
-                "label": f"Best policy, {best['name']}: against accepting everybody",
+                "label": f"Best policy ({best['name']}), against accepting everybody",
                 "number": f"{MARKS[best['standing']]} {money.short_signed(best['difference'])}",
                 "rests": _rests(best, money),
             }
