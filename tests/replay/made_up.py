@@ -143,7 +143,17 @@ def made_up(
         "luck": "12 variants were tried, and the best of several looks better than it is.",
         "verdict": f"{best['name']} earned {best['difference']:,.0f} more than accepting all.",
     }
-    return made | made_up_advice(made) if advised else made
+    if not advised:
+        return made
+    for entry in entries[4:]:
+        entry["words"] = f"policy {entry['name']} in words"
+    known: dict[str, Any] = {"when_known": first, "cross_fitting": "Cross-fitted, it is less."}
+    if immediate:
+        known |= {
+            "uninformative": "nothing matures",
+            "first_line": "Uninformative: nothing matures.",
+        }
+    return made | made_up_advice(made) | known
 
 
 def _cutoff(names: Sequence[str], rounds: int, policies: Sequence[str]) -> dict[str, Any]:

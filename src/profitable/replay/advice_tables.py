@@ -40,7 +40,7 @@ def key_figures(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
         best = max(judged, key=lambda each: each["difference"])
         found.append(
             {
-                "label": f"Best policy, {best['name']}: against accepting everybody",
+                "label": f"Best policy ({best['name']}), against accepting everybody",
                 "number": f"{MARKS[best['standing']]} {money.short_signed(best['difference'])}",
                 "rests": _rests(best, money),
             }
@@ -76,9 +76,11 @@ def _rests(each: dict[str, Any], money: Money) -> str:
         return "without an interval"
     low, high = map(Money().short_signed, (each["low"], each["high"]))
     said = f"95 %: {low} to {high}"
-    words = {UNSURE: "indistinguishable", BETTER: "significantly better", WORSE: "worse"}
-    standing = words.get(each.get("standing") or "")
-    return f"{said}; {standing}" if standing else said
+    found = each.get("standing")
+    if found is None and each["low"] <= 0.0 <= each["high"]:
+        found = UNSURE
+    words = {UNSURE: "may be chance", BETTER: "significantly better", WORSE: "significantly worse"}
+    return f"{said}; {words[found]}" if found is not None else said
 
 
 def stop_tables(found: dict[str, Any] | None, money: Money) -> list[Table]:

@@ -110,8 +110,8 @@ def _backtest(
     >>> columns = dict(category="job", time="week", reward="bought")
     >>> found = pb.backtest(calls, **columns, cost=1, revenue=5, policies="kl-ucb")
     >>> print(found["kl-ucb"].sentence())
-    Upper confidence bound (kl-ucb) earned 180.0 more than accepting everybody (difference
-    180.0, 95 %: 156.1 to 211.0).
+    Upper confidence bound (kl-ucb) earned 180.0 more than accepting everybody
+    (difference 180.0, 95 %: 156.1 to 211.0).
 
     """
     past, options = prepare(data, given, progress)

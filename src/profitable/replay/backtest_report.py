@@ -22,6 +22,8 @@ from profitable.replay.page_amounts import Money
 
 TEMPLATES = Path(__file__).parent / "templates"
 BACKTEST_PAGE, BACKTEST_NUMBERS = "report.html", "backtest.json"
+# A verdict with one of these says itself that outcomes were assumed immediate.
+AT_ONCE_WORDS = ("immediate", "at once")
 
 
 def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:
@@ -60,8 +62,9 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure], exported: list[s
         "groupings": advice_tables.groupings_table(backtest.get("groupings"), money),
         "emergence": advice_tables.emergence_table(backtest.get("emergence")),
     }
+    when_known = backtest.get("when_known") or backtest["first_line"]
     said = f"{backtest.get('advice') or ''} {backtest['verdict']}".lower()
-    immediate = backtest["first_line"].startswith(IMMEDIATE)
+    immediate = when_known.startswith(IMMEDIATE)
     return (
         environment(TEMPLATES, html=True)
         .get_template("backtest.html.j2")
@@ -72,8 +75,9 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure], exported: list[s
             key_figures=advice_tables.key_figures(backtest, money),
             figures=drawn,
             tables=tables,
+            when_known=when_known,
             immediate=immediate,
-            caveat=immediate and "immediate" not in said,
+            caveat=immediate and not any(word in said for word in AT_ONCE_WORDS),
             exported=exported,
             script=chart_script(),
             specs=chart_specs(drawn.values()),

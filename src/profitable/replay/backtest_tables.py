@@ -41,7 +41,7 @@ ESTIMATE = (
     *("inverse_propensity", "inverse_propensity_error", "self_normalised", "doubly_robust"),
     *("doubly_robust_error", "clients", "effective_size", "refusal"),
 )
-SENTENCES = ("advice", "verdict", "luck", "first_line")
+SENTENCES = ("advice", "verdict", "luck", "cross_fitting", "first_line", "when_known")
 LISTS = {"warnings": "warning", "assumptions": "assumption", "notes": "note"}
 
 

@@ -41,7 +41,7 @@ def entries_table(backtest: dict[str, Any], money: Money) -> Table:
         rows.append(
             {
                 "name": each["name"],
-                "words": each.get("words"),
+                "words": words_of(each),
                 "kind": each["kind"],
                 "mark": MARKS[each["standing"]] if _has_interval(each) else "",
                 "standing": each["standing"],
@@ -49,6 +49,12 @@ def entries_table(backtest: dict[str, Any], money: Money) -> Table:
             }
         )
     return {"headers": headers, "rows": rows, "has_shuffled": has_shuffled}
+
+
+def words_of(entry: dict[str, Any]) -> str | None:
+    """Return a policy's name in words; None if it has none but its short name."""
+    words = entry.get("words")
+    return words if words != entry["name"] else None
 
 
 def _has_interval(entry: dict[str, Any]) -> bool:
