@@ -337,9 +337,8 @@ def _check_names(source: Source, given: Mapping[str, Any]) -> None:
 
 def _files(data: Any) -> tuple[str, ...]:
     given: Sequence[Any] = data if is_list(data) else [data]
-    if given and all(isinstance(each, str | os.PathLike) for each in given):
-        return tuple(str(os.fspath(each)) for each in given)
-    return ()
+    names = [str(each) for each in given if isinstance(each, str | os.PathLike)]
+    return tuple(names) if len(names) == len(given) else ()
 
 
 def _filled(text: str) -> str:
