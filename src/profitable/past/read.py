@@ -26,7 +26,7 @@ from profitable.past import calendar_rounds as rounds
 from profitable.past.bad_rows import BadRows
 from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.formulas import Prepared
+from profitable.past.formulas import PreparedSource
 from profitable.past.layout import FALLS, MONTHS, SCORECARD, Layout
 from profitable.past.open_rows import KeptRounds, OpenRows
 from profitable.past.past import (
@@ -88,7 +88,7 @@ class Reader:
     """Takes pieces of a source, and makes a past of them."""
 
     def __init__(self, source: Source, layout: Layout) -> None:
-        self.source = source = Prepared.of(source, layout)
+        self.source = source = PreparedSource.of(source, layout)
         self.layout = layout
         self.scored = [ColumnValues(name) for name in layout.scorecard or ()]
         self.cuts = [
