@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.errors import InputError
+from profitable.past import file_kinds
 from profitable.past import source as source_file
 from profitable.past.layout import Layout
 from profitable.past.past import NEVER_KNOWN, Past, SingleClients
@@ -107,7 +108,8 @@ def test_streamed_is_in_memory(way: str, tmp_path: Path, monkeypatch: pytest.Mon
     )
     at_once = read(WAYS[way](table, tmp_path), layout)
     monkeypatch.setattr(source_file, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(source_file, "BYTES_AT_ONCE", 1_000)
+    monkeypatch.setattr(file_kinds, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(file_kinds, "BYTES_AT_ONCE", 1_000)
     pieces = read(WAYS[way](table, tmp_path), layout)
     assert same(at_once.clients, pieces.clients)
     assert [each.rows for each in at_once.left_out] == [each.rows for each in pieces.left_out]

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from profitable.common.extras import extra
-from profitable.common.types import BoolArray, IntArray
+from profitable.common.types import IntArray
 from profitable.errors import InputError
 
 LONGEST_SHOWN = 70  # letters of a path in an error
@@ -37,14 +37,14 @@ parquet: Any = LazyArrow("pyarrow.parquet")
 arrow_csv: Any = LazyArrow("pyarrow.csv")
 
 
-class Batch(NamedTuple):
+class FileBatch(NamedTuple):
     """Rows of a file, and the share of it that is read."""
 
     rows: Any
     share: float
     numbers: IntArray | None = None  # of the rows, if some between them were left out
-    # Fields that are not UTF-8, by column.
-    undecoded: Mapping[str, BoolArray] = MappingProxyType({})
+    # Columns of bytes of which some are not UTF-8, by name.
+    undecoded: Mapping[str, Any] = MappingProxyType({})
 
 
 @contextmanager

@@ -138,9 +138,8 @@ class BadRows:
         return found
 
     def error(self, rows: int) -> InputError:
-        """Return the error of the first bad row, which says how many there are."""
-        ordered = sorted(self.reasons.values(), key=lambda each: each.place)
-        first, others = ordered[0], sorted(ordered[1:], key=lambda each: -each.rows)
+        """Return the error of the most frequent reason, which counts the others."""
+        first, *others = sorted(self.reasons.values(), key=lambda each: (-each.rows, each.place))
         error, problem = first.first, first.first.problem
         if self.rows > 1:
             said = [f"{number_text(self.rows)} of {number_text(rows)} rows are bad"]

@@ -24,17 +24,26 @@ NOWHERE = -1  # the place of what no client of the past has
 
 
 def counted(
-    round: IntArray, names: Sequence[str], known: Sequence[str], size: int
+    round: IntArray,
+    names: Sequence[str],
+    known: Sequence[str],
+    size: int,
+    number: IntArray | None = None,
 ) -> tuple[IntArray, str | None]:
-    """Count rows by round [R = size] and category [K], and say how many are in none."""
+    """Count rows by round [R = size] and category [K], and say how many are in none.
+
+    Each is one row, or so many as `number` says.
+    """
+    number = np.ones(round.size, np.int64) if number is None else number
     places = {name: place for place, name in enumerate(known)}
     category = np.array([places.get(name, NOWHERE) for name in names], np.int64)
     inside = (round >= 1) & (round <= size) & (category != NOWHERE)
     cells = (round[inside] - 1) * len(known) + category[inside]
-    counts = np.bincount(cells, minlength=size * len(known)).reshape(size, -1)
+    counts = np.bincount(cells, number[inside], size * len(known)).astype(np.int64)
+    counts = counts.reshape(size, -1)
     if inside.all():
         return counts, None
-    outside = int((~inside).sum())
+    outside = int(number[~inside].sum())
     said = (
         "1 row without an outcome is"
         if outside == 1
@@ -71,7 +80,7 @@ class OpenRows:
             codes.read(piece, is_open, values)
 
     def count(
-        self, kept: "KeptRounds", edges: Sequence[FloatArray], names: Sequence[str]
+        self, kept: "KeptRounds", edges: Sequence[FloatArray | None], names: Sequence[str]
     ) -> tuple[IntArray | None, str | None]:
         """Count them by round and category [R, K]; None if there are none."""
         if not self.before:

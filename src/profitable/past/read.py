@@ -26,7 +26,7 @@ from profitable.past import calendar_rounds as rounds
 from profitable.past.bad_rows import BadRows
 from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.formulas import Prepared
+from profitable.past.formulas import PreparedSource
 from profitable.past.layout import FALLS, MONTHS, SCORECARD, Layout
 from profitable.past.open_rows import KeptRounds, OpenRows
 from profitable.past.past import (
@@ -66,6 +66,7 @@ OF_LOANS = {
     "term": (1.0, LONGEST_MONTHS, "months"),
     "rate": (0.0, LARGEST_RATE, "a fraction a year: 0.12 for 12 %"),
 }
+TWO_DIGITS = "years of two digits are 1969 to 2068"
 VALUES_SHOWN = 8  # of a column, in an error or a note
 # The columns of `RowMeaning.applied` that are used.
 FOUND = (
@@ -87,7 +88,7 @@ class Reader:
     """Takes pieces of a source, and makes a past of them."""
 
     def __init__(self, source: Source, layout: Layout) -> None:
-        self.source = source = Prepared.of(source, layout)
+        self.source = source = PreparedSource.of(source, layout)
         self.layout = layout
         self.scored = [ColumnValues(name) for name in layout.scorecard or ()]
         self.cuts = [
@@ -294,14 +295,13 @@ class Reader:
         self, piece: Piece, asked: IntArray, found: dict[str, npt.NDArray[Any]]
     ) -> dict[str, IntArray]:
         """Return the times of all rows; an end before its beginning is bad."""
-        times, kept = {"asked": asked}, found["pb_reason"] == IS_KEPT
-        never = found.get("pb_never")
+        times, never = {"asked": asked}, found.get("pb_never")
         ends = self.ends | ({"known": self.known} if self.layout.known is not None else {})
         for name, dates in ends.items():
             times[name] = dates.read(piece)
-            early = rounds.before(times[name], asked, self.time.kind, dates.kind) & kept
+            early = rounds.before(times[name], asked, self.time.kind, dates.kind)
             if early.any():
-                self._refuse_early(piece, early, dates)
+                self._refuse_early(piece, early & (found["pb_reason"] == IS_KEPT), dates)
         if "known" in times and never is not None:
             times["known"] = np.where(never, MISSING, times["known"])
         self._check_kinds(piece, asked)
@@ -385,6 +385,10 @@ class Reader:
             edges = [codes.edges for codes in self.codes]
             still_open, said = self.open_rows.count(self.kept_rounds, edges, names)
         notes = [*notes, *self.source.units.notes(), *([said] if said else [])]
+        if any(
+            "%y" in str(each.date_format) for each in (self.time, self.known, *self.ends.values())
+        ):
+            notes.append(TWO_DIGITS)
         if layout.order and layout.known and layout.matures is None and not layout.counts_open:
             known, said = at_maturity(round, known)
             notes = [*notes, *said]

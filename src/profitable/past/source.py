@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import narwhals as nw
+import numpy as np
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
@@ -290,13 +291,28 @@ class Files(Source):
             for batch in opened(path).batches(columns, words, bad):
                 marks = None if bad is None else Marks()
                 piece = Piece(batch.rows, str(path), first, batch.numbers, marks)
-                for name, wrong in batch.undecoded.items():
-                    piece.refuse(name, wrong, NOT_UTF8, AS_UTF8)
+                for name, given in batch.undecoded.items():
+                    _refuse_bytes(piece, name, given)
                 yield piece
                 first += batch.rows.num_rows
                 if progress:
                     progress(min((before + batch.share * size) / max(sum(sizes), 1), 1.0))
             before += size
+
+
+def _refuse_bytes(piece: Piece, column: str, given: Any) -> None:
+    """Refuse the bytes of a column that are not UTF-8, and are missing now."""
+
+    def text(index: int) -> str:
+        return given[index].as_py().decode(errors="surrogateescape")
+
+    def problem(index: int) -> str:
+        odd = next(letter for letter in text(index) if "\udc80" <= letter <= "\udcff")
+        return f"has the byte 0x{ord(odd) - 0xDC00:02x}, which utf-8 does not know"
+
+    read = piece.batch.column(column)
+    wrong = np.asarray(read.is_null()) & np.asarray(given.is_valid())
+    piece.refuse(column, wrong, problem, AS_UTF8, text, reason=NOT_UTF8)
 
 
 def _expand(name: str) -> list[Path]:

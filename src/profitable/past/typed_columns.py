@@ -58,6 +58,12 @@ PATTERNS = {
     TIMESTAMP: r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?$",
     ZONED: r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)$",
 }
+USUAL_FORMATS = (
+    *("%b-%Y", "%d-%b-%y", "%d-%b-%Y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%d/%m/%y"),
+    *("%m/%d/%y", "%Y/%m/%d", "%b %Y", "%b %d, %Y", "%d %b %Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"),
+    *("%d/%m/%Y %H:%M", "%b-%y", "%Y.%m.%d", "%m/%Y"),
+)
+TEXTS_TRIED = 1_000  # texts, to see whether they have a usual format
 FORMAT_REMEDY = 'write dates as 2026-01-31, or give their format: date_format = "%d.%m.%Y"'
 
 
@@ -126,15 +132,13 @@ def _numbers_of_texts(piece: Piece, column: str, values: Any, remedy: str) -> An
             if found.unit not in units:
                 units.add(found.unit)
                 piece.note_unit(column, found.unit, values, int((indices == place).argmax()))
+
+    def shown(index: int) -> str:
+        return different[int(indices[index])]
+
     for problem, places in bad.items():
         advice = f'{remedy}, or give decimal = ","' if "decimal" in problem else remedy
-        piece.refuse(
-            column,
-            np.isin(indices, places),
-            problem,
-            advice,
-            lambda index: different[indices[index]],
-        )
+        piece.refuse(column, np.isin(indices, places), problem, advice, shown)
     return pa.array(np.array([*read, np.nan])[indices])
 
 
@@ -298,11 +302,8 @@ class Dates:
             return np.full(len(values), MISSING)
         if self.date_format:
             return self._formatted(given, self.date_format)
-        texts: list[str | None] | None = None
-        if self.kind is None:
-            texts = values.to_pylist()
-            if not self._note_first(given, texts):
-                return np.full(len(values), MISSING)
+        if self.kind is None and not self._note_first(given, values.to_pylist()):
+            return np.full(len(values), MISSING)
         kind = str(self.kind)
         fits = np.asarray(pc.match_substring_regex(values, PATTERNS[kind]).fill_null(True))
         if not fits.all():
@@ -332,7 +333,8 @@ class Dates:
             if text is not None and given.piece.marks is None:
                 break
         there = np.array([text is not None for text in texts])
-        self._refuse(given, there, f"is not a time such as {EXAMPLES}", FORMAT_REMEDY)
+        remedy = _advice([text for text in texts if text is not None]) or FORMAT_REMEDY
+        self._refuse(given, there, f"is not a time such as {EXAMPLES}", remedy)
         return False
 
     def _refuse_others(self, given: TimeValues, fits: BoolArray) -> None:
@@ -393,6 +395,21 @@ class Dates:
     def _error(self, given: TimeValues, index: int, problem: str, remedy: str) -> InputError:
         row = given.row(index)
         return given.piece.error(self.name, row, given.shown(row), problem, remedy)
+
+
+def _advice(texts: Sequence[str]) -> str:
+    """Advise the usual formats in which the first texts are written, if any."""
+
+    def fits(pattern: str) -> bool:
+        try:
+            for text in texts[:TEXTS_TRIED]:
+                _microseconds(text, pattern)
+        except FieldError:
+            return False
+        return True
+
+    found = [f'"{pattern}"' for pattern in USUAL_FORMATS if fits(pattern)]
+    return f"give their format: date_format = {' or '.join(found)}" if found else ""
 
 
 def _kind_of(text: str) -> str | None:
