@@ -31,7 +31,7 @@ from profitable.past.column_names import place as name_place
 from profitable.past.column_profile import NUMERIC_KINDS, ColumnProfile, Kind
 from profitable.past.row_order import in_order, is_running_number, order_of
 
-LONGEST_TERM = 480  # months
+MOST_MONTHS = 480  # of a term
 MOST_GROUPS = 6  # of a treatment
 FEW_ROWS = 0.02  # of the rows
 MOST_WORDS = 15  # of a status
@@ -405,7 +405,7 @@ class Finder:
             if each.kind != Kind.WHOLE or each.missing > FEW_ROWS or not hinted(each.name, "term"):
                 continue
             assert each.numbers is not None
-            if np.mean(each.numbers < 1.0) <= FEW_ROWS and each.ends[1] <= LONGEST_TERM:
+            if np.mean(each.numbers < 1.0) <= FEW_ROWS and each.ends[1] <= MOST_MONTHS:
                 yield Candidate("term", each.name, each.name, f"{each.values} months", 3.0)
 
     def rates(self) -> Iterator[Candidate]:
