@@ -280,3 +280,43 @@ def test_an_order_of_loans_judged_by_hazards_ends_with_the_reason(folder: Path) 
     )
     assert done.returncode == 2
     assert "bands share the evidence of rewards, and loans that are open have none" in done.stderr
+
+
+def test_a_raw_file_of_loans(folder: Path) -> None:
+    """Dollars, per cent, months in words, and a footer."""
+    table = loans(400)
+    table["lent"] = [None if lent is None else f"${lent:,.2f}" for lent in table["lent"]]
+    names = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+    table["asked"] = [f"{names[int(text[5:7]) - 1]}-{text[:4]}" for text in table["asked"]]
+    with write_csv(folder / "raw.csv", table).open("a") as file:
+        file.write("Total amount funded: 4602961\n")
+    named = ["--category", "grade", "--time", "asked", "--amount", "lent", "--reward", "back * 1.0"]
+    formats = ["--date-format", "asked=%b-%Y", "--date-format", "%Y-%m-%d"]
+    refused = call("backtest", "raw.csv", *named, *QUICK, cwd=folder)
+    assert refused.returncode == 2
+    assert 'give their format: date_format = "%b-%Y"' in refused.stderr
+    refused = call("backtest", "raw.csv", *named, *formats, *QUICK, cwd=folder)
+    assert refused.returncode == 2
+    assert "row 401 = 'Total amount funded: 4602961' has 1 fields" in refused.stderr
+    assert "leave bad rows out with skip_bad_rows" in refused.stderr
+    done = call(
+        *("backtest", "raw.csv", *named, *formats, "--known", "known", "--skip-bad-rows"),
+        *("--where", "status == 'paid' or age > 30", *QUICK, "--json"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    expected = pb.backtest(
+        loans(400),
+        **{"category": "grade", "time": "asked", "amount": "lent", "reward": "back"},
+        where="status == 'paid' or age > 30",
+        policies=["kl-ucb"],
+        replays=0,
+        shuffles=0,
+    ).to_dict()
+    assert found["clients"] == expected["clients"]
+    footer = "raw.csv, row 401: Total amount funded: 4602961"
+    said = f"bad row: the row has too few fields (first: {footer})"
+    assert found["left_out"][0]["reason"] == said
+    assert found["left_out"][1:] == expected["left_out"]
+    assert "lent is written in $" in found["notes"]

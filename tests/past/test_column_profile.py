@@ -63,6 +63,7 @@ def test_a_few_bad_fields_do_not_hide_the_type() -> None:
     assert (found.type, found.unread, found.example) == ("date, %d/%m/%Y", 1, "soon")
     found = look([*map(str, range(200)), "many"])
     assert (found.kind, found.unread, found.example) == ("whole number", 1, "many")
+    assert found.numbers is not None
     assert np.isnan(found.numbers[-1])
     assert look([*map(str, range(20)), *["many"] * 5]).kind == "text"
 

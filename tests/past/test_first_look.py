@@ -14,7 +14,7 @@ from profitable.past.first_look import FirstLook, first_look
 from profitable.past.layout import Layout
 from profitable.past.read import read
 from tests.cli.test_app import call
-from tests.past.exports import EXPORTS, lending_club, mailing, prosper
+from tests.past.exports import EXPORTS, lending_club, mailing, prosper, small_business
 from tests.past.tables import CALLS, LOANS, needs_calls, needs_loans, write_csv
 
 QUICK = ("--policy", "kl-ucb", "--replays", "0", "--shuffles", "0", "--json")
@@ -148,6 +148,28 @@ def test_rows_that_cannot_be_read_are_left_out_by_the_command(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
 
 
+def test_years_of_two_digits_that_lie_in_the_future_are_left_out(tmp_path: Path) -> None:
+    table = {name: list(values) for name, values in small_business().items()}
+    table["ApprovalDate"][3] = "1-Jul-66"  # read as 2066
+    look = first_look(str(write_csv(tmp_path / "loans.csv", table)))
+    assert look.options["time"] == "ApprovalDate"
+    past = read(tmp_path / "loans.csv", Layout.of(look.options))
+    assert past.clients.labels[-1] < "2000"
+    assert "2066-07-01, and are left out" in " ".join(str(look).split())
+
+
+def test_several_offers_beside_a_control_group_are_a_treatment(tmp_path: Path) -> None:
+    table = {name: list(values) for name, values in mailing().items()}
+    offers = {0: ["No E-Mail"], 1: ["Mens E-Mail", "Womens E-Mail"]}
+    table["segment"] = [
+        offers[each][-(place % 2)] for place, each in enumerate(table.pop("mailed"))
+    ]
+    look = first_look(str(write_csv(tmp_path / "past.csv", table)))
+    assert look.options["treated"] == "segment != 'No E-Mail'"
+    assert "--treated \"segment != 'No E-Mail'\"" in look.command
+    assert call(*words(look)[1:], *QUICK, cwd=tmp_path).returncode == 0
+
+
 def test_formats_of_dates_are_given_by_column(tmp_path: Path) -> None:
     table = dict(prosper())
     table["ClosedDate"] = [
@@ -208,7 +230,7 @@ def test_control_groups_and_sorted_rows_are_said() -> None:
     table = {name: [values[each] for each in order] for name, values in table.items()}
     said = " ".join(first_look(table).warnings)
     assert "the rows are sorted by recency: their order is not time" in said
-    assert "give treated accepted" in str(first_look(table))
+    assert "give treated accepted" in " ".join(str(first_look(table)).split())
 
 
 def test_a_treatment_that_was_not_drawn_is_no_experiment() -> None:

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from profitable.intake.fields import GAPS, FieldError, parse_number
 
-PERCENT, MONTHS = "%", "months"
-SIGNS = "$€£¥₹₩₽₺₪₴₫₦₱฿₲₡₸₵"
+PERCENT, IN_MONTHS = "%", "months"
+CURRENCY_SIGNS = "$€£¥₹₩₽₺₪₴₫₦₱฿₲₡₸₵"
 WORDS = (
     *("US$", "A$", "C$", "R$", "S$", "HK$", "NZ$", "kr.", "kr", "zł", "Kč", "Ft", "lei", "Rs."),
     *("Rs", "Fr.", "RM", "Rp", "KSh"),
@@ -89,13 +89,13 @@ CODES = [
 ]
 CURRENCY = "|".join(
     [
-        rf"[{re.escape(SIGNS)}]",
+        rf"[{re.escape(CURRENCY_SIGNS)}]",
         *(re.escape(each) for each in sorted([*WORDS, *CODES], reverse=True)),
     ]
 )
-GAP = rf"[{GAPS}]?"
+ONE_GAP = rf"[{GAPS}]?"
 QUANTITY = re.compile(
-    rf"(?P<outer>[+-]?){GAP}(?P<before>{CURRENCY})?{GAP}(?P<number>[+-]?[0-9.,][^%]*?){GAP}"
+    rf"(?P<outer>[+-]?){ONE_GAP}(?P<before>{CURRENCY})?{ONE_GAP}(?P<number>[+-]?[0-9.,][^%]*?){ONE_GAP}"
     rf"(?:(?P<after>{CURRENCY})|(?P<percent>%)|(?P<months>months?))?"
 )
 # Separators that say by themselves which of them is the decimal sign.
@@ -138,4 +138,4 @@ def quantity(text: str, *, decimal: str | None = None) -> Quantity:
         value = -value
     if found["percent"]:
         return Quantity(value / 100.0, PERCENT)
-    return Quantity(value, MONTHS if found["months"] else (is_money or "").rstrip("."))
+    return Quantity(value, IN_MONTHS if found["months"] else (is_money or "").rstrip("."))

@@ -37,7 +37,7 @@ parquet: Any = LazyArrow("pyarrow.parquet")
 arrow_csv: Any = LazyArrow("pyarrow.csv")
 
 
-class Batch(NamedTuple):
+class FileBatch(NamedTuple):
     """Rows of a file, and the share of it that is read."""
 
     rows: Any

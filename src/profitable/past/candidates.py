@@ -17,12 +17,13 @@ category: job (2 values)
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
 
 from profitable.common.text_tables import number_text
-from profitable.common.types import FloatArray
+from profitable.common.types import BoolArray, FloatArray
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
 from profitable.past.column_names import FRAGMENTS, hinted, words
@@ -30,6 +31,8 @@ from profitable.past.column_names import place as name_place
 from profitable.past.column_profile import NUMERIC_KINDS, ColumnProfile, Kind
 from profitable.past.row_order import in_order, is_running_number, order_of
 
+MOST_MONTHS = 480  # of a term
+MOST_GROUPS = 6  # of a treatment
 FEW_ROWS = 0.02  # of the rows
 MOST_WORDS = 15  # of a status
 MOST_CATEGORIES_SHOWN = 60  # values of a category that is suggested
@@ -50,7 +53,10 @@ BAD_WORDS = (
     *("defaulted", "no", "lost", "loss", "written off", "not paid", "unpaid", "failure"),
     *("non performing", "delinquent", "rejected"),
 )
-OPEN_WORDS = ("current", "open", "active", "in grace", "late", "issued", "pending", "ongoing")
+OPEN_WORDS = (
+    *("current", "open", "active", "in grace", "late", "issued", "pending", "ongoing"),
+    *("past due", "final payment in progress", "exempt", "commit", "running"),
+)
 NO_OFFER = (
     "control",
     "no e mail",
@@ -122,7 +128,8 @@ class Finder:
         for each in dates:
             assert each.times is not None
             given = each.times[each.times != MISSING].astype(np.float64)
-            span = float(np.ptp(given)) / MICROSECONDS_A_YEAR
+            early, late = np.quantile(given, [FEW_ROWS, 1.0 - FEW_ROWS])
+            span = float(late - early) / MICROSECONDS_A_YEAR
             weight = 3.0
             weight += 2.0 * hinted(each.name, "asked")
             weight -= 4.0 * hinted(each.name, "not asked")
@@ -397,8 +404,8 @@ class Finder:
         for each in self.columns:
             if each.kind != Kind.WHOLE or each.missing > FEW_ROWS or not hinted(each.name, "term"):
                 continue
-            low, high = each.ends
-            if low >= 1 and high <= 480:
+            assert each.numbers is not None
+            if np.mean(each.numbers < 1.0) <= FEW_ROWS and each.ends[1] <= MOST_MONTHS:
                 yield Candidate("term", each.name, each.name, f"{each.values} months", 3.0)
 
     def rates(self) -> Iterator[Candidate]:
@@ -446,13 +453,30 @@ class Finder:
                 share = each.shares[each.words.index(zero)]
                 option = f"{each.name}={zero}"
                 yield Candidate("treated", each.name, option, f"control is 0 in {share:.0%}", 3.0)
-            elif each.kind == Kind.TEXT and hinted(each.name, "group"):
-                control = next((w for w in each.words if words(w) in NO_OFFER), None)
-                if control is not None:
-                    other = next(word for word in each.words if word != control)
-                    share = each.shares[each.words.index(other)]
-                    reason = f"{other} in {share:.0%}, and {control}"
-                    yield Candidate("treated", each.name, f"{each.name}={other}", reason, 3.0)
+        for each in self.columns:
+            if each.kind != Kind.TEXT or each.missing or not 2 <= each.different <= MOST_GROUPS:
+                continue
+            control = next((word for word in each.words if words(word) in NO_OFFER), None)
+            if control is not None and hinted(each.name, "group"):
+                share = 1.0 - each.shares[each.words.index(control)]
+                option = f"{quoted(each.name)} != {control!r}"
+                if each.different == 2:
+                    option = f"{each.name}={next(word for word in each.words if word != control)}"
+                reason = f"others than {control} in {share:.0%}"
+                yield Candidate("treated", each.name, option, reason, 3.0)
+
+    def is_treated(self, candidate: Candidate) -> BoolArray:
+        """Whether each client is treated or accepted, [n]."""
+        column = self.by_name[candidate.column]
+        option = candidate.option
+        if option == candidate.column:
+            chosen = [word for word in column.words if not is_no(word)]
+        elif option.startswith(f"{candidate.column}="):
+            chosen = [option.partition("=")[2]]
+        else:
+            chosen = [word for word in column.words if words(word) not in NO_OFFER]
+        codes = [column.words.index(word) + 1 for word in chosen]
+        return np.isin(column.codes, codes)
 
     # ----------------------------------------------------------------------- categories
 
@@ -485,6 +509,11 @@ class Finder:
                 option = f"{each.name}:q5"
                 reason = f"{each.values}, cut into fifths"
                 yield Candidate("category", each.name, option, reason, max(weight - 2.0, 0.1))
+
+
+def quoted(name: str) -> str:
+    """Return a name as expressions have it."""
+    return name if name.isidentifier() and not iskeyword(name) else f"`{name}`"
 
 
 def is_no(word: str) -> bool:

@@ -164,6 +164,8 @@ FRAGMENTS: dict[str, tuple[str, ...]] = {
     "status": (
         *(
             "=y",
+            "fully paid",
+            "not fully",
             "=paid",
             "target",
             "label",
@@ -189,7 +191,7 @@ FRAGMENTS: dict[str, tuple[str, ...]] = {
     # Of an outcome that is a 1 for a bad client.
     "bad": (
         *("bad", "default", "chg", "charge", "delinq", "serious", "loss", "fraud", "churn", "late"),
-        *("arrears", "write off", "risk", "not paid", "unpaid", "dpd"),
+        *("arrears", "write off", "risk", "not paid", "not fully", "unpaid", "dpd"),
     ),
     # Of files about credit, where most clients are good.
     "credit": (

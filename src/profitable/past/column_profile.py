@@ -275,7 +275,7 @@ def _numbers(piece: Piece, base: ColumnProfile, values: Any) -> ColumnProfile | 
     found = _of_numbers(base, plain[base.codes])
     units = Counter(each.unit for each in read if each is not None)
     unit = units.most_common(1)[0][0]
-    kinds = {"": found.kind, quantities.MONTHS: found.kind, quantities.PERCENT: Kind.PERCENT}
+    kinds = {"": found.kind, quantities.IN_MONTHS: found.kind, quantities.PERCENT: Kind.PERCENT}
     return _with(
         base,
         kinds.get(unit, Kind.MONEY),

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from profitable.common.types import BoolArray
 from profitable.past.past import SAMPLE
@@ -48,7 +49,7 @@ def sampled(
 ) -> ColumnSample:
     """Return more than half of `most` rows of a source, or all of a smaller one."""
     batches: list[Any] = []
-    places: list[Any] = []
+    places: list[npt.NDArray[np.uint64]] = []
     rows, taken, halvings = 0, 0, 0
     schema: Any = None
     units = Units()
@@ -75,7 +76,7 @@ def sampled(
     return ColumnSample(Piece(table.to_batches()[0], source.name, 1, units=units), rows)
 
 
-def _is_chosen(places: Any, halvings: int) -> BoolArray:
+def _is_chosen(places: npt.NDArray[np.uint64], halvings: int) -> BoolArray:
     """Whether the rows of some numbers are taken after so many halvings."""
     if not halvings:
         return np.ones(places.size, bool)

@@ -14,6 +14,7 @@ missing.  A condition holds where it is true.
 [(0.75, 0.0), (None, 1.0), (None, None)]
 """
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,11 +26,12 @@ from profitable.common.expression import Expression
 from profitable.errors import InputError
 from profitable.past.row_meaning import is_value
 
-ALLOWED = (
+IN_COLUMNS = (
     "give numbers, columns and texts in quotes with + - * / < <= > >= == != and, or, not, in and "
     'brackets, such as "paid / lent" or "status != \'open\'"'
 )
-Operand: TypeAlias = "Term | float | int | str"
+Operand: TypeAlias = "Operator | float | int | str"
+Compute: TypeAlias = Callable[[Any, Any], Any]
 
 
 class Parts(NamedTuple):
@@ -39,7 +41,7 @@ class Parts(NamedTuple):
     gone: Any
 
 
-class Sheet(ABC):
+class Worksheet(ABC):
     """A frame to which the steps of expressions are added, each as a column."""
 
     def __init__(self, frame: Any) -> None:
@@ -60,7 +62,7 @@ class Sheet(ABC):
         """Return whether a column is missing."""
 
     @abstractmethod
-    def compared_time(self, name: str, text: str, compute: Callable[..., Any]) -> Parts:
+    def compared_time(self, name: str, text: str, compute: Compute) -> Parts:
         """Compare a column of times with a time that is written as a text."""
 
     def known(self, kind: str, name: str) -> Parts:
@@ -106,30 +108,30 @@ class Sheet(ABC):
 class Operator(ABC):
     """What the operators of an expression compute with."""
 
-    sheet: Sheet
+    sheet: Worksheet
 
     @abstractmethod
     def parts(self) -> Parts:
         """Return its number."""
 
-    def _with(self, other: Operand, compute: Callable[..., Any]) -> "Term":
+    def _with(self, other: Operand, compute: Compute) -> "Term":
         one, two = self.parts(), _parts(other)
         return self.sheet.step(compute(one.value, two.value), one.gone | two.gone)
 
     def __add__(self, other: Operand) -> "Term":
-        return self._with(other, lambda one, two: one + two)
+        return self._with(other, operator.add)
 
     def __radd__(self, other: Operand) -> "Term":
         return self._with(other, lambda one, two: two + one)
 
     def __sub__(self, other: Operand) -> "Term":
-        return self._with(other, lambda one, two: one - two)
+        return self._with(other, operator.sub)
 
     def __rsub__(self, other: Operand) -> "Term":
         return self._with(other, lambda one, two: two - one)
 
     def __mul__(self, other: Operand) -> "Term":
-        return self._with(other, lambda one, two: one * two)
+        return self._with(other, operator.mul)
 
     def __rmul__(self, other: Operand) -> "Term":
         return self._with(other, lambda one, two: two * one)
@@ -164,26 +166,26 @@ class Operator(ABC):
 
     # ---------------------------------------------------------------------- comparisons
 
-    def _compared(self, other: Operand, compute: Callable[..., Any]) -> "Term":
+    def _compared(self, other: Operand, compute: Compute) -> "Term":
         return self._with(other, lambda one, two: _one_or_zero(compute(one, two)))
 
     def __lt__(self, other: Operand) -> "Term":
-        return self._compared(other, lambda one, two: one < two)
+        return self._compared(other, operator.lt)
 
     def __le__(self, other: Operand) -> "Term":
-        return self._compared(other, lambda one, two: one <= two)
+        return self._compared(other, operator.le)
 
     def __gt__(self, other: Operand) -> "Term":
-        return self._compared(other, lambda one, two: one > two)
+        return self._compared(other, operator.gt)
 
     def __ge__(self, other: Operand) -> "Term":
-        return self._compared(other, lambda one, two: one >= two)
+        return self._compared(other, operator.ge)
 
     def __eq__(self, other: object) -> "Term":  # type: ignore[override]
-        return self._compared(other, lambda one, two: one == two)  # type: ignore[arg-type]
+        return self._compared(other, operator.eq)  # type: ignore[arg-type]
 
     def __ne__(self, other: object) -> "Term":  # type: ignore[override]
-        return self._compared(other, lambda one, two: one != two)  # type: ignore[arg-type]
+        return self._compared(other, operator.ne)  # type: ignore[arg-type]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -214,7 +216,7 @@ class Operator(ABC):
 class Term(Operator):
     """A number that was computed."""
 
-    sheet: Sheet
+    sheet: Worksheet
     found: Parts
 
     def parts(self) -> Parts:
@@ -226,14 +228,14 @@ class Term(Operator):
 class Column(Operator):
     """A column, whose kind is what it is used as: numbers, texts or times."""
 
-    sheet: Sheet
+    sheet: Worksheet
     name: str
 
     def parts(self) -> Parts:
         """Return its number."""
         return self.sheet.known("number", self.name)
 
-    def _compared(self, other: Operand, compute: Callable[..., Any]) -> Term:
+    def _compared(self, other: Operand, compute: Compute) -> Term:
         if not isinstance(other, str):
             return super()._compared(other, compute)
         # Of equality and its contrary, only one says that a thing is itself.
@@ -259,7 +261,7 @@ def _one_or_zero(condition: Any) -> Any:
     return nw.when(condition).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
-class EngineSheet(Sheet):
+class EngineSheet(Worksheet):
     """Expressions of the columns of a dataframe or an engine, by their types."""
 
     def __init__(self, frame: Any, schema: Mapping[str, Any]) -> None:
@@ -291,7 +293,7 @@ class EngineSheet(Sheet):
         plain = nw.col(name).cast(nw.String).fill_null("")
         return Parts(plain.str.strip_chars(), self.missing(name))
 
-    def compared_time(self, name: str, text: str, compute: Callable[..., Any]) -> Parts:
+    def compared_time(self, name: str, text: str, compute: Compute) -> Parts:
         """Refuse: engines have their own filters of dates."""
         problem = f"is compared with the text {text!r}, and cells compare texts with == and != only"
         raise InputError("column", name, problem, "filter the dates in your engine")

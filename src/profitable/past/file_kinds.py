@@ -16,7 +16,7 @@ import numpy as np
 from profitable.common.types import IntArray
 from profitable.errors import InputError
 from profitable.intake.delimited import DelimitedFile
-from profitable.past.arrow import Batch, arrow_csv, pa, parquet, readable, short
+from profitable.past.arrow import FileBatch, arrow_csv, pa, parquet, readable, short
 from profitable.past.bad_rows import BadRows
 from profitable.past.workbook import WORKBOOK_ENDINGS, Workbook
 
@@ -81,7 +81,7 @@ class ParquetFile:
 
     def batches(
         self, columns: Sequence[str], words: Sequence[str], bad: BadRows | None = None
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FileBatch]:
         """Its record batches, and the share of it that is read."""
         # Without buffers for all columns of all row groups, memory stays small.
         with (
@@ -91,7 +91,7 @@ class ParquetFile:
             total, done = max(file.metadata.num_rows, 1), 0
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=list(columns)):
                 done += batch.num_rows
-                yield Batch(batch.select(list(columns)), done / total)
+                yield FileBatch(batch.select(list(columns)), done / total)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class CsvFile:
 
     def batches(
         self, columns: Sequence[str], words: Sequence[str], bad: BadRows | None = None
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FileBatch]:
         """Its record batches; `bad` gets rows that cannot be read."""
         skipped = _Skipped()
         try:
@@ -160,7 +160,7 @@ class CsvFile:
 
     def _batches(
         self, columns: Sequence[str], skipped: "_Skipped", bad: BadRows | None, kind: str = "string"
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FileBatch]:
         """Its record batches with fields of one kind: string or binary."""
         size, kept = max(self.path.stat().st_size, 1), 0
         with readable(self.path, "a CSV file"), pa.OSFile(str(self.path)) as raw:
@@ -170,12 +170,12 @@ class CsvFile:
                 share = 0.0
                 with suppress(ValueError):  # the file is closed when all of it is read
                     share = raw.tell() / size
-                yield Batch(batch, share, skipped.numbers(kept, batch.num_rows))
+                yield FileBatch(batch, share, skipped.numbers(kept, batch.num_rows))
                 kept += batch.num_rows
 
     def _decoded(
         self, columns: Sequence[str], skipped: "_Skipped", bad: BadRows
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FileBatch]:
         """Read once more; fields that are not UTF-8 become missing, and are marked."""
         for place, batch in enumerate(self._batches(columns, skipped, bad, "binary")):
             if place < skipped.batches:

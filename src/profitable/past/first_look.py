@@ -24,7 +24,7 @@ import numpy as np
 from profitable.common.extras import frame_of
 from profitable.common.text_tables import html_table, number_text, text_table
 from profitable.errors import InputError
-from profitable.past.candidates import Candidate, Finder, is_no
+from profitable.past.candidates import Candidate, Finder
 from profitable.past.column_profile import ColumnProfile, profile
 from profitable.past.column_sample import sampled
 from profitable.past.control_group import is_control_group, refused_text
@@ -161,7 +161,11 @@ class FirstLook:
         taken = [name for name, value in self.plan.options.items() if _names(value, column)]
         if taken:
             return [{"issued": "time"}.get(name, name) for name in taken]
-        named = [each.role for each in self.candidates if column in each.column.split(",")]
+        named = [
+            each.role
+            for each in self.candidates
+            if column in (each.column, *each.column.split(","))
+        ]
         if column in {each.column for each in self.leaks}:
             named = [*(role for role in named if role != "category"), "leak"]
         return list(dict.fromkeys(named))
@@ -304,11 +308,7 @@ def _control_groups(finder: Finder, options: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for role in ("treated", "accepted"):
         for each in finder.of(role):
-            column = finder.by_name[each.column]
-            one = each.option.partition("=")[2] or next(
-                word for word in column.words if not is_no(word)
-            )
-            is_one = column.codes == column.words.index(one) + 1
+            is_one = finder.is_treated(each)
             if each.column != reward and is_control_group(rewards[~is_one]):
                 found.append(refused_text(each.column, rewards[is_one], rewards[~is_one]))
     return found
@@ -337,9 +337,8 @@ def _check_names(source: Source, given: Mapping[str, Any]) -> None:
 
 def _files(data: Any) -> tuple[str, ...]:
     given: Sequence[Any] = data if is_list(data) else [data]
-    if given and all(isinstance(each, str | os.PathLike) for each in given):
-        return tuple(str(os.fspath(each)) for each in given)
-    return ()
+    names = [str(each) for each in given if isinstance(each, str | os.PathLike)]
+    return tuple(names) if len(names) == len(given) else ()
 
 
 def _filled(text: str) -> str:

@@ -5,7 +5,7 @@ The text of an option is the name of the column that it derives:
 >>> from profitable.past.source import open_source
 >>> table = {"month": [1, 2], "job": ["a", "b"], "paid": ["$3.00", ""], "lent": [4, 5]}
 >>> layout = Layout(category="job", time="month", reward="paid / lent", cost=1)
->>> source = Prepared.of(open_source(table), layout)
+>>> source = PreparedSource.of(open_source(table), layout)
 >>> piece = next(source.pieces(["paid / lent"]))
 >>> piece.column("paid / lent").to_pylist()
 [0.75, None]
@@ -26,7 +26,7 @@ from profitable.past import calendar_rounds as rounds
 from profitable.past.arrow import pa, pc
 from profitable.past.bad_rows import BadRows
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.derived import ALLOWED, EngineSheet, Parts, Sheet
+from profitable.past.derived import IN_COLUMNS, EngineSheet, Parts, Worksheet
 from profitable.past.layout import Layout
 from profitable.past.row_meaning import value_of
 from profitable.past.source import OnShare, Piece, Source
@@ -39,8 +39,8 @@ NUMERIC = (
     *("score", "propensity", "accepted", "treated"),
 )
 FLAGS = ("treated", "accepted")  # that may be "column=value"
-CLOSE = 0.75  # how similar the name of a column is that was probably meant
-ROW = "pb_row"  # the column of a frame that says how many rows it has
+SIMILAR = 0.75  # how similar the name of a column is that was probably meant
+ROW_COLUMN = "pb_row"  # the column of a frame that says how many rows it has
 
 
 class Formula(NamedTuple):
@@ -52,7 +52,7 @@ class Formula(NamedTuple):
     expression: Expression | None
     value: str = ""
 
-    def put(self, sheet: Sheet) -> None:
+    def put(self, sheet: Worksheet) -> None:
         """Add the column to a frame."""
         if self.expression is not None:
             sheet.derive(self.text, self.expression)
@@ -80,13 +80,13 @@ def formulas_of(layout: Layout, columns: Sequence[str], place: str) -> list[Form
                 found.append(Formula(role, text, frozenset([named[0]]), None, named[1]))
             continue  # of the reward, or with a name that is not there
         try:
-            expression = Expression(text, f"{place}: {role}", ALLOWED)
+            expression = Expression(text, f"{place}: {role}", IN_COLUMNS)
         except InputError:
             continue
         if expression.is_name or not expression.names:
             continue
         is_column = expression.names.isdisjoint(columns) or get_close_matches(
-            text, columns, 1, CLOSE
+            text, columns, 1, SIMILAR
         )
         if is_column and not expression.names <= set(columns):
             continue
@@ -96,7 +96,7 @@ def formulas_of(layout: Layout, columns: Sequence[str], place: str) -> list[Form
 
 def _formula(role: str, text: str, columns: Sequence[str], place: str) -> Formula:
     """Return a formula; InputError if it names what is no column."""
-    expression = Expression(text, f"{place}: {role}", ALLOWED)
+    expression = Expression(text, f"{place}: {role}", IN_COLUMNS)
     for name in sorted(expression.names - set(columns)):
         close = get_close_matches(name, columns, 1)
         listed = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
@@ -127,7 +127,7 @@ def with_formulas(frame: Any, layout: Layout) -> Any:
 
 
 @dataclass
-class Prepared(Source):
+class PreparedSource(Source):
     """A source with the columns that a layout derives, and its way to write numbers."""
 
     base: Source = field(default_factory=lambda: Source("", []))
@@ -136,9 +136,9 @@ class Prepared(Source):
     units: Units = field(default_factory=lambda: Units(None, {}))
 
     @classmethod
-    def of(cls, source: Source, layout: Layout) -> "Prepared":
+    def of(cls, source: Source, layout: Layout) -> "PreparedSource":
         """Prepare a source, or one that was prepared, for a layout."""
-        base = source.base if isinstance(source, Prepared) else source
+        base = source.base if isinstance(source, PreparedSource) else source
         formulas = formulas_of(layout, base.columns, base.name)
         names = [*base.columns, *(each.text for each in formulas)]
         return cls(base.name, names, base.again, base, layout, formulas, Units(layout.decimal, {}))
@@ -187,11 +187,11 @@ class Prepared(Source):
                 yield piece
 
 
-class PieceSheet(Sheet):
+class PieceSheet(Worksheet):
     """Expressions of the columns of a piece, whose numbers and times may be texts."""
 
     def __init__(self, piece: Piece, layout: Layout) -> None:
-        rows = pa.table({ROW: np.arange(piece.batch.num_rows)})
+        rows = pa.table({ROW_COLUMN: np.arange(piece.batch.num_rows)})
         super().__init__(nw.from_native(rows, eager_only=True))
         self.piece, self.layout = piece, layout
 
@@ -260,4 +260,4 @@ class PieceSheet(Sheet):
     def equals(self, name: str, column: str, value: str, role: str) -> None:
         """Add a column that is 1 where another one has a value, and 0 elsewhere."""
         self._column(decoded(self.piece.column(column)))
-        super().equals(name, f"pb_read_{self._steps}", value, role)
+        super().equals(name, self.frame.columns[-1], value, role)

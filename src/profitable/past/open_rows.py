@@ -80,7 +80,7 @@ class OpenRows:
             codes.read(piece, is_open, values)
 
     def count(
-        self, kept: "KeptRounds", edges: Sequence[FloatArray], names: Sequence[str]
+        self, kept: "KeptRounds", edges: Sequence[FloatArray | None], names: Sequence[str]
     ) -> tuple[IntArray | None, str | None]:
         """Count them by round and category [R, K]; None if there are none."""
         if not self.before:

@@ -26,7 +26,7 @@ from profitable.past import calendar_rounds as rounds
 from profitable.past.bad_rows import BadRows
 from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.formulas import Prepared
+from profitable.past.formulas import PreparedSource
 from profitable.past.layout import FALLS, MONTHS, SCORECARD, Layout
 from profitable.past.open_rows import KeptRounds, OpenRows
 from profitable.past.past import (
@@ -88,7 +88,7 @@ class Reader:
     """Takes pieces of a source, and makes a past of them."""
 
     def __init__(self, source: Source, layout: Layout) -> None:
-        self.source = source = Prepared.of(source, layout)
+        self.source = source = PreparedSource.of(source, layout)
         self.layout = layout
         self.scored = [ColumnValues(name) for name in layout.scorecard or ()]
         self.cuts = [
@@ -295,14 +295,13 @@ class Reader:
         self, piece: Piece, asked: IntArray, found: dict[str, npt.NDArray[Any]]
     ) -> dict[str, IntArray]:
         """Return the times of all rows; an end before its beginning is bad."""
-        times, kept = {"asked": asked}, found["pb_reason"] == IS_KEPT
-        never = found.get("pb_never")
+        times, never = {"asked": asked}, found.get("pb_never")
         ends = self.ends | ({"known": self.known} if self.layout.known is not None else {})
         for name, dates in ends.items():
             times[name] = dates.read(piece)
-            early = rounds.before(times[name], asked, self.time.kind, dates.kind) & kept
+            early = rounds.before(times[name], asked, self.time.kind, dates.kind)
             if early.any():
-                self._refuse_early(piece, early, dates)
+                self._refuse_early(piece, early & (found["pb_reason"] == IS_KEPT), dates)
         if "known" in times and never is not None:
             times["known"] = np.where(never, MISSING, times["known"])
         self._check_kinds(piece, asked)

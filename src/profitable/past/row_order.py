@@ -112,10 +112,11 @@ def doubt_rows(columns: Sequence[ColumnProfile], names: Sequence[str] = ()) -> l
             ]
     others = [(each, order) for each, order in found if not is_running_number(each)]
     if not others:
+        first = [column.name or "a column without a name" for column, _ in found[:1]]
         return [
-            f"the rows are sorted by {column.name}, a running number: their order is taken as "
-            "time, which holds if the numbers were given in the order of asking"
-            for column, _ in found[:1]
+            f"the rows are sorted by {name}, a running number: their order is taken as time, which "
+            "holds if the numbers were given in the order of asking"
+            for name in first
         ]
     others.sort(key=lambda pair: (pair[0].name not in names, pair[1] != "sorted"))
     listed = ", ".join(each.name for each, _ in others[:NAMED]) + ", ..." * (len(others) > NAMED)

@@ -34,7 +34,7 @@ def shell_command(files: Sequence[str], options: Mapping[str, Any]) -> str:
 
 def _argument(value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    if "'" in text and not set(text) & SPECIAL:
+    if "'" in text and not set(text.replace("!=", "")) & SPECIAL:
         return f'"{text}"'  # easier to read than single quotes within single quotes
     return shlex.quote(text)
 

@@ -9,7 +9,6 @@ is suggested that looks like a leak.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,9 @@ import numpy as np
 from profitable.errors import InputError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.candidates import FEW_ROWS, Candidate, Finder, open_words
+from profitable.past.candidates import FEW_ROWS, Candidate, Finder, open_words, quoted
 from profitable.past.column_profile import Kind
+from profitable.past.date_formats import moment_text
 from profitable.past.layout import FIELDS, Layout, is_list
 from profitable.past.leak_measures import banded, predicts
 from profitable.past.leaks import Leak, check_categories, find_leaks, loans_that_know
@@ -124,6 +124,7 @@ class _Planner:
                     optional.assumed,
                 )
                 self._leave_out_open(whole)
+                self._leave_out_future(whole)
                 self._add_formats(whole)
                 self._add_decimal(whole)
                 self._add_category(whole)
@@ -183,7 +184,7 @@ class _Planner:
 
     def _apart(self, treated: Candidate) -> str:
         """Return a column by which treated clients differ from others; "" if none."""
-        flag = self.finder.by_name[treated.column].codes.astype(np.float64)
+        flag = self.finder.is_treated(treated).astype(np.float64)
         outcomes = {each.column for each in self.finder.of("reward")}
         for each in self.finder.columns:
             if each.name == treated.column or each.name in outcomes:
@@ -204,7 +205,7 @@ class _Planner:
         options = {role: each.option for role, each in found.items() if each is not None}
         rate = found["rate"]
         if rate is not None and "per cent" in rate.reason:
-            options["rate"] = f"{_quoted(rate.option)} / 100"
+            options["rate"] = f"{quoted(rate.option)} / 100"
         if "instalment" in self.given:
             options.pop("rate", None)
         if len(options.keys() | self.given.keys() & options.keys()) < len(found) - (
@@ -241,7 +242,7 @@ class _Planner:
         amount = self.given.get("amount") or (lent and lent.name)
         if loss is None or amount is None:
             return
-        reward = f"{_quoted(amount)} - {_quoted(loss.column)}"
+        reward = f"{quoted(amount)} - {quoted(loss.column)}"
         plan = StartPlan({"reward": reward, "amount": amount})
         plan.assumed.append(f"reward: {amount} less {loss.column} came back")
         lent, lost = (self.finder.by_name[name].numbers for name in (amount, loss.column))
@@ -328,14 +329,32 @@ class _Planner:
             yield StartPlan(plan.options | {"known": known.option}, list(plan.assumed))
         yield plan
 
+    def _leave_out_future(self, plan: StartPlan) -> None:
+        """Leave out clients who asked in the future, where years have two digits."""
+        asked, today = self.finder.asked, np.datetime64("now", "us")
+        if "where" in self.given or asked is None or asked.times is None:
+            return
+        late = (asked.times != MISSING) & (asked.times > today.astype(np.int64))
+        if 0.0 < late.mean() <= FEW_ROWS and "%y" in (asked.date_format or ""):
+            latest = moment_text(int(asked.times.max()), has_day=True)
+            self._add_condition(plan, f"{quoted(asked.name)} <= '{str(today)[:10]}'")
+            plan.assumed.append(
+                f"where: years have two digits, and those below 69 are read as 20..: {late.sum()} "
+                f"sampled rows have dates as late as {latest}, and are left out"
+            )
+
+    def _add_condition(self, plan: StartPlan, condition: str) -> None:
+        before = plan.options.get("where")
+        plan.options["where"] = condition if before is None else f"{before} and {condition}"
+
     def _leave_out_open(self, plan: StartPlan) -> None:
         """Leave out clients whose status says that nobody knows yet how they end."""
         if "where" in self.given or "defaulted" in plan.options or "treated" in plan.options:
             return
         for column in self.finder.columns:
             if still := open_words(column):
-                name = _quoted(column.name)
-                plan.options["where"] = " and ".join(f"{name} != {each!r}" for each in still)
+                name = quoted(column.name)
+                self._add_condition(plan, " and ".join(f"{name} != {each!r}" for each in still))
                 shares = dict(zip(column.words, column.shares, strict=True))
                 share = sum(shares[each] for each in still)
                 plan.assumed.append(
@@ -490,11 +509,6 @@ NO_KNOWN_DATE = (
     "known: no column says when outcomes were known, so that every policy learns too soon; give "
     "--known, or --matures and a number of rounds"
 )
-
-
-def _quoted(name: str) -> str:
-    """Return a name as expressions have it."""
-    return name if name.isidentifier() and not iskeyword(name) else f"`{name}`"
 
 
 def _first_part(error: InputError) -> str:

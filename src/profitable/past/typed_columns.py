@@ -63,7 +63,7 @@ USUAL_FORMATS = (
     *("%m/%d/%y", "%Y/%m/%d", "%b %Y", "%b %d, %Y", "%d %b %Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"),
     *("%d/%m/%Y %H:%M", "%b-%y", "%Y.%m.%d", "%m/%Y"),
 )
-LOOKED_AT = 1_000  # texts, to see whether they have a usual format
+TEXTS_TRIED = 1_000  # texts, to see whether they have a usual format
 FORMAT_REMEDY = 'write dates as 2026-01-31, or give their format: date_format = "%d.%m.%Y"'
 
 
@@ -132,15 +132,13 @@ def _numbers_of_texts(piece: Piece, column: str, values: Any, remedy: str) -> An
             if found.unit not in units:
                 units.add(found.unit)
                 piece.note_unit(column, found.unit, values, int((indices == place).argmax()))
+
+    def shown(index: int) -> str:
+        return different[int(indices[index])]
+
     for problem, places in bad.items():
         advice = f'{remedy}, or give decimal = ","' if "decimal" in problem else remedy
-        piece.refuse(
-            column,
-            np.isin(indices, places),
-            problem,
-            advice,
-            lambda index: different[indices[index]],
-        )
+        piece.refuse(column, np.isin(indices, places), problem, advice, shown)
     return pa.array(np.array([*read, np.nan])[indices])
 
 
@@ -304,11 +302,8 @@ class Dates:
             return np.full(len(values), MISSING)
         if self.date_format:
             return self._formatted(given, self.date_format)
-        texts: list[str | None] | None = None
-        if self.kind is None:
-            texts = values.to_pylist()
-            if not self._note_first(given, texts):
-                return np.full(len(values), MISSING)
+        if self.kind is None and not self._note_first(given, values.to_pylist()):
+            return np.full(len(values), MISSING)
         kind = str(self.kind)
         fits = np.asarray(pc.match_substring_regex(values, PATTERNS[kind]).fill_null(True))
         if not fits.all():
@@ -406,9 +401,12 @@ def _advice(texts: Sequence[str]) -> str:
     """Advise the usual formats in which the first texts are written, if any."""
 
     def fits(pattern: str) -> bool:
-        with suppress(FieldError):
-            return all(_microseconds(text, pattern) is not None for text in texts[:LOOKED_AT])
-        return False
+        try:
+            for text in texts[:TEXTS_TRIED]:
+                _microseconds(text, pattern)
+        except FieldError:
+            return False
+        return True
 
     found = [f'"{pattern}"' for pattern in USUAL_FORMATS if fits(pattern)]
     return f"give their format: date_format = {' or '.join(found)}" if found else ""

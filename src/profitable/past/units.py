@@ -16,7 +16,7 @@ profitable.errors.InputError: loans.csv, row 2, column rate = '0.1375' has no pe
 from typing import NamedTuple
 
 from profitable.errors import InputError
-from profitable.intake.quantities import MONTHS, PERCENT, quantity
+from profitable.intake.quantities import IN_MONTHS, PERCENT, quantity
 
 Seen = dict[str, dict[str, tuple[str, str]]]
 
@@ -58,7 +58,7 @@ class Units(NamedTuple):
                 if unit == PERCENT:
                     number = float(f"{self.read(text):.12g}")
                     found.append(f"{column} has percent signs: {text.strip()} is {number:g}")
-                elif unit and unit != MONTHS:
+                elif unit and unit != IN_MONTHS:
                     found.append(f"{column} is written in {unit}")
         return found
 

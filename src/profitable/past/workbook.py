@@ -21,7 +21,7 @@ import numpy as np
 from profitable.common.extras import extra
 from profitable.common.types import IntArray
 from profitable.errors import InputError
-from profitable.past.arrow import Batch, pa, short
+from profitable.past.arrow import FileBatch, pa, short
 from profitable.past.bad_rows import BadRows
 
 WORKBOOK_ENDINGS = (".xlsx", ".xlsm")
@@ -41,7 +41,7 @@ class Workbook:
 
     def batches(
         self, columns: Sequence[str], words: Sequence[str], bad: BadRows | None = None
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FileBatch]:
         """Its rows, in one record batch."""
         found = self._sheet()
         for error in found.uneven:
@@ -49,14 +49,14 @@ class Workbook:
                 raise error
             bad.lose("has too many fields", error)
         for rows in found.table.select(list(columns)).combine_chunks().to_batches():
-            yield Batch(rows, 1.0, found.numbers)
+            yield FileBatch(rows, 1.0, found.numbers)
 
-    def _sheet(self) -> "Sheet":
+    def _sheet(self) -> "SheetRows":
         status = self.path.stat()
         return _read(self.path, self.sheet, status.st_mtime_ns, status.st_size)
 
 
-class Sheet(NamedTuple):
+class SheetRows(NamedTuple):
     """The rows of a sheet, their numbers, and the errors of rows that are too long."""
 
     table: Any
@@ -65,7 +65,7 @@ class Sheet(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # a backtest reads the same sheet several times
-def _read(path: Path, sheet: str | None, _time: int, _size: int) -> Sheet:
+def _read(path: Path, sheet: str | None, _time: int, _size: int) -> SheetRows:
     """Read a sheet."""
     with extra("excel", ".xlsx files are read with it", otherwise="save the file as CSV"):
         import openpyxl
@@ -88,7 +88,7 @@ def _read(path: Path, sheet: str | None, _time: int, _size: int) -> Sheet:
         ) from None
 
 
-def _rows(book: Any, path: Path, sheet: str | None) -> Sheet:
+def _rows(book: Any, path: Path, sheet: str | None) -> SheetRows:
     """Return the rows of a sheet that are not empty."""
     names: list[str] = [each.title for each in book.worksheets]
     if sheet is not None and sheet not in names:
@@ -119,7 +119,7 @@ def _rows(book: Any, path: Path, sheet: str | None) -> Sheet:
             numbers.append(number)
         columns = zip(*rows, strict=True) if rows else [() for _ in header]
         arrays = {name: column_of(values) for name, values in zip(header, columns, strict=True)}
-        return Sheet(pa.table(arrays), np.array(numbers, np.int64), uneven)
+        return SheetRows(pa.table(arrays), np.array(numbers, np.int64), uneven)
     raise InputError("data", short(path), "has no rows", "give a sheet with a header and rows")
 
 
@@ -139,35 +139,30 @@ def _header(path: Path, row: Sequence[Any]) -> list[str]:
 
 def column_of(values: Sequence[Any]) -> Any:
     """Return cells as numbers, dates or flags in Arrow; as texts if they are mixed."""
-    given = [value for value in values if value is not None and value != ""]
-    kinds = {type(value) for value in given}
-    if kinds <= {int} and all(abs(value) < 2**53 for value in given):
-        plain, kind = [None if value == "" else value for value in values], pa.int64()
-    elif kinds <= {int, float}:
-        plain, kind = [None if value in ("", None) else float(value) for value in values], None
-        kind = pa.float64()
-    elif kinds == {bool}:
-        plain, kind = [None if value == "" else value for value in values], pa.bool_()
-    elif kinds <= {datetime, date}:
-        times = [_moment(value) for value in values]
-        days = all(each is None or each.time() == MIDNIGHT for each in times)
-        plain = [each and each.date() for each in times] if days else times
-        kind = pa.date32() if days else pa.timestamp("us")
-    else:
-        plain, kind = [_text(value) for value in values], pa.string()
-    return pa.array(plain, kind)
+    plain = [None if value == "" else value for value in values]
+    kinds: set[type] = {type(value) for value in plain if value is not None}
+    if kinds <= {int, float}:
+        is_whole = kinds == {int} and all(abs(value or 0) < 2**53 for value in plain)
+        return pa.array(plain, pa.int64() if is_whole else pa.float64())
+    if kinds == {bool}:
+        return pa.array(plain, pa.bool_())
+    if kinds <= {datetime, date}:
+        times = [_moment(value) for value in plain]
+        if any(each is not None and each.time() != MIDNIGHT for each in times):
+            return pa.array(times, pa.timestamp("us"))
+        return pa.array([each and each.date() for each in times], pa.date32())
+    return pa.array([None if value is None else _text(value) for value in plain], pa.string())
 
 
-def _moment(value: Any) -> datetime | None:
-    if value is None or value == "":
-        return None
-    return value if isinstance(value, datetime) else datetime.combine(value, MIDNIGHT)
+def _moment(value: date | None) -> datetime | None:
+    if value is None or isinstance(value, datetime):
+        return value
+    return datetime.combine(value, MIDNIGHT)
 
 
-def _text(value: Any) -> str | None:
-    if value is None or value == "":
-        return None
+def _text(value: Any) -> str:
     if isinstance(value, datetime) and value.time() == MIDNIGHT:
         return str(value.date())
-    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53
-    return str(int(value)) if is_whole else str(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53:
+        return str(int(value))
+    return str(value)
