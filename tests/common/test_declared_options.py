@@ -13,10 +13,10 @@ import profitable as pb
 from profitable.cli.backtest_command import OPTIONS, backtest, parameters
 from profitable.common import check
 from profitable.common.declared_options import option, options_of, parameters_section
+from profitable.past.cell_options import CellArguments
 from profitable.replay.backtest_options import (
     FILE_KEYS,
     BacktestArguments,
-    CellArguments,
     RunOptions,
 )
 
