@@ -17,7 +17,7 @@ from profitable.past.layout import AS_THEY_COME, AT_MATURITY, CALENDAR
 from profitable.past.past import NEVER_KNOWN, Past, PastClients
 from profitable.replay.backtest_entry import BacktestEntry
 from profitable.replay.backtest_options import RunOptions
-from profitable.replay.family_choice import CHOSEN, FamilyChoice
+from profitable.replay.family_choice import BY_THE_USER, FamilyChoice
 
 VINTAGES = 12  # at most so many
 MOST_PICTURED = 60  # categories in a picture; those with the most clients
@@ -111,7 +111,7 @@ def headline(past: Past, terms: FamilyChoice) -> list[str]:
     first = f"{who} ({span}){lent}; the past itself earned {earned}."
     if terms.lending is not None:
         return [first, terms_of_lending(terms.lending)]
-    because = f"because {terms.reason}" if terms.reason != CHOSEN else "as chosen"
+    because = f"because {terms.reason}" if terms.reason != BY_THE_USER else "as chosen"
     other = "" if terms.alternative is None else terms.alternative.sentence
     return [first, f"Rewards: {terms.family}, {because}.", *([other] if other else [])]
 
