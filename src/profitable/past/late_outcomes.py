@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from profitable.past.past import PastClients
 
 NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is
-AT_ONCE, BY_AGE, OPEN_VALUE = "at once", "by age", "open value"  # further treatments
+AT_ONCE, AS_THEY_AGE, OPEN_VALUE = "at once", "by age", "open value"  # further treatments
 SOON = 1  # rounds after which an outcome is known without being late
-FAR = 0.1  # share of the losing, or of the gaining clients, whose outcomes are late
+LATE_SHARE = 0.1  # share of the losing, or of the gaining clients, whose outcomes are late
 MATURE = 0.95  # share of the clients that is known at maturity
-BLOCK = 100  # clients whose rounds share an age
+FEWEST_IN_BLOCK = 100  # clients whose rounds share an age
 FEWEST_SEEN = 0.05  # share of the clients that the file shows at an age, for it to count
 
 
@@ -65,7 +65,7 @@ class LateOutcomes:
         if layout.by_hazards:
             treatment, counts = HAZARDS, asked  # each round at which a loan is open counts
         elif layout.counts_open:
-            treatment = BY_AGE if layout.open_value is None else OPEN_VALUE
+            treatment = AS_THEY_AGE if layout.open_value is None else OPEN_VALUE
             counts = asked
         else:
             treatment, counts = AS_THEY_COME if layout.known else AT_ONCE, known
@@ -121,7 +121,7 @@ class LateOutcomes:
 def _is_far(age: IntArray, number: FloatArray, gains: BoolArray) -> bool:
     """Whether many of the losing, or of the gaining clients are known late."""
     return any(
-        float(number[group & (age > SOON)].sum()) > FAR * float(number[group].sum())
+        float(number[group & (age > SOON)].sum()) > LATE_SHARE * float(number[group].sum())
         for group in (gains, ~gains)
     )
 
@@ -181,8 +181,8 @@ def blocks_of(clients: FloatArray) -> IntArray:
     until = np.cumsum(clients)
     ends: list[int] = []
     start = 0.0
-    while until[-1] - start >= BLOCK:
-        ends.append(int(np.searchsorted(until, start + BLOCK)))
+    while until[-1] - start >= FEWEST_IN_BLOCK:
+        ends.append(int(np.searchsorted(until, start + FEWEST_IN_BLOCK)))
         start = float(until[ends[-1]])
     # What is left joins the last block.
     return np.searchsorted(np.array(ends[:-1], dtype=np.int64), np.arange(clients.size))

@@ -17,7 +17,7 @@ from profitable.past.past import NEVER_KNOWN, Past, PastClients
 from profitable.past.vintages import vintages
 from profitable.replay.backtest_entry import BacktestEntry
 from profitable.replay.backtest_options import RunOptions
-from profitable.replay.family_choice import CHOSEN, FamilyChoice
+from profitable.replay.family_choice import BY_THE_USER, FamilyChoice
 
 MOST_PICTURED = 60  # categories in a picture; those with the most clients
 ROUNDS_TRACED = 12  # of one policy
@@ -117,7 +117,7 @@ def headline(past: Past, terms: FamilyChoice, unit: str = "") -> list[str]:
     first = f"{who} ({span}){lent}; the past itself earned {earned}."
     if terms.lending is not None:
         return [first, terms_of_lending(terms.lending)]
-    because = f"because {terms.reason}" if terms.reason != CHOSEN else "as chosen"
+    because = f"because {terms.reason}" if terms.reason != BY_THE_USER else "as chosen"
     other = "" if terms.alternative is None else terms.alternative.sentence
     return [first, f"Rewards: {terms.family}, {because}.", *([other] if other else [])]
 

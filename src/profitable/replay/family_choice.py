@@ -38,7 +38,7 @@ from profitable.past.past import Past, PastClients
 from profitable.past.past_loans import lending_of
 from profitable.replay.backtest_entry import varying
 
-CHOSEN = "chosen by the user"  # the reason of a family that was given
+BY_THE_USER = "chosen by the user"  # the reason of a family that was given
 CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 # Observed variance above the family's by more than this: decisions are too sure of
 # themselves.
@@ -183,7 +183,7 @@ def choose_family(
     if family is None:
         chosen, reason = _suggest(clients, layout, bound)
     else:
-        chosen, reason = Family.of(family), CHOSEN
+        chosen, reason = Family.of(family), BY_THE_USER
     shares = past.order is not None and not past.is_late
     with said_before():
         categories = [_category(name, chosen, layout, bound) for name in clients.names]
