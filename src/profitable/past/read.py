@@ -352,7 +352,7 @@ class Reader:
             end.name,
             early,
             lambda index: f"is before {name} = {shown(self.time, index)}, when the client asked",
-            "correct the dates, or leave the row out",
+            "correct the dates",
             lambda index: shown(end, index),
             reason=f"is before {name}",
         )
