@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -337,7 +338,7 @@ def _check_names(source: Source, given: Mapping[str, Any]) -> None:
 
 def _files(data: Any) -> tuple[str, ...]:
     given: Sequence[Any] = data if is_list(data) else [data]
-    names = [str(each) for each in given if isinstance(each, str | os.PathLike)]
+    names = [os.fspath(each) for each in given if isinstance(each, str | Path)]
     return tuple(names) if len(names) == len(given) else ()
 
 
