@@ -174,3 +174,18 @@ def test_describing_looks_for_leaks_without_them(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "past.csv", spoilt())
     found = str(describe(path, Layout(**LOANS, skip_bad_rows=True)))
     assert "lent is not above 0 (first: past.csv, row 12: -3.0)" in found
+
+
+def test_a_row_that_is_uneven_and_not_utf_8(tmp_path: Path) -> None:
+    """Arrow cannot decode the row for its handler, and prints a traceback."""
+    path = tmp_path / "past.csv"
+    lines = [f"{1 + place % 4},{'ab'[place % 2]},{place % 2}" for place in range(40)]
+    lines[5], lines[30] = "1,a\xff", "3,\xe4,1"
+    path.write_bytes("\n".join(["asked,grade,good", *lines]).encode("latin-1"))
+    plain: dict[str, Any] = {"category": "grade", "time": "asked", "reward": "good", "cost": 0.5}
+    past = read(path, Layout(**plain, skip_bad_rows=True))
+    assert reasons(past) == {
+        "bad row: the row has too few fields (first: past.csv, row 6: 1,a\udcff)": 1,
+        "bad row: grade has bytes that are not UTF-8 (first: past.csv, row 31: \udce4)": 1,
+    }
+    assert len(past.clients) == 38

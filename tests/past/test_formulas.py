@@ -99,6 +99,8 @@ def test_conditions(
     [
         ("asked >= '2024-06' and asked <= '2025-03'", "2024-06", "2025-03"),
         ("asked > '2024-06-30'", "2024-07", "2025-12"),
+        ("asked > '2024'", "2025-01", "2025-12"),
+        ("asked <= '2024' and 1", "2024-01", "2024-12"),
         ("known < '2024-09-01' and asked != ''", "2024-01", "2024-08"),
     ],
 )
@@ -172,7 +174,16 @@ def test_treated_as_a_value(way: str, tmp_path: Path) -> None:
         ({"where": "lent ** 2 > 0"}, "has 'lent \\*\\* 2', which is not allowed"),
         ({"where": "lent == 'x' + 1"}, "computes with 'x', which is a text"),
         ({"where": " "}, "must be a condition"),
-        ({"where": "status < 'paid'"}, "where|is not a time"),
+        ({"where": "status < 'paid'"}, "status = '(paid|lost)' is not a time"),
+        (
+            {"where": "asked < 'soon'"},
+            "where = 'soon' is compared with asked, and is not such a date",
+        ),
+        (
+            {"where": "number < '2024-05'"},
+            "is compared with number, and is not such a whole number",
+        ),
+        ({"where": "good or 'a'"}, "mixes numbers and texts"),
         ({"reward": "bakc"}, "reward = 'bakc' is not a column; did you mean back"),
         ({"reward": "statu=paid"}, "reward = 'statu' is not a column; did you mean status"),
         ({"cost": "price + status"}, "row 1, column status = '(paid|lost)' is not a number"),

@@ -43,7 +43,7 @@ class FileBatch(NamedTuple):
     rows: Any
     share: float
     numbers: IntArray | None = None  # of the rows, if some between them were left out
-    # Columns of bytes of which some are not UTF-8, by name.
+    # Columns of which some fields are not UTF-8 and missing, with escaped bytes.
     undecoded: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -191,25 +191,20 @@ class Operator(ABC):
 
     # ---------------------------------------------------------------------------- logic
 
-    def _truth(self) -> tuple[Any, Any, Any]:
-        value, gone = self.parts()
-        return ~gone & (value != 0.0), ~gone & (value == 0.0), gone
+    def __and__(self, other: Operand) -> "Term":
+        (one_is, one_is_not), (two_is, two_is_not) = _truth(self), _truth(other)
+        true, false = one_is & two_is, one_is_not | two_is_not
+        return self.sheet.step(_one_or_zero(true), ~true & ~false)
 
-    def __and__(self, other: "Operator") -> "Term":
-        (true, false, _), (also_true, also_false, _) = self._truth(), other._truth()
-        return self.sheet.step(
-            _one_or_zero(true & also_true), ~(true & also_true) & ~(false | also_false)
-        )
+    def __or__(self, other: Operand) -> "Term":
+        (one_is, one_is_not), (two_is, two_is_not) = _truth(self), _truth(other)
+        true, false = one_is | two_is, one_is_not & two_is_not
+        return self.sheet.step(_one_or_zero(true), ~true & ~false)
 
-    def __or__(self, other: "Operator") -> "Term":
-        (true, false, _), (also_true, also_false, _) = self._truth(), other._truth()
-        return self.sheet.step(
-            _one_or_zero(true | also_true), ~(true | also_true) & ~(false & also_false)
-        )
+    __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> "Term":
-        _, false, gone = self._truth()
-        return self.sheet.step(_one_or_zero(false), gone)
+        return self.sheet.step(_one_or_zero(_truth(self)[1]), self.parts().gone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +250,12 @@ def _parts(other: Operand) -> Parts:
     if isinstance(other, str):
         raise TypeError  # which the expression says in words
     return Parts(nw.lit(float(other)), nw.lit(False))
+
+
+def _truth(operand: Operand) -> tuple[Any, Any]:
+    """Return whether a number is true, and whether it is false; neither if missing."""
+    value, gone = _parts(operand)
+    return ~gone & (value != 0.0), ~gone & (value == 0.0)
 
 
 def _one_or_zero(condition: Any) -> Any:

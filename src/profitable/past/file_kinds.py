@@ -16,8 +16,9 @@ import numpy as np
 from profitable.common.types import IntArray
 from profitable.errors import InputError
 from profitable.intake.delimited import DelimitedFile
-from profitable.past.arrow import FileBatch, arrow_csv, pa, parquet, readable, short
+from profitable.past.arrow import FileBatch, arrow_csv, pa, parquet, pc, readable, short
 from profitable.past.bad_rows import BadRows
+from profitable.past.escaped_bytes import ESCAPED, EscapedBytes, undecoded_rows, unescaped
 from profitable.past.workbook import WORKBOOK_ENDINGS, Workbook
 
 ROWS_AT_ONCE = 1 << 17  # rows of a piece: some megabytes, and enough for NumPy to be quick
@@ -149,9 +150,12 @@ class CsvFile:
         try:
             for batch in self._batches(columns, skipped, bad):
                 yield batch
-                skipped.batches += 1
+                skipped.done += batch.rows.num_rows
         except InputError as error:
-            if "UTF8" not in error.problem:
+            if "straddling" in error.problem:  # a row that does not end
+                problem = "has a quote that is not closed"
+                raise InputError("data", short(self.path), problem, "correct it there") from None
+            if "UTF8" not in error.problem and not skipped.has_bytes:
                 raise (skipped.error or error) from None
             if bad is None:
                 self._refuse_bytes()
@@ -159,14 +163,22 @@ class CsvFile:
             yield from self._decoded(columns, skipped, bad)
 
     def _batches(
-        self, columns: Sequence[str], skipped: "_Skipped", bad: BadRows | None, kind: str = "string"
+        self, columns: Sequence[str], skipped: "_Skipped", bad: BadRows | None, escape: bool = False
     ) -> Iterator[FileBatch]:
-        """Its record batches with fields of one kind: string or binary."""
+        """Its record batches, perhaps with bytes that are not UTF-8 escaped."""
         size, kept = max(self.path.stat().st_size, 1), 0
         with readable(self.path, "a CSV file"), pa.OSFile(str(self.path)) as raw:
             packing = self._packing()
             stream = pa.CompressedInputStream(raw, packing) if packing else raw
-            for batch in self._reader(stream, columns, skipped, bad, kind):
+            stream = pa.PythonFile(EscapedBytes(stream), "r") if escape else stream
+            with undecoded_rows(skipped.hear):
+                reader = self._reader(stream, columns, skipped, bad)
+            while True:
+                try:
+                    with undecoded_rows(skipped.hear):
+                        batch = reader.read_next_batch()
+                except StopIteration:
+                    return
                 share = 0.0
                 with suppress(ValueError):  # the file is closed when all of it is read
                     share = raw.tell() / size
@@ -177,20 +189,24 @@ class CsvFile:
         self, columns: Sequence[str], skipped: "_Skipped", bad: BadRows
     ) -> Iterator[FileBatch]:
         """Read once more; fields that are not UTF-8 become missing, and are marked."""
-        for place, batch in enumerate(self._batches(columns, skipped, bad, "binary")):
-            if place < skipped.batches:
+        done = skipped.done
+        for batch in self._batches(columns, skipped, bad, escape=True):
+            first = min(done, batch.rows.num_rows)
+            done -= first
+            rows = batch.rows.slice(first)
+            if not rows.num_rows:
                 continue
             texts: list[Any] = []
             undecoded: dict[str, Any] = {}
-            for name, values in zip(columns, batch.rows.columns, strict=True):
-                try:
-                    texts.append(values.cast(pa.string()))
-                except pa.ArrowInvalid:
-                    found = [_decoded_text(value) for value in values.to_pylist()]
-                    texts.append(pa.array(found, pa.string()))
+            for name, values in zip(columns, rows.columns, strict=True):
+                wrong = pc.match_substring_regex(values, ESCAPED).fill_null(False)
+                is_fine = not pc.any(wrong).as_py()
+                texts.append(values if is_fine else pc.if_else(wrong, None, values))
+                if not is_fine:
                     undecoded[name] = values
+            numbers = None if batch.numbers is None else batch.numbers[first:]
             rows = pa.RecordBatch.from_arrays(texts, names=list(columns))
-            yield batch._replace(rows=rows, undecoded=undecoded)
+            yield FileBatch(rows, batch.share, numbers, undecoded)
 
     def _refuse_bytes(self) -> None:
         """InputError if a row is not in UTF-8."""
@@ -208,7 +224,6 @@ class CsvFile:
         columns: Sequence[str],
         skipped: "_Skipped",
         bad: BadRows | None,
-        kind: str,
     ) -> Any:
         """Open Arrow's reader, which asks what to do with an uneven row."""
         header = self._header()
@@ -217,7 +232,7 @@ class CsvFile:
             number = row.number and row.number - header.lines_before
             error = InputError(
                 f"{self.path}, row {number}" if number else str(self.path),
-                row.text,
+                unescaped(row.text),
                 f"has {row.actual_columns} fields, and the header {row.expected_columns}",
                 "correct it there",
             )
@@ -225,7 +240,7 @@ class CsvFile:
                 skipped.error = skipped.error or error  # Arrow raises one of its own
                 return "error"
             if number not in skipped.rows:
-                skipped.rows.append(number)
+                skipped.rows[number] = None
                 many = row.actual_columns > row.expected_columns
                 bad.lose(f"has too {'many' if many else 'few'} fields", error)
             return "skip"
@@ -244,7 +259,7 @@ class CsvFile:
             ),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(columns),
-                column_types={name: getattr(pa, kind)() for name in columns},
+                column_types={name: pa.string() for name in columns},
                 null_values=[""],
                 strings_can_be_null=True,
             ),
@@ -253,23 +268,21 @@ class CsvFile:
 
 @dataclass
 class _Skipped:
-    """What a reader of a CSV file left out: rows, and the batches that came before."""
+    """What a reader of a CSV file left out: rows, and the rows that came before."""
 
-    rows: list[int] = field(default_factory=lambda: [])  # their numbers, in order
-    batches: int = 0
+    rows: dict[int, None] = field(default_factory=lambda: {})  # their numbers, in order
+    done: int = 0
     error: InputError | None = None
+    has_bytes: bool = False  # that are not UTF-8, in a row with too many or too few fields
+
+    def hear(self) -> None:
+        """Hear that a row cannot be decoded."""
+        self.has_bytes = True
 
     def numbers(self, kept: int, size: int) -> IntArray | None:
         """Return the numbers of rows, of which so many before were kept."""
         if not self.rows:
             return None
         places = np.arange(kept, kept + size)
-        before = np.array(self.rows) - 1 - np.arange(len(self.rows))  # rows kept before each
+        before = np.array(list(self.rows)) - 1 - np.arange(len(self.rows))  # rows kept before each
         return places + 1 + np.searchsorted(before, places, side="right")
-
-
-def _decoded_text(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
-        return None

@@ -11,6 +11,7 @@ The text of an option is the name of the column that it derives:
 [0.75, None]
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -40,6 +41,7 @@ NUMERIC = (
 )
 FLAGS = ("treated", "accepted")  # that may be "column=value"
 SIMILAR = 0.75  # how similar the name of a column is that was probably meant
+ONLY_YEAR = re.compile("[0-9]{4}")
 ROW_COLUMN = "pb_row"  # the column of a frame that says how many rows it has
 
 
@@ -246,14 +248,28 @@ class PieceSheet(Worksheet):
 
     def compared_time(self, name: str, text: str, compute: Callable[..., Any]) -> Parts:
         """Compare times, as far as the coarser of both can tell."""
-        dates = Dates((name,), self.layout.format_of(name))
-        times, constant = dates.read(self.piece), Dates((name,))
-        found = constant.read(Piece(pa.record_batch({name: [text]}), self.piece.place, 1))
-        if (dates.kind == rounds.NUMBER) != (constant.kind == rounds.NUMBER) and dates.kind:
-            raise TypeError
-        unit = rounds.coarser_unit(dates.kind, constant.kind)
+        dates, constant = Dates((name,), self.layout.format_of(name)), Dates((name,))
+        times = dates.read(self.piece)
+        written = (
+            f"{text}-01" if ONLY_YEAR.fullmatch(text) and dates.kind != rounds.NUMBER else text
+        )
+        try:
+            found = constant.read(Piece(pa.record_batch({name: [written]}), "", 1))
+        except InputError:
+            constant.kind = None
+        if dates.kind is None:  # no time could be read, and none decides
+            return Parts(nw.lit(0.0), nw.lit(True))
+        if constant.kind is None or (dates.kind == rounds.NUMBER) != (
+            constant.kind == rounds.NUMBER
+        ):
+            problem = f"is compared with {name}, and is not such a {dates.kind}"
+            raise InputError("where", text, problem, "write it like 2026-01-31, 2026-01 or 2026")
         both: IntArray = np.append(times, found)
-        both = both if unit is None else rounds.periods(both, unit)
+        unit = rounds.coarser_unit(dates.kind, constant.kind)
+        if written != text:
+            both = both.astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64)
+        elif unit is not None:
+            both = rounds.periods(both, unit)
         result = np.where(compute(both[:-1], both[-1]), 1.0, 0.0)
         return Parts(self._column(pa.array(result)), self._column(pa.array(times == MISSING)))
 

@@ -28,6 +28,7 @@ from profitable.past.arrow import parquet as parquet
 from profitable.past.arrow import pc as pc
 from profitable.past.arrow import short as short
 from profitable.past.bad_rows import BadRows, Marks
+from profitable.past.escaped_bytes import unescaped
 from profitable.past.file_kinds import (
     AS_UTF8,
     ROWS_AT_ONCE,
@@ -94,7 +95,7 @@ class Piece(NamedTuple):
         column: str,
         wrong: BoolArray,
         problem: str | Callable[[int], str],
-        remedy: str = "leave the row out, or correct it",
+        remedy: str = "correct it",
         values: FloatArray | Callable[[int], object] | None = None,
         *,
         reason: str = "",
@@ -304,7 +305,7 @@ def _refuse_bytes(piece: Piece, column: str, given: Any) -> None:
     """Refuse the bytes of a column that are not UTF-8, and are missing now."""
 
     def text(index: int) -> str:
-        return given[index].as_py().decode(errors="surrogateescape")
+        return unescaped(given[index].as_py())
 
     def problem(index: int) -> str:
         odd = next(letter for letter in text(index) if "\udc80" <= letter <= "\udcff")
