@@ -132,6 +132,20 @@ def test_loans_that_have_ended_may_be_judged_by_periods():
     assert outcomes.profit.sum() == pytest.approx(clients.profit[counted].sum())
 
 
+def test_where_no_loan_is_open_nothing_is_left_to_predict():
+    frame = invented()
+    ended = frame[frame["defaulted"].notna() | frame["closed"].notna()]
+    assert len(ended) < len(frame)
+    past = read(ended, Layout(**COLUMNS))
+    found = JudgedGrouping.of("purpose", past)
+    assert found.how == BY_PERIODS
+    # Young rounds, of which only early ends are in such a file, do not count.
+    outcomes = found.outcomes
+    assert 0 < outcomes.mature < past.clients.rounds
+    assert outcomes.clients.sum() == (past.clients.round <= outcomes.mature).sum()
+    assert JudgedGrouping.of("purpose", past, until=18).how == BY_HAZARDS
+
+
 def test_hazards_of_a_day_know_nothing_of_later_days():
     frame = invented()
     later = frame.copy()

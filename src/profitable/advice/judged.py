@@ -80,10 +80,13 @@ class JudgedGrouping:
     ) -> "JudgedGrouping":
         """Judge the categories of a file, as known at the end of a round, or today.
 
-        `how` is that of the file unless given: loans with hazards may also be judged by
-        periods, where enough of them have ended.
+        `how` is that of the file unless given: loans with hazards are judged by periods
+        if all of them have ended, because nothing is left to predict.
         """
-        layout, clients, how = past.layout, past.clients, how or how_of(past.layout)
+        layout, clients = past.layout, past.clients
+        if how is None:
+            ended = until is None and not (clients.known == NEVER_KNOWN).any()
+            how = BY_PERIODS if layout.by_hazards and ended else how_of(layout)
         if how == BY_HAZARDS:
             test, mean = _by_hazards(past, until)
             outcomes = Outcomes.of(clients, until=until, matures=None if until is None else 0)
@@ -98,7 +101,7 @@ class JudgedGrouping:
             clients,
             until=until,
             matures=None if until is None else layout.matures,
-            still_open=getattr(past, "still_open", None),
+            still_open=past.still_open,
         )
         test = PeriodTest.of(outcomes) if how == BY_PERIODS else betting_test(outcomes)
         threshold, worth = layout.threshold, outcomes.clients * layout.revenue

@@ -82,7 +82,7 @@ class Grouping:
             how,
             lending_of(layout, past.round) if how == BY_HAZARDS else None,
             layout.matures,
-            getattr(past, "still_open", None),
+            past.still_open,
             earned,
         )
 
