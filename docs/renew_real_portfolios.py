@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 import profitable as pb
-from profitable.replay.backtest_options import POLICIES_TRIED
 from profitable.replay.backtest_report import write_report
 
 DOCS = Path(__file__).parent
@@ -36,6 +35,16 @@ PICTURES_SHOWN = {
     "hazards-5-purpose": ("hazards", "levels"),
 }
 SHOWN_FIRST = {"calls": "ts:forget=0.97"}  # the policy of pictures that show one
+# More than the default command tries, to show what they lose.
+POLICIES = (
+    "kl-ucb",
+    "kl-ucb+:count=rounds",
+    "bayes-ucb",
+    "ts",
+    "optimal:horizon",
+    "kl-ucb:forget=0.97",
+    "ts:forget=0.97",
+)
 TWO = ("kl-ucb", "ts")
 FOUR = ("kl-ucb", "bayes-ucb", "ts", "ts:forget=0.97")
 LOANS: dict[str, Any] = {
@@ -44,7 +53,8 @@ LOANS: dict[str, Any] = {
     "reward": "pv5",
     "amount": "funded_amnt",
 }
-DATED = {**LOANS, "known": "last_pymnt_d"}
+DATED = {**LOANS, "known": "last_pymnt_d"}  # count at maturity
+NAIVE = {**DATED, "late": "as they come"}
 MATURITY = 36
 CALLS: dict[str, Any] = {
     "category": "job",
@@ -55,10 +65,10 @@ CALLS: dict[str, Any] = {
     "cost": 1,
     "revenue": 10,
 }
-CALLED = (*POLICIES_TRIED, "kl-ucb+:count=rounds,forget=0.97")
+CALLED = (*POLICIES, "bayes-ucb:forget=0.97", "kl-ucb+:count=rounds,forget=0.97")
 LATE: dict[str, dict[str, Any]] = {
-    "late-as-they-come": {**DATED, "weight": "client"},
-    "late-at-maturity": {**DATED, "weight": "client", "matures": 36},
+    "late-as-they-come": {**NAIVE, "weight": "client"},
+    "late-at-maturity": {**DATED, "weight": "client", "matures": MATURITY},
     "late-evenly": {
         **DATED,
         "weight": "client",
@@ -80,6 +90,7 @@ HAZARDS: dict[str, Any] = {
     "recovery": 0.08,
     "lag": 5,
     "shuffles": 0,
+    "policies": ("bayes-ucb", "optimal", "kl-ucb"),
 }
 SYSTEMS: dict[str, str | list[str]] = {
     "purpose": "purpose",
@@ -106,12 +117,13 @@ RUNS: dict[str, dict[str, Any]] = {
         }
         for name in AT_EIGHT
     },
-    "loans-at-once": {**LOANS, "policies": POLICIES_TRIED},
-    "loans": {**DATED, "policies": POLICIES_TRIED},
-    "loans-at-once-normal": {**LOANS, "policies": POLICIES_TRIED, "family": "normal"},
-    "loans-normal": {**DATED, "policies": POLICIES_TRIED, "family": "normal"},
+    "loans-at-once": {**LOANS, "policies": POLICIES},
+    "loans": {**NAIVE, "policies": POLICIES},
+    "loans-at-maturity": {**DATED, "policies": POLICIES},
+    "loans-at-once-normal": {**LOANS, "policies": POLICIES, "family": "normal"},
+    "loans-normal": {**NAIVE, "policies": POLICIES, "family": "normal"},
     "loans-budget": {
-        **DATED,
+        **NAIVE,
         "budget": 3e6,
         "score": "int_rate",
         "policies": TWO,
@@ -126,10 +138,14 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 
 COLUMNS = {  # of the tables of policies against accepting everybody, by run
-    "loans": {"loans-at-once": "outcomes known at once", "loans": "outcomes at their real dates"},
+    "loans": {
+        "loans-at-once": "outcomes known at once",
+        "loans": "as they come, at their real dates",
+        "loans-at-maturity": "at maturity, the default",
+    },
     "loans-normal": {
         "loans-at-once-normal": "outcomes known at once",
-        "loans-normal": "outcomes at their real dates",
+        "loans-normal": "as they come, at their real dates",
     },
     "loans-budget": {"loans-budget": "with 3 M a month, at real dates"},
     "late": {

@@ -291,6 +291,44 @@ def test_what_is_promised_in_another_unit_is_refused(value: Any, words: str | No
             assert str(error.value).startswith(words)
 
 
+def test_a_rate_is_no_promise_per_unit_lent() -> None:
+    """0.14 for 1.14: nobody would pay, even if all kept their promise."""
+    late = {"known": "week", "matures": 3, "emerges": "evenly", "weight": "client"}
+    table = {"week": [1, 2, 3, 4] * 5, "group": ["a", "b"] * 10, "back": [1_100.0] * 20}
+    table |= {"lent": [1_000.0] * 20}
+    given: dict[str, Any] = {"category": "group", "time": "week", "reward": "back"} | late
+    read(table, Layout(**given, amount="lent", promised=1.14)).check_promised()
+    with pytest.raises(InputError, match=r"promised = 0\.14 is per unit lent, and 1 must come"):
+        read(table, Layout(**given, amount="lent", promised=0.14)).check_promised()
+
+
+@pytest.mark.parametrize(
+    "late", [{"open_value": 1.14}, {"matures": 5, "emerges": "evenly", "promised": 1.14}]
+)
+def test_a_number_as_open_value_does_not_depend_on_the_size_of_loans(late: dict[str, Any]) -> None:
+    """As money of a client it would be nothing, and all would be refused at once.  The
+    real loans then lost all that there was to earn: 14.1 M.
+    """
+    rng, size = np.random.default_rng(4), 400
+    lent = rng.choice([1_000.0, 20_000.0], size)
+    week = np.repeat(np.arange(1, 21), 20)
+    table = {
+        "week": week,
+        "group": rng.choice(["a", "b"], size),
+        "lent": lent,
+        "back": lent * np.where(rng.random(size) < 0.05, 0.6, 1.14),
+        "then": week + 5,
+        "id": np.arange(size),
+    }
+    given: dict[str, Any] = {"category": "group", "time": "week", "reward": "back", "known": "then"}
+    given |= {"amount": "lent", "weight": "client", **late}
+    run: dict[str, Any] = {"policies": "kl-ucb", "replays": 0, "shuffles": 0}
+    for data, more in ((table, given), (pb.backtest.cells(table, **given, id="id"), {})):
+        found = pb.backtest(data, **more, **run)
+        assert found["accept all"].profit > 0.0
+        assert found["kl-ucb"].difference.middle == 0.0
+
+
 def test_a_past_that_refused() -> None:
     table = loans(200)
     table["reward"] = [row["good"] if row["treated"] else None for row in table_rows(table)]

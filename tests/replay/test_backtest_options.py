@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 import profitable as pb
-from profitable.replay.backtest_options import RunOptions
+from profitable.replay.backtest import prepare
+from profitable.replay.backtest_options import (
+    LATE_POLICIES,
+    LENDING_POLICIES,
+    POLICIES_TRIED,
+    RunOptions,
+)
 from tests.replay.calls import CALLS, QUICK, calls
 
 
@@ -17,11 +23,37 @@ def test_the_policies_that_are_tried_count_both_logarithms_in_rounds() -> None:
     threshold: see its warning.
     """
     policies = list(map(str, RunOptions().tried))
-    assert "kl-ucb+:count=rounds" in policies
-    assert "kl-ucb+" not in policies
+    assert "kl-ucb+:count=rounds,forget=0.97" in policies
+    assert not any("kl-ucb+" in name and "count=rounds" not in name for name in policies)
     near = CALLS | {"cost": 2.55}
     found = pb.backtest(calls(per_cell=300), **near, replays=0, shuffles=0, seeds=1)
     assert not any("count=rounds" in text for text in found.warnings())
+
+
+def tried(frame: Any, **more: Any) -> list[str]:
+    _, options = prepare(frame, CALLS | more)
+    return [str(policy) for policy in options.tried]
+
+
+def test_the_policies_that_are_tried_follow_from_when_outcomes_are_known() -> None:
+    """Of the policies tried at once, ts and optimal lost on real loans; at real dates,
+    all that trust the first outcomes did.
+    """
+    frame = calls(delay=6)
+    for more in ({}, {"known": "week"}):
+        assert tried(frame, **more) == list(POLICIES_TRIED)
+    for more in (
+        {"known": "paid"},
+        {"known": "paid", "late": "as they come"},
+        {"matures": 4},
+        {"known": "paid", "open_value": 0.5},
+    ):
+        assert tried(frame, **more) == list(LATE_POLICIES) == ["kl-ucb", "kl-ucb:forget=0.97"]
+    assert tried(frame, known="paid", policies="ts") == ["ts"]
+    for names in (POLICIES_TRIED, LATE_POLICIES, LENDING_POLICIES):
+        assert not any(name.startswith("ts") or name == "optimal:horizon" for name in names)
+    cells = pb.backtest.cells(frame.assign(id=range(len(frame))), **CALLS, known="paid", id="id")
+    assert [str(policy) for policy in prepare(cells, {})[1].tried] == list(LATE_POLICIES)
 
 
 BAD: list[tuple[dict[str, Any], tuple[str, ...]]] = [

@@ -132,15 +132,14 @@ def test_rewards_of_no_shape_get_bounds_because_spreads_are_not_shared() -> None
 
 def test_ordered_policies_are_tried_beside_themselves_alone() -> None:
     frame = table(4)
-    assert len(ORDERED_POLICIES) == 8
+    assert len(ORDERED_POLICIES) == 4
     found = backtest(frame, order="rising")
     assert [entry.name for entry in found.policies] == list(ORDERED_POLICIES)
     alone = backtest(frame, policies=[name for name in ORDERED_POLICIES if "trust" not in name])
-    for name in ("kl-ucb", "bayes-ucb", "ts"):
+    for name in ("kl-ucb", "bayes-ucb"):
         assert found[f"{name}:trust=0"].profit == alone[name].profit
         assert (found[f"{name}:trust=0"].accepted == alone[name].accepted).all()
-    assert found["optimal:horizon,trust=0"].profit == alone["optimal:horizon"].profit
-    assert any(found[name].profit != alone[name].profit for name in ("kl-ucb", "bayes-ucb", "ts"))
+    assert any(found[name].profit != alone[name].profit for name in ("kl-ucb", "bayes-ucb"))
 
 
 @pytest.mark.parametrize(("more", "matures"), [({"known": "then"}, 5), ({"matures": 3}, 3)])
@@ -152,7 +151,7 @@ def test_bands_with_late_outcomes_are_judged_alone_at_maturity(
     policies = ["kl-ucb", "ts", "kl-ucb+"]
     found = backtest(frame, order="rising", policies=policies, **more)
     alone = backtest(frame, policies=policies, matures=matures)
-    said = "outcomes count 5 rounds after the client asked, the longest that any took"
+    said = "outcomes count 5 rounds after the client asked, when 95% of those who lose and"
     assert any(said in note for note in found.past.notes) == ("known" in more)
     assert [entry.profit for entry in found.policies] == [entry.profit for entry in alone.policies]
     assert {category.order for category in found.terms.categories} == {None}

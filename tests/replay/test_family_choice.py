@@ -9,6 +9,7 @@ import pytest
 
 import profitable as pb
 from profitable.errors import RewardError
+from profitable.replay.family_choice import Alternative
 from tests.replay.calls import CALLS, MEANS, QUICK, calls
 
 
@@ -173,6 +174,64 @@ def spend(seed: int) -> Any:
     return pd.DataFrame(
         {"week": week, "group": [f"g{k}" for k in group], "x": np.where(buys, price, 0.0)}
     )
+
+
+def test_few_large_rewards_of_one_category_are_enough() -> None:
+    """One client in a hundred of group c brings 3, hidden by what others bring."""
+    frame = drawn(lambda rng, n: rng.normal(0.5, 30.0, n))
+    rare = np.random.default_rng(3).random(len(frame)) < 0.01
+    frame["x"] = np.where(frame["group"] == "c", 3.0 * rare, frame["x"])
+    given: dict[str, Any] = {"category": "group", "time": "week", "reward": "x", "cost": 0.5}
+    found = pb.backtest(frame, **given, **ONCE).terms
+    assert isinstance(found.family, pb.Bounded)
+    assert found.reason.endswith("and few of them decide in c")
+
+
+@pytest.mark.parametrize(
+    "late", [{"known": "paid"}, {"known": "paid", "late": "at maturity"}, {"matures": 3}]
+)
+def test_normal_is_not_suggested_late_whatever_the_treatment(late: dict[str, Any]) -> None:
+    frame = drawn(lambda rng, n: rng.normal(0.5, 1.0, n)).assign(paid=lambda each: each["week"] + 3)
+    given: dict[str, Any] = {"category": "group", "time": "week", "reward": "x", "cost": 0.5}
+    found = pb.backtest(frame, **given, **ONCE, **late)
+    assert found.past.treatment == "at maturity"
+    assert isinstance(found.terms.family, pb.Bounded)
+
+
+def test_the_other_family_is_replayed_once_and_said() -> None:
+    """In place of Bounded it is Normal, and in place of Normal near bounds."""
+    frame = returns(1)
+    found = pb.backtest(frame, **LENT, policies=["kl-ucb", "ts"], replays=0, shuffles=0, seeds=2)
+    other = pb.backtest(frame, **LENT, **ONCE, family="normal")
+    plain = found.to_dict()["family"]["alternative"]
+    assert (plain["name"], plain["policy"]) == (str(pb.Normal()), "kl-ucb")
+    assert plain["difference"] == pytest.approx(other["kl-ucb"].difference.middle)
+    assert plain["instead"] == found["kl-ucb"].difference.middle
+    assert plain["sentence"] in str(found).splitlines()
+    assert plain["sentence"].startswith("With Normal(alpha=-1), kl-ucb would have earned ")
+    assert other.to_dict()["family"]["alternative"] is None  # the user chose it
+    given: dict[str, Any] = {"category": "group", "time": "week", "reward": "x", "cost": 0.5}
+    normal = pb.backtest(drawn(lambda rng, n: rng.normal(0.5, 1.0, n)), **given, **ONCE)
+    assert normal.terms.alternative is not None
+    assert isinstance(normal.terms.alternative.categories[0].family, pb.Bounded)
+    assert pb.backtest(calls(), **CALLS, **ONCE).terms.alternative is None  # 0 and 1
+
+
+@pytest.mark.parametrize(
+    ("difference", "instead", "words"),
+    [
+        (11.9e6, 9.8e6, "earned 11.90 M more than accepting everybody, instead of 9.80 M more."),
+        (-2e6, 0.0, "earned 2.00 M less than accepting everybody, instead of as much."),
+        (0.0, -5e4, "earned as much as accepting everybody, instead of 50.0 k less."),
+        (7.0, 7.0, "earned the same."),
+    ],
+)
+def test_what_the_other_family_would_have_earned_in_words(
+    difference: float, instead: float, words: str
+) -> None:
+    terms = (pb.Category("a", pb.Normal(), threshold=0.0),)
+    said = Alternative(terms, "kl-ucb", difference, instead).sentence
+    assert said == f"With {pb.Normal()}, kl-ucb would have {words}"
 
 
 @pytest.mark.statistical

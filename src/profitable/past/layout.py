@@ -20,7 +20,8 @@ CALENDAR = ("day", "week", "month", "quarter")
 ROUNDS = (*CALENDAR, "number")
 MOST_ROUNDS_LATE = 10**6
 AT_MATURITY, EVENLY = "at maturity", "evenly"
-HAZARDS = "hazards"
+HAZARDS, AS_THEY_COME = "hazards", "as they come"
+TREATMENTS = (HAZARDS, AT_MATURITY, AS_THEY_COME)  # of late outcomes
 RISES, FALLS = "rising", "falling"
 SCORECARD = "scorecard"  # the name of its order
 PER_YEAR = {"day": 365.25, "week": 365.25 / 7.0, "month": 12.0, "quarter": 4.0}  # rounds
@@ -192,10 +193,8 @@ def _emerges(field: str, value: object) -> str | tuple[float, ...]:
 
 
 def _late(field: str, value: object) -> object:
-    if value != HAZARDS:
-        raise ParameterError(
-            field, value, "is unknown", f"give {HAZARDS}, or matures and emerges, or open_value"
-        )
+    if value not in TREATMENTS:
+        raise ParameterError(field, value, "is unknown", f"choose from {', '.join(TREATMENTS)}")
     return value
 
 
@@ -315,10 +314,11 @@ class Layout(DeclaredOptions):
     )
     late: str | None = delayed(
         None,
-        "How late outcomes are treated: hazards (learnt from when loans defaulted and closed), "
-        "which is the default where `defaulted` is given.",
+        "How late outcomes are treated: hazards (learnt from when loans defaulted and closed; the "
+        "default with `defaulted`), at maturity (clients count when 95 % are known; the default "
+        "where `known` is far after they asked), or as they come, which is naive.",
         check=_late,
-        needs=("defaulted",),
+        needs=("defaulted", "known", "matures"),
     )
     issued: str | None = loans(
         None, "Column of the date of a loan; the same as `time`.", check=_column, excludes=("time",)
@@ -505,6 +505,30 @@ class Layout(DeclaredOptions):
                 self.by_hazards and self.round is not None and self.round not in PER_YEAR,
                 "does not say how long a round is",
                 f"choose from {', '.join(PER_YEAR)}",
+            ),
+            (
+                "late",
+                self.late == HAZARDS and not self.by_hazards,
+                "is given without defaulted",
+                "give defaulted and closed, the dates at which loans ended",
+            ),
+            (
+                "late",
+                self.late in (AT_MATURITY, AS_THEY_COME) and self.by_hazards,
+                "cannot be combined with defaulted, from which hazards are learnt",
+                "leave defaulted and closed out, and give known",
+            ),
+            (
+                "late",
+                self.late == AS_THEY_COME and (self.matures is not None or self.counts_open),
+                "is given with matures or open_value, which say when clients count",
+                "leave one of them out",
+            ),
+            (
+                "late",
+                self.late == AT_MATURITY and self.counts_open,
+                "contradicts emerges and open_value: at maturity, open clients do not count",
+                "leave one of them out",
             ),
             (
                 "reward",

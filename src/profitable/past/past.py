@@ -39,6 +39,7 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, RewardError
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Statistic
+from profitable.past.late_outcomes import NEVER_KNOWN, LateOutcomes
 from profitable.past.layout import Layout
 from profitable.past.row_meaning import IS_KEPT, NOT_WHERE, REASONS, WAS_REFUSED, WITHOUT_REWARD
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from profitable.model.families import Family
     from profitable.past.source import Piece
 
-NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is
 MISSING_NAME = "(missing)"  # of the category of clients without one
 # Rows that are looked at for leaks; 1 % of the spread is then some 20 standard errors
 # from nothing.
@@ -274,12 +274,13 @@ class SingleClients(PastClients):
         """Permute the rounds; each client keeps the delay of its outcome."""
         rounds = self.round[np.random.default_rng([seed, ORDER, number]).permutation(len(self))]
         delay = self.known.astype(np.int64) - self.round
+        known = np.where(self.known == NEVER_KNOWN, NEVER_KNOWN, rounds + delay)
         return self.of(
             names=self.names,
             labels=self.labels,
             round=rounds,
             category=self.category,
-            known=np.minimum(rounds + delay, np.iinfo(np.int32).max),
+            known=np.minimum(known, NEVER_KNOWN),
             reward=self.reward,
             profit=self.profit,
             **{name: getattr(self, name) for name in PER_CLIENT},
@@ -324,8 +325,25 @@ class SingleClients(PastClients):
     def draw_weights(self, generator: np.random.Generator) -> IntArray:
         return generator.poisson(1.0, self.size).astype(np.int64, copy=False)
 
+    @cached_property
+    def by_what_they_brought(self) -> IntArray:
+        """Positions of clients by round and by what they brought, [n].
+
+        When outcomes were known, and how the file is sorted, does not matter, nor what
+        refused clients would have brought.  Clients who are the same in all of it are
+        interchangeable.
+        """
+        names = ("category", "score", "propensity", "logged", "reward", "amount", "profit", "round")
+        given = {name: getattr(self, name) for name in names}
+        if self.logged is not None:
+            for name in ("reward", "profit"):
+                given[name] = np.where(self.logged, given[name], 0.0)
+        return np.lexsort([values for values in given.values() if values is not None])
+
     def draw_half(self, generator: np.random.Generator) -> BoolArray:
-        return generator.random(self.size) < 0.5
+        half = np.empty(self.size, dtype=bool)
+        half[self.by_what_they_brought] = generator.random(self.size) < 0.5
+        return half
 
     def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         return deviations(self.seen(self.profit), self.seen(self.category), len(self.names))
@@ -561,7 +579,7 @@ class Past:
             layout,
             rows=sum(each.rows for each in (*tallies, *bad)),
             left_out=sorted([*left, *bad], key=lambda each: each.reason),
-            notes=[*notes, *notes_on(clients)],
+            notes=[*notes, *LateOutcomes.of(clients, layout).notes, *notes_on(clients)],
             warnings=[PAST_REFUSED] if tallies[WAS_REFUSED].rows else [],
             **more,
         )
@@ -571,6 +589,21 @@ class Past:
         """Whether some outcomes are known later than in the round of their client."""
         layout = self.layout
         return not self.clients.is_immediate or layout.matures is not None or layout.counts_open
+
+    @cached_property
+    def late(self) -> LateOutcomes:
+        """How late outcomes are treated, and what can be learnt with it."""
+        return LateOutcomes.of(self.clients, self.layout)
+
+    @property
+    def treatment(self) -> str:
+        """The treatment of late outcomes, such as "at maturity"."""
+        return self.late.treatment
+
+    @property
+    def learns_from(self) -> int | None:
+        """The first round by whose end an outcome counts; None if none does in time."""
+        return self.late.learns_from
 
     @property
     def bands(self) -> IntArray:
@@ -598,6 +631,13 @@ class Past:
                     f"a column must be money, as {layout.reward} is"
                 ),
                 f"multiply it by {layout.amount}, or give a number per unit lent",
+            )
+        if field == "promised" and not isinstance(given, str) and given < usual / 2.0:
+            raise InputError(
+                field,
+                given,
+                f"is per unit lent, and {number_text(usual)} must come back",
+                "give what comes back of 1 lent, such as 1.14",
             )
         if min(low, high) > usual * FAR_OFF:
             raise InputError(

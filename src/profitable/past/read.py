@@ -40,7 +40,7 @@ from profitable.past.past import (
     check_kept,
 )
 from profitable.past.past_loans import lending_of, scheduled_values
-from profitable.past.round_names import at_maturity, count_periods, names_of_rounds
+from profitable.past.round_names import count_periods, names_of_rounds
 from profitable.past.row_meaning import (
     HAS_NO_OUTCOME,
     IS_KEPT,
@@ -379,7 +379,6 @@ class Reader:
             bands = [name for name in names if name != MISSING_NAME]
             listed = ", ".join(bands[:VALUES_SHOWN]) + ", ..." * (len(bands) > VALUES_SHOWN)
             notes = [*notes, f"the bands of {self.words[0]}, from the lowest up: {listed}"]
-        layout = self.layout
         still_open, said = None, None
         if self.open_rows is not None:
             edges = [codes.edges for codes in self.codes]
@@ -389,9 +388,6 @@ class Reader:
             "%y" in str(each.date_format) for each in (self.time, self.known, *self.ends.values())
         ):
             notes.append(TWO_DIGITS)
-        if layout.order and layout.known and layout.matures is None and not layout.counts_open:
-            known, said = at_maturity(round, known)
-            notes = [*notes, *said]
         given: dict[str, Any] = {"names": names, "labels": labels}
         given |= {"round": round, "category": category, "known": known}
         del round, known, category

@@ -1,4 +1,4 @@
-"""Rounds of a past: counted from the first, named, and known at maturity.
+"""Rounds of a past: counted from the first, and named.
 
 >>> names_of_rounds("loans.csv", 3, 2, lambda place: f"2026-0{place + 1}")
 ['2026-01', '2026-02', '2026-03']
@@ -16,30 +16,6 @@ from profitable.past.past import NEVER_KNOWN
 
 LEAST_ROUNDS = 3
 LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
-
-
-def at_maturity(
-    asked: npt.NDArray[Any], known: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], list[str]]:
-    """Let outcomes count when the latest of their round is known; return notes, too.
-
-    Losses are often known before gains.  As they come, they would make a band look
-    worse than it is.
-
-    >>> asked = np.array([1, 1, 2, 3])
-    >>> at_maturity(asked, np.array([2, 4, 3, NEVER_KNOWN]))[0][:3].tolist()
-    [4, 4, 5]
-    """
-    ends = known != NEVER_KNOWN
-    longest = int((known - asked)[ends].max(initial=0))
-    if longest == 0:
-        return known, []
-    known = np.where(ends, asked + longest, NEVER_KNOWN).astype(known.dtype)
-    said = (
-        f"outcomes count {longest} rounds after the client asked, the longest that any took: as "
-        "they come, losses are often known before gains. Without an order, they count as they come"
-    )
-    return known, [said]
 
 
 def count_periods(

@@ -8,7 +8,7 @@ difference over new portfolios of the same law, and what both have in common can
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
@@ -19,16 +19,21 @@ import numpy as np
 from profitable.common.declared_options import parameters_section
 from profitable.common.progress import Progress
 from profitable.common.types import FloatArray, IntArray
-from profitable.errors import ParameterError, ProfitableWarning
+from profitable.errors import ParameterError, ProfitableError, ProfitableWarning
 from profitable.model.category_table import known_fields
 from profitable.past.aggregate import cells
 from profitable.past.cell_options import CellArguments
 from profitable.past.cells import Cells, GroupedClients, holds_cells
+from profitable.past.first_look import FirstLook
+from profitable.past.late_outcomes import LateOutcomes
 from profitable.past.layout import FIELDS, Layout
+from profitable.past.leaks import check_categories
 from profitable.past.past import Past, PastClients, SingleClients
 from profitable.past.read import read
-from profitable.past.source import PARQUET_ENDINGS
+from profitable.past.source import PARQUET_ENDINGS, open_source
+from profitable.policy.in_words import in_words
 from profitable.policy.policies import Policy
+from profitable.replay.backtest_advice import advise
 from profitable.replay.backtest_entry import (
     BASELINE,
     POLICY,
@@ -37,17 +42,20 @@ from profitable.replay.backtest_entry import (
     varying,
 )
 from profitable.replay.backtest_options import (
+    LATE_POLICIES,
     LENDING_POLICIES,
     ORDERED_POLICIES,
+    POLICIES_TRIED,
     RUN_OPTIONS,
     BacktestArguments,
     RunOptions,
+    grouping_name,
 )
 from profitable.replay.backtest_result import Backtest
-from profitable.replay.baselines import ALL, Setup, baselines_for
+from profitable.replay.baselines import ALL, BASELINES_IN_WORDS, Setup, baselines_for
 from profitable.replay.cutoffs import doubt_order
-from profitable.replay.describe import check_categories
-from profitable.replay.family_choice import FamilyChoice, choose_family
+from profitable.replay.describe import Description, describe, doubts
+from profitable.replay.family_choice import Alternative, FamilyChoice, choose_family
 from profitable.replay.off_policy import AcceptanceLog, evaluate
 from profitable.replay.replay import OpenTerms, Replay, replay
 
@@ -56,7 +64,6 @@ MOST_TABLED = 2_000_000  # beyond it, the evidence of a replay is not kept
 # takes the place of 1.960.
 WIDER = (20.0 / 19.0) ** 0.5 * 2.0930 / 1.9600
 WEIGHTS = 3  # names the random stream of bootstrap weights
-MANY_CLIENTS = 1_000_000  # beyond it, cross-fitting takes fewer splits
 DATA_PARAMETER = """data : file, folder, pattern, list of them, dataframe or Cells
     Past clients, one row each, or the cells that `backtest.cells` has made.
 """
@@ -103,11 +110,13 @@ def _backtest(
     >>> columns = dict(category="job", time="week", reward="bought")
     >>> found = pb.backtest(calls, **columns, cost=1, revenue=5, policies="kl-ucb")
     >>> print(found["kl-ucb"].sentence())
-    kl-ucb earned 180.0 more than accepting everybody (95 %: 156.1 to 211.0).
+    Upper confidence bound (kl-ucb) earned 180.0 more than accepting everybody
+    (difference 180.0, 95 %: 156.1 to 211.0).
 
     """
     past, options = prepare(data, given, progress)
-    return run(past, options, progress=progress, command=command)
+    others = other_groupings(data, past, options, given)
+    return run(past, options, others=others, progress=progress, command=command)
 
 
 def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tuple[Past, RunOptions]:
@@ -116,15 +125,45 @@ def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tupl
     if (added := _cells_in(data)) is not None:
         return _prepare_cells(added, given)
     layout, options = Layout.of(given), RunOptions.of(given)
-    if layout.by_hazards and given.get("policies") is None:
+    chosen = given.get("policies")
+    if layout.by_hazards and chosen is None:
         options = replace(options, policies=LENDING_POLICIES)
     options.check(layout)
     shown = False if callable(progress) else progress
     with Progress(total=1, shown=shown, title="reading") as reading:
-        past = read(data, layout, progress=reading.update)
-    if past.order is not None and not past.is_late and given.get("policies") is None:
-        options = replace(options, policies=ORDERED_POLICIES)
-    return past, options
+        source = open_source(data)
+        past = read(source, layout, progress=reading.update)
+    past.warnings.extend(doubts(source, layout))
+    return past, options if chosen is not None else replace(options, policies=usual_policies(past))
+
+
+def other_groupings(
+    data: Any, past: Past, options: RunOptions, given: Mapping[str, Any]
+) -> Iterator[tuple[Past, RunOptions]]:
+    """Read the clients once more for each further grouping."""
+    if not options.groupings:
+        return
+    source = open_source(data)
+    if not source.again:
+        raise ParameterError(
+            "groupings",
+            [grouping_name(each) for each in options.groupings],
+            "need the clients once for each, and a stream is read only once",
+            "give a file or a table",
+        )
+    for category in options.groupings:
+        other = read(source, replace(past.layout, category=category, order=None))
+        chosen = options.policies if given.get("policies") else usual_policies(other)
+        yield other, replace(options, policies=chosen)
+
+
+def usual_policies(past: Past) -> tuple[str, ...]:
+    """Return the policies that are tried unless some are given."""
+    if past.layout.by_hazards:
+        return LENDING_POLICIES
+    if past.late.is_late:
+        return LATE_POLICIES
+    return ORDERED_POLICIES if past.order is not None and not past.is_late else POLICIES_TRIED
 
 
 def _cells_in(data: Any) -> Cells | None:
@@ -156,6 +195,7 @@ def _prepare_cells(added: Cells, given: Mapping[str, Any]) -> tuple[Past, RunOpt
     # What is added up has one order only, and without folds no intervals.
     options = replace(
         options,
+        policies=options.policies if given.get("policies") else usual_policies(added.past),
         family=options.family or added.family,
         shuffles=0,
         replays=0 if added.clients.folds == 1 else options.replays,
@@ -165,11 +205,39 @@ def _prepare_cells(added: Cells, given: Mapping[str, Any]) -> tuple[Past, RunOpt
 
 
 def run(
-    past: Past, options: RunOptions, *, progress: Shown = None, command: str | None = None
+    past: Past,
+    options: RunOptions,
+    *,
+    others: Iterable[tuple[Past, RunOptions]] = (),
+    progress: Shown = None,
+    command: str | None = None,
 ) -> Backtest:
-    """Replay everything over what was read."""
-    terms = choose_family(past, family=options.family, bound=options.bound)
-    return _Work(past, terms, options, progress).run(command)
+    """Replay everything over what was read, and over other groupings of it."""
+    work_to_do = [(past, options), *others]  # all are read before the first is replayed
+    found: list[Backtest] = []
+    tables: list[FloatArray | None] = []
+    for place, (each, chosen) in enumerate(work_to_do):
+        terms = choose_family(each, family=chosen.family, bound=chosen.bound)
+        work = _Work(each, terms, chosen, _part_of(progress, place, len(work_to_do)))
+        found.append(work.run(command))
+        tables.append(work.estimated)
+    advice = advise(
+        [each.past for each in found],
+        level=options.stop_level,
+        dates=options.splits,
+        seed=options.seed,
+        earned=tables,
+    )
+    if callable(progress):
+        progress(1.0)
+    return found[0].advised(advice, found[1:])
+
+
+def _part_of(progress: Shown, place: int, parts: int) -> Shown:
+    """Return the progress of one of several parts of the work."""
+    if not callable(progress):
+        return progress
+    return lambda share: progress((place + share) / parts)
 
 
 def weights_of(
@@ -198,7 +266,8 @@ class _Work:
     ) -> None:
         self.past, self.terms, self.options, self.shown = past, terms, options, progress
         self.clients: PastClients = past.clients
-        self.late: OpenTerms | None = OpenTerms.of(past.layout)
+        self.late: OpenTerms | None = OpenTerms.of(past.layout, past.late)
+        self.counted = past.late.counted(self.clients)
         self.log = None
         if self.clients.logged is not None and self.clients.propensity is not None:
             assert isinstance(self.clients, SingleClients)
@@ -246,12 +315,51 @@ class _Work:
                 each.table,
                 everybody,
                 each.clients(),
+                words=BASELINES_IN_WORDS.get(name, ""),
+                unit=options.currency or "",
                 resampled=differences[name],
+                seed_variance=variances.get(name),
+                splits=each.splits,
+                split_error=each.split_error,
+                is_best=each.is_best,
                 wider=self.wider,
             )
             for name, each in found.items()
         ]
-        return Backtest(self.past, self.terms, options, entries, self.said, command)
+        terms = replace(self.terms, alternative=self._alternative(entries[0]))
+        return Backtest(self.past, terms, options, entries, self.said, command)
+
+    def _alternative(self, entry: BacktestEntry) -> Alternative | None:
+        """Return what the first policy would have earned with the other family."""
+        other = self.terms.alternative
+        if other is None or self.log is not None:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ProfitableWarning)
+                found = replay(
+                    self.clients,
+                    other.categories,
+                    self.policies[0],
+                    seed=self.options.seed,
+                    late=self.late,
+                    limits=self.options.limits,
+                )
+        except ProfitableError:  # a policy that is not defined for this family
+            return None
+        everybody = float(entry.everybody.sum())
+        earned = float(self._earned(self.clients, found, self._setup().profit).sum())
+        return replace(
+            other,
+            policy=entry.name,
+            difference=earned - everybody,
+            instead=entry.profit - everybody,
+        )
+
+    @property
+    def estimated(self) -> FloatArray | None:
+        """What accepting all earned by the estimate of a log, [R, K]; None without."""
+        return None if self.log is None else self._setup().profit
 
     def _is_drawn(self, policy: Policy) -> bool:
         """Whether its seed makes a difference."""
@@ -259,10 +367,10 @@ class _Work:
 
     def _setup(self, weights: Any = None, replicate: int = 0) -> Setup:
         options = self.options
-        splits = 1 if weights is not None else 10 if len(self.clients) <= MANY_CLIENTS else 2
         price = self.terms.categories[0].price
+        seed = options.seed + replicate
         return Setup(
-            self.clients, weights, options.limits, self.log, price, options.seed + replicate, splits
+            self.clients, weights, options.limits, self.log, price, seed, counted=self.counted
         )
 
     def _replay(
@@ -272,6 +380,7 @@ class _Work:
         seed: int,
         weights: Any = None,
         *,
+        late: OpenTerms | None = None,
         trace: bool = False,
     ) -> Replay:
         with warnings.catch_warnings(record=True) as caught:
@@ -284,7 +393,7 @@ class _Work:
                 self.terms.categories,
                 policy,
                 seed=seed,
-                late=self.late,
+                late=late or self.late,
                 lending=self.terms.lending,
                 limits=self.options.limits,
                 weights=weights,
@@ -332,6 +441,8 @@ class _Work:
             earned / seeds,
             everybody,
             number / seeds,
+            words=in_words(policy),
+            unit=self.options.currency or "",
             seeds=seeds,
             seed_error=float(np.std(totals, ddof=1) / np.sqrt(seeds)) if seeds > 1 else None,
             varying=self._varying(accepted / seeds),
@@ -360,19 +471,22 @@ class _Work:
         """Return bootstrap differences to accepting all, [B, R], and seed variances.
 
         A policy that draws at random is replayed twice in each.  The difference is the
-        mean of the two, and how far they are apart says what a seed brings.
+        mean of the two, and how far they are apart says what a seed brings.  So it is
+        with two splits into halves, where a baseline is cross-fitted.
         """
         options, size = self.options, (self.options.replays, self.clients.rounds)
         found = {name: np.empty(size) for name in (*map(str, self.policies), *self.baselines)}
-        apart: dict[str, list[float]] = {
-            str(policy): [] for policy in self.policies if self._is_drawn(policy)
-        }
+        apart = {str(policy) for policy in self.policies if self._is_drawn(policy)}
+        variances: dict[str, list[float]] = {}
         for replicate in range(options.replays):
             weights = weights_of(self.clients, self.log, options.seed, replicate)
             setup = self._setup(weights, replicate)
             everybody = self.baselines[ALL](setup).table.sum(axis=1)
             for name, baseline in self.baselines.items():
-                found[name][replicate] = baseline(setup).table.sum(axis=1) - everybody
+                once = baseline(setup)
+                found[name][replicate] = once.table.sum(axis=1) - everybody
+                if once.split_variance is not None:
+                    variances.setdefault(name, []).append(once.split_variance)
             for policy in self.policies:
                 name, first = str(policy), options.seed + options.seeds + 2 * replicate
                 times = [
@@ -385,10 +499,9 @@ class _Work:
                 ]
                 found[name][replicate] = np.mean(times, axis=0).sum(axis=1) - everybody
                 if name in apart:
-                    apart[name].append(float((times[0] - times[1]).sum()))
-        return found, {
-            name: float(np.mean(np.square(gaps)) / 2.0) for name, gaps in apart.items() if gaps
-        }
+                    variance = float((times[0] - times[1]).sum()) ** 2 / 2.0
+                    variances.setdefault(name, []).append(variance)
+        return found, {name: float(np.mean(each)) for name, each in variances.items()}
 
     def _shuffle(self, number: int) -> dict[str, ShuffledDifference]:
         """Return the difference to accepting all with time shuffled, by policy."""
@@ -407,8 +520,10 @@ class _Work:
                 self.options.seed,
             )
             everybody = float(self.baselines[ALL](setup).table.sum())
+            layout = self.past.layout
+            late = OpenTerms.of(layout, LateOutcomes.of(clients, layout))
             for policy in self.policies:
-                once = self._replay(clients, policy, self.options.seed + each)
+                once = self._replay(clients, policy, self.options.seed + each, late=late)
                 found[str(policy)].append(float(self._earned(clients, once).sum()) - everybody)
         root = number**0.5
         return {
@@ -418,13 +533,15 @@ class _Work:
 
 
 class _Backtesting(Protocol[Arguments, Aggregating]):
-    """`backtest`, and `backtest.cells` with it."""
+    """`backtest`, with `backtest.cells` and `backtest.describe`."""
 
     def __call__(
         self, data: Any, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Backtest: ...
 
     def cells(self, frame: Any, *args: Aggregating.args, **kwargs: Aggregating.kwargs) -> Cells: ...
+
+    def describe(self, data: Any, **given: Any) -> Description | FirstLook: ...
 
 
 def _declare(function: Any, data: str, arguments: type[Any], result: type[Any]) -> None:
@@ -442,10 +559,11 @@ def _declare(function: Any, data: str, arguments: type[Any], result: type[Any]) 
 def _declared(
     arguments: Callable[Arguments, Any], aggregating: Callable[Aggregating, Any]
 ) -> _Backtesting[Arguments, Aggregating]:
-    """Return `backtest` and its `cells`, as type checkers and readers see them."""
+    """Return `backtest` with its functions, as type checkers and readers see them."""
     function: Any = _backtest
     function.__name__ = function.__qualname__ = "backtest"
     function.cells = cells
+    function.describe = describe
     _declare(function, DATA_PARAMETER, BacktestArguments, Backtest)
     _declare(cells, FRAME_PARAMETER, CellArguments, Cells)
     return function

@@ -14,9 +14,11 @@ bounds are near the rewards of the file, so that it does not need more than it m
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from profitable.common.amounts import in_short
 from profitable.common.text_tables import number_text
 from profitable.errors import InputError, ParameterError, ProfitableError
 from profitable.kernels.law import GAUSSIAN, NORMAL, deviance
@@ -36,6 +38,7 @@ from profitable.past.past import Past, PastClients
 from profitable.past.past_loans import lending_of
 from profitable.replay.backtest_entry import varying
 
+BY_THE_USER = "chosen by the user"  # the reason of a family that was given
 CLOSE = 0.15  # an observed spread this near to the family's counts as equal
 # Observed variance above the family's by more than this: decisions are too sure of
 # themselves.
@@ -46,6 +49,7 @@ VARY_MORE, VARY_LESS = "too wide", "too narrow"
 BEYOND_CHANCE = 5.0
 FEWEST_REWARDS = 100  # clients of a category, below which nothing is texts about its variance
 FEW_DECIDE = 0.1  # of the clients: of normal rewards a third decides, of exponential ones a ninth
+FEW_IN_ONE = 0.03  # of a category, which has fewer clients to tell it
 SMALLEST_FAILURES = 0.01  # of a negative binomial; counts that vary more than it allows are bounded
 ALONE_IF_LATE = (
     "bands are judged alone, because outcomes come late: losses are often known before gains, and "
@@ -80,6 +84,45 @@ class FamilyFit:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """The family that was not suggested, and what a policy would have earned."""
+
+    categories: tuple[Category, ...]
+    policy: str = ""  # empty before the replay
+    difference: float = math.nan  # to accepting everybody, with this family
+    instead: float = math.nan  # the same with the family that was suggested
+
+    @property
+    def sentence(self) -> str:
+        """Say what the policy would have earned; empty before the replay."""
+        if not self.policy:
+            return ""
+        if self.difference == self.instead:
+            return f"With {self.categories[0].family}, {self.policy} would have earned the same."
+        earned, instead = (_more(each) for each in (self.difference, self.instead))
+        return (
+            f"With {self.categories[0].family}, {self.policy} would have earned {earned} "
+            f"{'than' if self.difference else 'as'} accepting everybody, instead of {instead}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "name": str(self.categories[0].family),
+            "policy": self.policy,
+            "difference": self.difference,
+            "instead": self.instead,
+            "sentence": self.sentence,
+        }
+
+
+def _more(difference: float) -> str:
+    if difference == 0.0:
+        return "as much"
+    return f"{in_short(abs(difference))} {'more' if difference > 0.0 else 'less'}"
+
+
+@dataclass(frozen=True)
 class FamilyChoice:
     """The family and the categories, with the reason."""
 
@@ -88,6 +131,7 @@ class FamilyChoice:
     fit: tuple[FamilyFit, ...]
     lending: Lending | None = None  # the terms of loans that are judged by hazards
     alone: str = ""  # why bands of an order do not share evidence
+    alternative: Alternative | None = None  # only of a family that was suggested
 
     @property
     def family(self) -> Family:
@@ -139,15 +183,30 @@ def choose_family(
     if family is None:
         chosen, reason = _suggest(clients, layout, bound)
     else:
-        chosen, reason = Family.of(family), "chosen by the user"
+        chosen, reason = Family.of(family), BY_THE_USER
+    shares = past.order is not None and not past.is_late
     with said_before():
         categories = [_category(name, chosen, layout, bound) for name in clients.names]
-        if past.order is not None and not past.is_late:
+        if shares:
             for k in list[int](past.bands.tolist()):
                 categories[k] = replace(categories[k], order=past.order)
     past.check_rewards(chosen)
     alone = ALONE_IF_LATE if past.order is not None and past.is_late else ""
-    return FamilyChoice(tuple(categories), reason, _fits(clients, chosen), alone=alone)
+    other = None if family is not None or shares else _other(chosen, clients, layout, bound)
+    return FamilyChoice(
+        tuple(categories), reason, _fits(clients, chosen), alone=alone, alternative=other
+    )
+
+
+def _other(
+    chosen: Family, clients: PastClients, layout: Layout, bound: float | None
+) -> Alternative | None:
+    """Return Normal in place of Bounded, and Bounded in place of Normal."""
+    if not isinstance(chosen, Bounded | Normal):
+        return None
+    other = Normal() if isinstance(chosen, Bounded) else _bounded(clients, layout, bound)
+    with said_before():
+        return Alternative(tuple(_category(name, other, layout, bound) for name in clients.names))
 
 
 def _lent(past: Past, family: Family | str | None) -> FamilyChoice:
@@ -188,9 +247,11 @@ def _suggest(clients: PastClients, layout: Layout, bound: float | None) -> tuple
     low, high = clients.range_of("reward")
     seen = f"{number_text(low)} to {number_text(high)}"
     if layout.amount is not None:
-        return _bounded(
-            clients, layout, bound
-        ), f"money back per unit lent was {seen}, whatever its law"
+        promised = ""
+        if clients.promised is not None:
+            promised = f", at most {number_text(clients.range_of('promised')[1])} was promised"
+        reason = f"money back per unit lent was {seen}{promised}, whatever its law"
+        return _bounded(clients, layout, bound), reason
     whole = clients.only_whole() and low >= 0.0
     if whole and high <= 1.0:
         return Bernoulli(), "all rewards are 0 or 1"
@@ -205,15 +266,31 @@ def _suggest(clients: PastClients, layout: Layout, bound: float | None) -> tuple
     if low > 0.0 and abs(math.sqrt(variance) / mean - 1.0) <= CLOSE:
         spread = f"{math.sqrt(variance) / mean:.2f} of their mean"
         return Exponential(), f"rewards are positive, and their spread is {spread}"
-    deciding = varying(clients.standing_out(), np.ones(len(clients.names))) or 0.0
-    if deciding < FEW_DECIDE * len(clients):
-        return _bounded(clients, layout, bound), f"rewards were {seen}, and few of them decide"
+    if few := _where_few_decide(clients):
+        return _bounded(
+            clients, layout, bound
+        ), f"rewards were {seen}, and few of them decide{few.rstrip()}"
     if not clients.is_immediate:
         return _bounded(clients, layout, bound), f"rewards were {seen}, and were known late"
     if layout.order is not None:
         words = "and bands cannot share evidence while each estimates its own spread"
         return _bounded(clients, layout, bound), f"rewards were {seen}, {words}"
     return Normal(), "rewards have no shape that is known, so that their spread is estimated"
+
+
+def _where_few_decide(clients: PastClients) -> str:
+    """Return where few clients decide: " " if in all, a category, or "" if nowhere.
+
+    In a category, a few large rewards are hidden by what others bring.
+    """
+    found = clients.standing_out()
+    number = found[0]
+    if (varying(found, np.ones(number.size)) or 0.0) < FEW_DECIDE * number.sum():
+        return " "
+    for k in np.flatnonzero(number >= FEWEST_REWARDS).tolist():
+        if (varying(found, np.eye(number.size)[k]) or 0.0) < FEW_IN_ONE * number[k]:
+            return f" in {clients.names[k]}"
+    return ""
 
 
 def _bounded(clients: PastClients, layout: Layout, bound: float | None) -> Bounded:

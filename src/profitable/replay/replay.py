@@ -45,6 +45,7 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels.hazards import BookRow
 from profitable.model.category import Category
 from profitable.model.lending import Lending
+from profitable.past.late_outcomes import LateOutcomes
 from profitable.past.layout import AT_MATURITY, EVENLY, Layout
 from profitable.past.past import PastClients, SingleClients
 from profitable.past.past_loans import LoanCells
@@ -60,13 +61,26 @@ class OpenTerms:
 
     matures: int
     emerges: str | Sequence[float] | None = None
+    # Where it differs by round, [R].
+    ages: IntArray | None = None
 
     @classmethod
-    def of(cls, layout: Layout) -> "OpenTerms | None":
-        """Return the terms of a layout; None if open clients do not count."""
+    def of(cls, layout: Layout, late: LateOutcomes | None = None) -> "OpenTerms | None":
+        """Return the terms of a layout; None if outcomes count as they come.
+
+        `late` is the treatment that was chosen where the layout says nothing.
+        """
         if layout.open_value is not None:
             return cls(0, EVENLY)
-        return None if layout.matures is None else cls(layout.matures, layout.emerges)
+        if layout.matures is not None:
+            return cls(layout.matures, layout.emerges)
+        if late is None or late.ages is None:
+            return None
+        return cls(int(late.ages.max()), ages=late.ages)
+
+    def matures_at(self, place: int) -> int:
+        """Return the age at which the clients of a round count, 0 to R - 1."""
+        return self.matures if self.ages is None else int(self.ages[place])
 
     @property
     def by_age(self) -> bool:
@@ -340,7 +354,7 @@ class _Run:
         elif accepted:
             self.agent.expect(
                 {names[k]: int(number[k]) for k in accepted},
-                matures=None if late is None else late.matures,
+                matures=None if late is None else late.matures_at(place),
             )
 
     def _promised(self, place: int, k: int) -> float | None:
