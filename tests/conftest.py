@@ -3,8 +3,10 @@
 Hypothesis tries the same examples in every run; `make soak` tries new ones, and more.
 """
 
+import atexit
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -24,6 +26,19 @@ LONGEST = ("same_law", "test_cluster", "paper/test_command", "test_guide", "past
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that all processes end together."""
     items.sort(key=lambda item: not any(name in item.nodeid for name in LONGEST))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Never look for garbage among tests and modules, which stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        atexit.register(gc.unfreeze)  # then Python takes everything apart
+        gc.enable()
 
 
 @pytest.fixture

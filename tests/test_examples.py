@@ -22,6 +22,7 @@ MOST_LINES = 60
 # What only a working example prints.
 PRINTS = {
     "backtest_dataframe": "more than accepting everybody",
+    "backtest_tables": "tables.xlsx",
     "first_decision": "lapsed: Bernoulli(), worth accepting if its mean is above 0.125.",
     "lending_with_money": "111 clients for 198 090 of 200 000",
     "off_policy_evaluation": "doubly robust",
@@ -33,7 +34,7 @@ PRINTS = {
 
 
 def test_the_page_lists_every_example_and_its_question() -> None:
-    assert len(SCRIPTS) + len(NOTEBOOKS) == len(PRINTS) == 8
+    assert len(SCRIPTS) + len(NOTEBOOKS) == len(PRINTS) == 9
     for path in (*SCRIPTS, *NOTEBOOKS):
         assert f"| [{path.name}]({path.name}) | {question(path)} |" in PAGE
 

@@ -1,8 +1,8 @@
 """Without a library that is an extra: one line that names the extra, from every command
 and method that needs it.
 
-Each library is hidden from a process of its own, which then tries everything that needs
-it.
+Each library is hidden from a process of its own, forked before it is imported, which
+then tries everything that needs it.
 """
 
 import ast
@@ -76,6 +76,7 @@ ENTRIES = [
     Entry(DEMO, {"pyarrow": "backtest"}),
     Entry([*DEMO, "--scorecard", "duration"], {"sklearn": "bands", "pyarrow": "backtest"}),
     Entry([*DEMO, "--out", "backtest"], dict.fromkeys((*PAGES, "pyarrow"), "backtest")),
+    Entry([*DEMO, "--excel", "tables.xlsx"], {"openpyxl": "excel", "pyarrow": "backtest"}),
     Entry(["log", "lending.db", "--format", "csv", "--out", "log.csv"], {}),
     Entry(
         ["log", "lending.db", "--format", "parquet", "--out", "log.parquet"], {"pyarrow": "results"}
@@ -110,69 +111,98 @@ ENTRIES = [
 ]
 LIBRARIES = sorted({library for entry in ENTRIES for library in entry.needs})
 
+# One process imports the package and uses what needs no extra.  From there a child is
+# forked for each library, in a folder of its own.
 HIDING = """
-import contextlib, io, json, pathlib, sys
-hidden, server, entries = json.load(sys.stdin)
+import contextlib, io, json, os, pathlib, sys, traceback
+server, jobs = json.load(sys.stdin)
 
-sys.modules[hidden] = None  # importing it, or a part of it, says that there is no such module
 import profitable as pb
 from profitable.cli import main
 
 coin = pb.Category("coin", pb.Bernoulli(), threshold=0.5)
 world = pb.Scenario("world", [pb.Truth(coin, mean=0.6, clients=2)])
-pathlib.Path("world.toml").write_text(world.to_toml())
 result = pb.simulate(world, ["ts"], horizon=50, runs=5, seed=1)
 past = {"a": ["x", "y"] * 10, "b": list(range(20)), "c": [1, 0] * 10}
 from profitable.replay.backtest_result import report_writer
 names = {"agent": pb.Agent([coin], policy="ts"), "report_writer": report_writer, "pb": pb}
 names |= {"world": world, "result": result, "past": past, "server": server}
-for what in entries:
-    code, errors = 0, io.StringIO()
-    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
+pb.Portfolio.create("here.db", [coin], policy="ts").close()
+
+def answers(entries):
+    pathlib.Path("world.toml").write_text(world.to_toml())
+    for what in entries:
+        code, errors = 0, io.StringIO()
+        with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
+            try:
+                if isinstance(what, list):
+                    sys.argv = ["profitable", *what]
+                    main()
+                else:
+                    exec(what, dict(names))
+            except SystemExit as left:
+                code = left.code
+            except pb.errors.MissingLibraryError as error:
+                code = 2
+                print(f"profitable: {error}", file=sys.stderr)
+        yield [code, errors.getvalue()]
+
+for hidden, folder, entries in jobs:
+    assert hidden not in sys.modules, f"{hidden} is imported by what does not need it"
+    child = os.fork()
+    if child == 0:
         try:
-            if isinstance(what, list):
-                sys.argv = ["profitable", *what]
-                main()
-            else:
-                exec(what, dict(names))
-        except SystemExit as left:
-            code = left.code
-        except pb.errors.MissingLibraryError as error:
-            code = 2
-            print(f"profitable: {error}", file=sys.stderr)
-    print(json.dumps([code, errors.getvalue()]))
+            os.chdir(folder)
+            # Importing it, or a part of it, says that there is no such module.
+            sys.modules[hidden] = None
+            pathlib.Path("answers.json").write_text(json.dumps(list(answers(entries))))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, hidden
 """
 
 
+def entries(library: str) -> list[Entry]:
+    """What is tried without a library: all that needs it, and what needs none."""
+    return [entry for entry in ENTRIES if library in entry.needs or not entry.needs]
+
+
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved result, for `Result.load`."""
-    folder = tmp_path_factory.mktemp("results") / "saved"
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A folder for each library, with the answers of all its entries."""
+    saved = tmp_path_factory.mktemp("results") / "saved"
     truth = pb.Truth(pb.Category("a", pb.Bernoulli(), threshold=0.5), mean=0.4, clients=1)
-    pb.simulate(pb.Scenario("small", [truth]), ["ts"], horizon=5, runs=2, seed=1).save(folder)
-    return folder
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_what_is_missing_is_named(library: str, tmp_path: Path, saved: Path) -> None:
-    (tmp_path / "lending.toml").write_text(LENDING)
-    made(tmp_path)
-    shutil.copytree(saved, tmp_path / "kept")
-    tried = [entry for entry in ENTRIES if library in entry.needs or not entry.needs]
-    given = json.dumps([library, SERVER, [entry.what for entry in tried]])
-    command = [sys.executable, "-c", HIDING]
+    pb.simulate(pb.Scenario("small", [truth]), ["ts"], horizon=5, runs=2, seed=1).save(saved)
+    found: dict[str, Path] = {}
+    for library in LIBRARIES:
+        found[library] = tmp_path_factory.mktemp(library)
+        (found[library] / "lending.toml").write_text(LENDING)
+        made(found[library])
+        shutil.copytree(saved, found[library] / "kept")
+    jobs = [
+        [library, str(folder), [entry.what for entry in entries(library)]]
+        for library, folder in found.items()
+    ]
     done = subprocess.run(
-        command,
-        input=given,
+        [sys.executable, "-c", HIDING],
+        input=json.dumps([SERVER, jobs]),
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,
+        cwd=tmp_path_factory.mktemp("parent"),
         timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    for entry, (code, errors) in zip(tried, answers, strict=True):
+    return found
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_what_is_missing_is_named(library: str, folders: dict[str, Path]) -> None:
+    folder = folders[library]
+    answers = json.loads((folder / "answers.json").read_text())
+    for entry, (code, errors) in zip(entries(library), answers, strict=True):
         lines = said(errors)
         if not entry.needs:
             assert (code, lines) == (0, []), entry
@@ -185,9 +215,10 @@ def test_what_is_missing_is_named(library: str, tmp_path: Path, saved: Path) -> 
             lines
         )
         assert re.search(
-            rf"; run: pip install {re.escape(wanted)}(, or write csv)?\.$", lines[0]
+            rf"; run: pip install {re.escape(wanted)}(, or (write csv|take the CSV files))?\.$",
+            lines[0],
         ), lines
-    assert not (tmp_path / "paper").exists(), "work was begun"
+    assert not (folder / "paper").exists(), "work was begun"
 
 
 def test_a_library_that_is_broken() -> None:

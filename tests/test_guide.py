@@ -67,9 +67,12 @@ def steps(recipe: str) -> list[Step]:
 def follow(copy: Path, done: list[Step]) -> subprocess.CompletedProcess[str]:
     """Copy the project, take the steps, and run the matrix on what is new: one
     compilation for all recipes.
+
+    The steps make every cached kernel stale, so all are compiled, but not optimised.
+    Byte code of files that no step changes is used as it is.
     """
     for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.nb[ci]"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     for step in done:
         step.apply(copy)
@@ -91,9 +94,9 @@ def follow(copy: Path, done: list[Step]) -> subprocess.CompletedProcess[str]:
         *MATRIX,
     ]
     words += ["-k", " or ".join([*NEW.values(), "LogNormal", "complete", "share_a_code"])]
-    where = {"PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}"}
+    settings = {"PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}", "NUMBA_OPT": "0"}
     return subprocess.run(
-        words, cwd=copy, capture_output=True, text=True, env=variables | where, check=False
+        words, cwd=copy, capture_output=True, text=True, env=variables | settings, check=False
     )
 
 

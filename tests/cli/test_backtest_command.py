@@ -102,6 +102,17 @@ def test_describe(folder: Path) -> None:
     assert "entries" not in found
 
 
+def test_describe_needs_nothing_but_the_file(folder: Path) -> None:
+    done = call("backtest", "loans.csv", "--describe", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Start with:\n\n  profitable backtest loans.csv --category " in done.stdout
+    done = call("backtest", "loans.csv", "--category", "status", "--describe", "--json", cwd=folder)
+    found = json.loads(done.stdout)
+    assert found["command"].startswith("profitable backtest loans.csv --category status")
+    assert found["options"]["time"] == "asked"
+    assert [each["name"] for each in found["columns"]] == list(loans(1))
+
+
 def test_numbers_and_columns_look_the_same(folder: Path) -> None:
     plain = [
         "backtest",
@@ -142,8 +153,19 @@ def test_the_demo(tmp_path: Path) -> None:
 def test_out_writes_the_report(folder: Path) -> None:
     done = call("backtest", "loans.csv", *COLUMNS, *QUICK, "--out", "made/here", cwd=folder)
     assert done.returncode == 0, done.stderr
-    page = done.stdout.strip().splitlines()[-1].removeprefix("Report: ")
-    assert "evidence" in (folder / page).read_text(encoding="utf-8")
+    *_, tables, page = done.stdout.strip().splitlines()
+    assert "evidence" in (folder / page.removeprefix("Report: ")).read_text(encoding="utf-8")
+    assert (folder / tables.removeprefix("Tables: ") / "entries.csv").is_file()
+
+
+def test_excel_writes_a_workbook_or_says_so_before_the_work(folder: Path) -> None:
+    options = ["backtest", "loans.csv", *COLUMNS, *QUICK]
+    done = call(*options, "--excel", "all.xlsx", cwd=folder)
+    assert done.stdout.strip().splitlines()[-1] == "Workbook: all.xlsx"
+    assert (folder / "all.xlsx").stat().st_size > 5_000
+    wrong = call(*options, "--excel", "all.xls", cwd=folder)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "excel = 'all.xls' has an unknown ending; give a name with .xlsx." in wrong.stderr
 
 
 def bad(folder: Path) -> None:
@@ -183,6 +205,7 @@ def bad(folder: Path) -> None:
         (["backtest", "loans.csv", *COLUMNS, "--policy", "ucb1"], "ucb1"),
         (["backtest", "loans.csv", *COLUMNS, "--round", "year"], "'year'"),
         (["backtest", "loans.csv", *COLUMNS, "--describe", "--out", "x"], "describe"),
+        (["backtest", "loans.csv", *COLUMNS, "--describe", "--excel", "x.xlsx"], "describe"),
         (["backtest", "--demo", "--from", "backtest.toml"], "demo"),
         (["backtest", "--demo", "loans.csv"], "demo"),
         (["backtest", "--from", "none.toml"], "none.toml"),
@@ -257,3 +280,43 @@ def test_an_order_of_loans_judged_by_hazards_ends_with_the_reason(folder: Path) 
     )
     assert done.returncode == 2
     assert "bands share the evidence of rewards, and loans that are open have none" in done.stderr
+
+
+def test_a_raw_file_of_loans(folder: Path) -> None:
+    """Dollars, per cent, months in words, and a footer."""
+    table = loans(400)
+    table["lent"] = [None if lent is None else f"${lent:,.2f}" for lent in table["lent"]]
+    names = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+    table["asked"] = [f"{names[int(text[5:7]) - 1]}-{text[:4]}" for text in table["asked"]]
+    with write_csv(folder / "raw.csv", table).open("a") as file:
+        file.write("Total amount funded: 4602961\n")
+    named = ["--category", "grade", "--time", "asked", "--amount", "lent", "--reward", "back * 1.0"]
+    formats = ["--date-format", "asked=%b-%Y", "--date-format", "%Y-%m-%d"]
+    refused = call("backtest", "raw.csv", *named, *QUICK, cwd=folder)
+    assert refused.returncode == 2
+    assert 'give their format: date_format = "%b-%Y"' in refused.stderr
+    refused = call("backtest", "raw.csv", *named, *formats, *QUICK, cwd=folder)
+    assert refused.returncode == 2
+    assert "row 401 = 'Total amount funded: 4602961' has 1 fields" in refused.stderr
+    assert "leave bad rows out with skip_bad_rows" in refused.stderr
+    done = call(
+        *("backtest", "raw.csv", *named, *formats, "--known", "known", "--skip-bad-rows"),
+        *("--where", "status == 'paid' or age > 30", *QUICK, "--json"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    expected = pb.backtest(
+        loans(400),
+        **{"category": "grade", "time": "asked", "amount": "lent", "reward": "back"},
+        where="status == 'paid' or age > 30",
+        policies=["kl-ucb"],
+        replays=0,
+        shuffles=0,
+    ).to_dict()
+    assert found["clients"] == expected["clients"]
+    footer = "raw.csv, row 401: Total amount funded: 4602961"
+    said = f"bad row: the row has too few fields (first: {footer})"
+    assert found["left_out"][0]["reason"] == said
+    assert found["left_out"][1:] == expected["left_out"]
+    assert "lent is written in $" in found["notes"]

@@ -10,10 +10,10 @@ import pytest
 import profitable as pb
 from profitable.errors import InputError
 from profitable.model.lending import Lending
+from profitable.past.leaks import loans_that_know
 from profitable.past.past import SingleClients
 from profitable.past.past_loans import book_of
 from profitable.replay.backtest import prepare
-from profitable.replay.describe import loans_that_know
 from profitable.replay.replay import replay
 
 COLUMNS: dict[str, Any] = {

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 import profitable as pb
 from profitable.errors import InputError
+from profitable.past import file_kinds
 from profitable.past import source as source_file
 from profitable.past.layout import Layout
 from profitable.past.past import NEVER_KNOWN, Past, SingleClients
-from profitable.past.read import read, treatment_effect
+from profitable.past.read import read
+from profitable.past.treatment import treatment_effect
 from profitable.replay.backtest_options import load_toml
 from tests.past.tables import (
     CALLS,
@@ -106,7 +108,8 @@ def test_streamed_is_in_memory(way: str, tmp_path: Path, monkeypatch: pytest.Mon
     )
     at_once = read(WAYS[way](table, tmp_path), layout)
     monkeypatch.setattr(source_file, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(source_file, "BYTES_AT_ONCE", 1_000)
+    monkeypatch.setattr(file_kinds, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(file_kinds, "BYTES_AT_ONCE", 1_000)
     pieces = read(WAYS[way](table, tmp_path), layout)
     assert same(at_once.clients, pieces.clients)
     assert [each.rows for each in at_once.left_out] == [each.rows for each in pieces.left_out]

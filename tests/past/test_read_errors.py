@@ -122,7 +122,7 @@ def test_known_before_the_client_asked(tmp_path: Path) -> None:
         (
             "asked,grade,good\n1,müde,3\n".encode("latin-1"),
             (
-                "row 1 = '1,m\\udcfcde,3' has the byte 0xfc, which utf-8 does not know; "
+                "row 1, column grade = 'm\\udcfcde' has the byte 0xfc, which utf-8 does not know; "
                 "save it in the encoding UTF-8"
             ),
         ),

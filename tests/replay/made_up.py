@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from profitable.agent.cutoff_table import CutoffRow, CutoffTable
+from tests.replay.made_up_advice import made_up_advice
 
 NAMES = ("cars", "home", "wedding", "debt", "small business", "moving")
 POLICIES = ("kl-ucb", "kl-ucb:forget=0.05", "ts")
@@ -26,6 +27,7 @@ def made_up(
     amounts: bool = True,
     immediate: bool = False,
     off_policy: bool = False,
+    advised: bool = False,
     policies: Sequence[str] = POLICIES,
     seed: int = 1,
 ) -> dict[str, Any]:
@@ -79,7 +81,7 @@ def made_up(
         (each for each in entries[4:] if each["difference"] is not None),
         key=lambda each: each["difference"],
     )
-    return {
+    made: dict[str, Any] = {
         "version": "0.1.0",
         "command": "profitable backtest loans.csv --category purpose --reward back --amount lent",
         "seed": seed,
@@ -141,6 +143,17 @@ def made_up(
         "luck": "12 variants were tried, and the best of several looks better than it is.",
         "verdict": f"{best['name']} earned {best['difference']:,.0f} more than accepting all.",
     }
+    if not advised:
+        return made
+    for entry in entries[4:]:
+        entry["words"] = f"policy {entry['name']} in words"
+    known: dict[str, Any] = {"when_known": first, "cross_fitting": "Cross-fitted, it is less."}
+    if immediate:
+        known |= {
+            "uninformative": "nothing matures",
+            "first_line": "Uninformative: nothing matures.",
+        }
+    return made | made_up_advice(made) | known
 
 
 def _cutoff(names: Sequence[str], rounds: int, policies: Sequence[str]) -> dict[str, Any]:

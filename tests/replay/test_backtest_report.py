@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,14 +20,57 @@ from profitable.common.text_tables import number_text
 from profitable.policy.policies import POLICIES
 from profitable.replay.backtest import backtest
 from profitable.replay.backtest_charts import looks
-from profitable.replay.backtest_report import PICTURES, write_report
+from profitable.replay.backtest_figures import ADVICE_PICTURES, LOAN_PICTURES, PICTURES
+from profitable.replay.backtest_report import write_report
 from profitable.replay.backtest_result import Backtest
+from profitable.replay.backtest_tables import tables_of
 from profitable.replay.baselines import ALL
 from tests.opened import Opened, launched, needs_browser
 from tests.replay.made_up import HOSTILE, NAMES, made_up
 
 ORDERED_ONLY = {"bands", "cutoff"}  # pictures of backtests with an order
-LARGEST_PAGE = 2_000_000  # bytes, of which the script that draws takes 900 000
+USUAL = set(PICTURES) - set(LOAN_PICTURES)  # of categories that are judged by their means
+KEYS = dict(
+    zip(
+        ADVICE_PICTURES,
+        (
+            *("stop_list", "time_splits", "groupings", "swap_sets", "swap_sets"),
+            *("emergence", "emergence"),
+        ),
+        strict=True,
+    )
+)  # of the dict, from which these pictures are made
+NONE = {"gain": 0.0}  # of the row of the sum
+BOXES = ["advice", "stop-list", "rests", "doubts"]
+# Texts whose contrast with what is behind them is below 4.5, or 3 for large ones.
+CONTRAST = """() => {
+  const rgb = (text) => (text.match(/[0-9.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, place) => sum + v * [0.2126, 0.7152, 0.0722][place], 0);
+  const behind = (each) => {
+    for (let at = each; at; at = at.parentElement) {
+      const found = rgb(getComputedStyle(at).backgroundColor);
+      if (found.length === 3 || found[3] === 1) return found;
+    }
+    return [255, 255, 255];
+  };
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const poor = []; let seen = 0;
+  while (texts.nextNode()) {
+    const each = texts.currentNode.parentElement, style = getComputedStyle(each);
+    if (!texts.currentNode.data.trim() || !each.getClientRects().length) continue;
+    if (each.closest("script, style, noscript, .vega-actions, .vega-embed > details")) continue;
+    const isPicture = each.closest("svg") !== null;
+    const [a, b] = [light(rgb(isPicture ? style.fill : style.color)), light(behind(each))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    seen += 1;
+    if (ratio < (parseFloat(style.fontSize) >= 24 ? 3 : 4.5))
+      poor.push([texts.currentNode.data.trim().slice(0, 40), ratio]);
+  }
+  return [seen, poor];
+}"""
+LARGEST_PAGE = 2_100_000  # bytes, of which the script that draws takes 900 000
 MANY = [f"category number {k}" for k in range(60)]
 OTHER = "kl-ucb:forget=0.05"
 CASES: dict[str, dict[str, Any]] = {
@@ -37,10 +80,12 @@ CASES: dict[str, dict[str, Any]] = {
         "immediate": True,
         "amounts": False,
         "off_policy": True,
+        "advised": True,
     },
     "many": {
         "names": MANY,
         "rounds": 1_000,
+        "advised": True,
         "policies": ("kl-ucb", "kl-ucb:forget=0.05", "ts", "bayes-ucb", "ucb-v"),
     },
 }
@@ -121,6 +166,11 @@ def value(cell: str) -> float:
     return float(re.split(r" (?:to|±|\()", cell)[0].replace(" ", ""))
 
 
+def scale_of(header: str) -> float:
+    """What the amounts of a column are counted in."""
+    return 1_000.0 if "thousand" in header else 1.0
+
+
 @needs_browser
 def test_nothing_but_the_file(opened: Opened) -> None:
     assert opened.requests == [opened.page.url]
@@ -135,9 +185,10 @@ def test_every_chart_is_drawn(opened: Opened) -> None:
     )
     numbers = numbers_beside(opened)
     without = {*ORDERED_ONLY} if numbers["cutoff"] is None else set[str]()
+    without |= {name for name in ADVICE_PICTURES if not numbers.get(KEYS[name])}
     if not numbers["categories"][0]["amount"]:
         without |= {"means"}
-    assert set(names) == set(PICTURES) - without
+    assert set(names) == USUAL - without
     for name in names:
         box = page.locator(f"#chart-{name} svg.marks").bounding_box()
         assert box is not None
@@ -148,46 +199,116 @@ def test_every_chart_is_drawn(opened: Opened) -> None:
 
 
 @needs_browser
-def test_fits_the_screen(opened: Opened) -> None:
-    width, inner = opened.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert width <= inner
+def test_fits_the_screen_is_readable_when_dark_and_light_on_paper(opened: Opened) -> None:
+    page = opened.page
+    background = "getComputedStyle(document.body).backgroundColor"
+    label = "getComputedStyle(document.querySelector('#chart-difference text')).fill"
+    colours: set[tuple[str, ...]] = set()
+    schemes: list[Literal["light", "dark"]] = ["light", "dark"]
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        width, inner = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+        assert width <= inner
+        seen, poor = page.evaluate(CONTRAST)
+        assert seen > 100
+        assert poor == [], scheme
+        colours.add((page.evaluate(background), page.evaluate(label)))
+    assert len(colours) == 2
+    page.emulate_media(color_scheme="dark", media="print")
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+    assert page.evaluate(label) == "rgb(0, 0, 0)"
+    page.emulate_media(color_scheme="light", media="screen")
 
 
 @needs_browser
-def test_begins_with_when_outcomes_were_known(opened: Opened) -> None:
+def test_verdict_stop_list_basis_and_doubts_come_first(opened: Opened) -> None:
     page, backtest = opened.page, numbers_beside(opened)
-    assert page.locator("body").inner_text().startswith(backtest["first_line"])
-    size = "each => parseFloat(getComputedStyle(each).fontSize)"
-    assert page.locator("#first-line").evaluate(size) > 1.1 * page.locator(
-        "#time p, #tried + p"
-    ).first.evaluate(size)
-    is_marked = "immediate" in (page.locator("#first-line").get_attribute("class") or "")
-    assert is_marked == backtest["first_line"].startswith("Outcomes assumed immediate")
+    there = page.evaluate("[...document.querySelectorAll('section')].map((each) => each.id)")
+    boxes = [name for name in BOXES if name != "stop-list" or backtest.get("stop_list")]
+    assert there[: len(boxes)] == boxes
     assert page.locator("#verdict").inner_text() == backtest["verdict"]
+    if backtest.get("advice"):
+        assert page.locator("#advised").inner_text() == backtest["advice"]
+    when_known = backtest.get("when_known") or backtest["first_line"]
+    is_immediate = when_known.startswith("Outcomes assumed immediate")
+    said = f"{backtest.get('advice')} {backtest['verdict']}"
+    is_said = "immediate" in said or "at once" in said
+    assert page.locator("#caveat").count() == (is_immediate and not is_said)
+    assert page.locator("#uninformative").count() == bool(backtest.get("uninformative"))
+    assert page.locator("#first-line").inner_text() == when_known
+    for warning in backtest["warnings"]:
+        assert warning in page.locator("#doubts").inner_text()
+    figures = page.locator("#key-figures").inner_text()
+    assert f"{number_text(backtest['clients'])} clients" in figures
+
+
+@needs_browser
+def test_advice_is_that_of_the_dict(opened: Opened) -> None:
+    page, backtest = opened.page, numbers_beside(opened)
+    found = backtest.get("stop_list")
+    if found is None:
+        assert page.locator(".stops").count() == 0
+        return
+    rows = [row.split("\t") for row in page.locator(".stops tbody tr").all_inner_texts()]
+    shown = {row[0]: row for row in rows}
+    assert len(rows) == len(shown) == len(found["rows"])
+    for row in found["rows"]:
+        cells = shown[row["category"]]
+        assert cells[1] == ("■ stop" if row["stop"] else "")
+        assert value(cells[2]) == row["clients"]
+        if row["low"] is not None:
+            ends = [value(end) for end in cells[-2].split(" to ")]
+            assert ends == pytest.approx([row["low"], row["high"]], abs=0.51)
+    assert page.locator(".stops tr.stop").count() == sum(row["stop"] for row in found["rows"])
+    text = page.locator("#stop-list").inner_text()
+    assert found["sentence"] in text + (backtest.get("advice") or "")
+    scale = scale_of(page.locator(".splits th").nth(6).inner_text())
+    totals = page.locator(".splits tfoot tr").all_inner_texts()
+    for total, split in zip(totals, backtest["time_splits"], strict=True):
+        assert scale * value(total.split("\t")[6]) == pytest.approx(split["gain"], abs=scale)
+        assert split["sentence"] in text
+    gains = page.evaluate("specs['time-split'].datasets.curves.map((row) => row.gain ?? 0)")
+    wanted = [one["gain"] for each in backtest["time_splits"] for one in (*each["splits"], NONE)]
+    assert gains == pytest.approx(wanted, rel=1e-5)
+    assert [
+        row.split("\t")[0] for row in page.locator(".groupings tbody tr").all_inner_texts()
+    ] == [each["name"] for each in backtest["groupings"]]
+    swapped = page.locator("#swap-set tfoot tr").first.inner_text().split("\t")
+    assert value(swapped[1]) == sum(row["clients_out"] for row in backtest["swap_sets"][0]["rows"])
+    wide = "each => each.scrollWidth > each.clientWidth && each.tabIndex !== 0"
+    unreachable = f"[...document.querySelectorAll('.scroll')].filter({wide}).length"
+    assert page.evaluate(unreachable) == 0
 
 
 @needs_browser
 def test_numbers_are_those_of_the_dict(opened: Opened) -> None:
     page, backtest = opened.page, numbers_beside(opened)
     headers = page.locator(".entries th").all_inner_texts()
+    profit, scale = headers[1], scale_of(headers[1])
+    near = 0.51 * scale
+    is_large = max(abs(entry["profit"] or 0.0) for entry in backtest["entries"]) >= 1e7
+    assert scale == (1_000.0 if is_large else 1.0)
+    assert ("EUR" in profit) == (backtest.get("unit") == "EUR")
     rows = [row.split("\t") for row in page.locator(".entries tbody tr").all_inner_texts()]
     assert len(rows) == len(backtest["entries"])
     for row, entry in zip(rows, backtest["entries"], strict=True):
         cells = dict(zip(headers, row, strict=True))
-        assert cells[""].lstrip("▲▼○") == entry["name"]
+        words = entry.get("words") or entry["name"]
+        name = entry["name"] if words == entry["name"] else f"{words} ({entry['name']})"
+        assert cells[""].lstrip("▲▼○") == name
         if entry["difference"] is None:
-            assert (cells["profit"], cells["95 % interval"]) == ("refused", "-")
+            assert (cells[profit], cells["95 % interval"]) == ("refused", "-")
             continue
-        assert value(cells["profit"]) == pytest.approx(entry["profit"], abs=0.5)
-        assert value(cells["difference to accept all"]) == pytest.approx(
-            entry["difference"], abs=0.5
+        assert scale * value(cells[profit]) == pytest.approx(entry["profit"], abs=near)
+        assert scale * value(cells["difference to accept all"]) == pytest.approx(
+            entry["difference"], abs=near
         )
         assert cells["clients accepted"] == (
             "-" if entry["clients"] is None else number_text(round(entry["clients"]))
         )
         if entry["low"] != entry["high"]:
-            ends = [value(end) for end in cells["95 % interval"].split(" to ")]
-            assert ends == pytest.approx([entry["low"], entry["high"]], abs=0.5)
+            ends = [scale * value(end) for end in cells["95 % interval"].split(" to ")]
+            assert ends == pytest.approx([entry["low"], entry["high"]], abs=near)
             mark = {"better": "▲", "worse": "▼", "indistinguishable": "○"}[entry["standing"]]
             assert cells[""].startswith(mark)
     categories = page.locator("#categories table").first.locator("tbody tr").all_inner_texts()
@@ -195,7 +316,7 @@ def test_numbers_are_those_of_the_dict(opened: Opened) -> None:
     assert set(profits) == {each["name"] for each in backtest["categories"]}
     for each in backtest["categories"]:
         assert value(profits[each["name"]][1]) == each["clients"]
-        assert value(profits[each["name"]][-2]) == pytest.approx(each["profit"], abs=0.5)
+        assert scale * value(profits[each["name"]][-2]) == pytest.approx(each["profit"], abs=near)
 
 
 @needs_browser
@@ -348,7 +469,8 @@ def test_works_without_script_and_prints(
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(reports["usual"].as_uri())
-    assert page.locator("noscript img").count() == len({*PICTURES} - ORDERED_ONLY)
+    drawn = page.locator("noscript img")
+    assert drawn.count() == len(list(reports["usual"].parent.glob("*.svg")))
     context.close()
 
 
@@ -356,7 +478,8 @@ def test_pictures_stand_beside_it(reports: dict[str, Path]) -> None:
     for report in reports.values():
         page = report.read_text(encoding="utf-8")
         for link in re.findall(r'href="([^"#]+)"', page):
-            assert (report.parent / link).stat().st_size > 1000, link
+            least = 20 if link.endswith(".csv") else 1000
+            assert (report.parent / link).stat().st_size > least, link
         assert "://" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
         for picture in report.parent.glob("*.svg"):
             ElementTree.parse(picture)
@@ -374,12 +497,14 @@ def test_hostile_names_stay_text(reports: dict[str, Path]) -> None:
 
 
 def test_the_same_dict_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Pictures that a smaller backtest does not have are removed; nothing else is left
-    behind.
+    """Pictures and tables that a smaller backtest does not have are removed; nothing
+    else is left behind.
     """
-    backtest = made_up(rounds=5)
-    first = {path.name: path.read_bytes() for path in write_report(backtest, tmp_path)}
-    assert set(first) == {"report.html", "backtest.json", *(f"{name}.svg" for name in PICTURES)}
+    backtest = made_up(rounds=5, advised=True)
+    first = {path: path.read_bytes() for path in write_report(backtest, tmp_path)}
+    tables = {tmp_path / "tables" / f"{name}.csv" for name in tables_of(backtest)}
+    pages = {tmp_path / name for name in ("report.html", "backtest.json")}
+    assert set(first) == pages | tables | {tmp_path / f"{name}.svg" for name in USUAL}
     bare: dict[str, Any] = made_up(rounds=5, amounts=False) | {
         "warnings": [],
         "left_out": [],
@@ -389,14 +514,12 @@ def test_the_same_dict_gives_the_same_bytes(tmp_path: Path) -> None:
     for entry in bare["entries"]:
         entry |= {"evidence": None, "accepted": None, "shuffled": None}
     written = write_report(bare, tmp_path)
-    without = {"accepted", "evidence", "means"} | ORDERED_ONLY
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "report.html",
-        "backtest.json",
-        *(f"{name}.svg" for name in set(PICTURES) - without),
-    }
-    assert {path.name for path in written} == {path.name for path in tmp_path.iterdir()}
-    assert {path.name: path.read_bytes() for path in write_report(backtest, tmp_path)} == first
+    without = {"accepted", "evidence", "means", *ADVICE_PICTURES} | ORDERED_ONLY
+    left = {path for path in tmp_path.rglob("*") if path.is_file()}
+    tables = {tmp_path / "tables" / f"{name}.csv" for name in tables_of(bare)}
+    assert left == set(written)
+    assert left == pages | tables | {tmp_path / f"{name}.svg" for name in USUAL - without}
+    assert {path: path.read_bytes() for path in write_report(backtest, tmp_path)} == first
 
 
 def test_no_two_entries_look_alike() -> None:

@@ -1,56 +1,64 @@
-"""Texts of a result: sentences, verdicts, the Bonferroni correction, first lines."""
+"""Texts of a result: sentences, units, first lines, and what is printed."""
 
 import json
+import re
+from typing import Any
 
-import numpy as np
 import pytest
 
 import profitable as pb
 from profitable.common.amounts import in_short
-from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE, BacktestEntry
+from profitable.common.text_tables import money_text
 from profitable.replay.backtest_options import RUN_OPTIONS, RunOptions
 from profitable.replay.baselines import ACCEPT_NONE, ALL, CROSS_FITTED, HINDSIGHT
 from profitable.replay.off_policy import OffPolicy
-from tests.replay.calls import CALLS, FEW, QUICK, calls, entry, result_of
+from tests.replay.calls import CALLS, FEW, QUICK, calls, entry
 
 
 @pytest.mark.parametrize(
-    ("middle", "low", "high", "text"),
+    ("middle", "low", "high", "size", "span"),
     [
-        (0.0, 0.0, 0.0, "it earned as much as accepting everybody."),
-        (6e5, 1e3, 1.3e6, "it earned 0.60 M more than accepting everybody (95 %: 0.00 to 1.30 M)."),
-        (
-            -5.2e6,
-            -6e6,
-            -4e6,
-            "it earned 5.20 M less than accepting everybody (95 %: 4.00 to 6.00 M).",
-        ),
-        (-20.0, -50.0, 10.0, "it earned 20.0 less than accepting everybody (95 %: -10.0 to 50.0)."),
-        (
-            12_345.0,
-            -1_000.0,
-            30_000.0,
-            "it earned 12.3 k more than accepting everybody (95 %: -1.0 to 30.0 k).",
-        ),
-        (5.0, -0.01, 12.0, "it earned 5.0 more than accepting everybody (95 %: 0.0 to 12.0)."),
-        (0.0, -1.0, 2.0, "it earned 0.0 more than accepting everybody (95 %: -1.0 to 2.0)."),
-        (
-            0.031,
-            0.012,
-            0.05,
-            "it earned 0.031 more than accepting everybody (95 %: 0.012 to 0.050).",
-        ),
+        (6e5, 1e3, 1.3e6, "0.60 M more", "difference 0.60 M, 95 %: 0.00 to 1.30 M"),
+        (-5.2e6, -6e6, -4e6, "5.20 M less", "difference -5.20 M, 95 %: -6.00 to -4.00 M"),
+        (-20.0, -50.0, 10.0, "20.0 less", "difference -20.0, 95 %: -50.0 to 10.0"),
+        (12_345.0, -1e3, 3e4, "12.3 k more", "difference 12.3 k, 95 %: -1.0 to 30.0 k"),
+        (5.0, -0.01, 12.0, "5.0 more", "difference 5.0, 95 %: 0.0 to 12.0"),
+        (0.0, -1.0, 2.0, "0.0 more", "difference 0.0, 95 %: -1.0 to 2.0"),
+        (0.031, 0.012, 0.05, "0.031 more", "difference 0.031, 95 %: 0.012 to 0.050"),
+        (800.0, 600.0, 1_004.3, "800.0 more", "difference 800.0, 95 %: 600.0 to 1 004.3"),
     ],
 )
-def test_sentences(middle: float, low: float, high: float, text: str) -> None:
-    values = _about(middle, low, high)
-    assert entry(middle=middle, values=values).sentence() == text
+def test_sentences(middle: float, low: float, high: float, size: str, span: str) -> None:
+    """One sign: the interval is that of the signed difference, from low to high."""
+    found = entry(middle=middle, values=_about(middle, low, high)).sentence()
+    assert found == f"it earned {size} than accepting everybody ({span})."
+
+
+def test_a_difference_that_is_nothing() -> None:
+    alike = entry(middle=0.0, values=_about(0.0, 0.0, 0.0))
+    assert alike.sentence() == "it earned as much as accepting everybody."
 
 
 def _about(middle: float, low: float, high: float) -> list[float]:
     """Replicates with this mean whose quantiles are low and high."""
     rest = (1_000 * middle - 100 * (low + high)) / 800
     return [low] * 100 + [high] * 100 + [rest] * 800
+
+
+def test_sentences_have_words_and_a_unit() -> None:
+    it = entry(
+        "ts",
+        -280_000.0,
+        _about(-280_000.0, -3_530_000.0, 1_100_000.0),
+        words="Thompson sampling",
+        unit="EUR",
+    )
+    assert it.sentence() == (
+        "Thompson sampling (ts) earned 0.28 M EUR less than accepting everybody "
+        "(difference -0.28 M EUR, 95 %: -3.53 to 1.10 M EUR)."
+    )
+    lower = entry("kl-ucb", 0.0, words="upper confidence bound")
+    assert lower.sentence().startswith("Upper confidence bound (kl-ucb) earned as much as ")
 
 
 def test_sentences_without_replays() -> None:
@@ -79,116 +87,6 @@ def test_in_short(value: float, text: str) -> None:
     assert in_short(value) == text
 
 
-def spread(middle: float, size: float) -> list[float]:
-    """Replicates around a middle with this standard deviation."""
-    values = np.random.default_rng(1).normal(size=1_000)
-    return (middle + size * (values - values.mean()) / values.std(ddof=1)).tolist()
-
-
-def test_verdicts() -> None:
-    def variant(name: str, middle: float, size: float | None) -> BacktestEntry:
-        return entry(name, middle, () if size is None else spread(middle, size))
-
-    refused = entry("log", 1.0, off_policy=OffPolicy(refusal="No."))
-    cases: list[tuple[list[BacktestEntry], str]] = [
-        ([variant("x", -3.0, 1.0)], "No policy beats accepting everybody here."),
-        (
-            [variant("x", 0.0, 1.0), variant("y", -2.0, 1.0)],
-            "No policy beats accepting everybody here.",
-        ),
-        (
-            [variant("x", 1.0, 1.0), variant("y", -2.0, 1.0)],
-            (
-                "No policy is significantly better than accepting everybody here: "
-                "the lead of x may be chance."
-            ),
-        ),
-        ([variant("x", 9.0, 1.0)], "x beats accepting everybody here."),
-        ([variant("x", 9.0, 1.0), variant("y", 8.0, 1.0)], "x, y beat accepting everybody here."),
-        ([variant("x", 9.0, 1.0), variant("y", 1.0, 1.0)], "x beats accepting everybody here."),
-        (
-            [variant("x", 2.3, 1.0), *(variant(f"y{i}", -1.0, 1.0) for i in range(9))],
-            (
-                "No policy is significantly better than accepting everybody here: "
-                "the lead of x may be chance."
-            ),
-        ),
-        ([variant("x", 2.3, 1.0), refused], "x beats accepting everybody here."),
-        ([refused], "No policy can be judged on this log."),
-        (
-            [variant("x", 2.0, None), variant("y", 1.0, None)],
-            "x earned the most; without bootstrap replays nobody knows whether that is chance.",
-        ),
-        ([variant("x", -2.0, None)], "No policy beats accepting everybody here."),
-    ]
-    for entries, text in cases:
-        assert result_of(*entries).verdict() == text
-        assert text in str(result_of(*entries))
-    skewed = entry("x", 1.0, [0.1] * 990 + [60.0] * 10)  # ahead, and not by twice its spread
-    assert result_of(skewed).verdict() == cases[2][1]
-
-
-def test_a_policy_that_loses_is_never_named_among_those_that_beat() -> None:
-    """Two replicates of 200 are huge losses, and the others lie above their mean: both
-    moved quantiles are above 0.
-    """
-    loser = entry("x", -5.0, [1.0] * 198 + [-1_000.0] * 2)
-    found = result_of(loser, entry("y", -6.0, spread(-6.0, 1.0)[:200]))
-    assert loser.difference.low <= -5.0 <= loser.difference.high
-    assert found.verdict() == "No policy beats accepting everybody here."
-    assert [found.standing(each) for each in found.policies] == [UNSURE, WORSE]
-    assert loser.over_time()[1][-1] == pytest.approx(loser.difference.low)
-
-
-def test_one_rule_for_marks_verdicts_and_sentences() -> None:
-    """Ten variants: 2.3 standard errors are enough for the interval of one, not for the
-    best of ten.
-    """
-    others = [entry(f"y{i}", -1.0, spread(-1.0, 1.0)) for i in range(9)]
-    for middle, standing in ((2.3, UNSURE), (2.9, BETTER), (-2.3, UNSURE), (-2.9, WORSE)):
-        it = entry("x", middle, spread(middle, 1.0))
-        found = result_of(it, *others)
-        assert it.difference.low > 0.0 or it.difference.high < 0.0
-        assert found.standing(it) == standing
-        assert ("x beats" in found.verdict()) == (standing == BETTER)
-        assert ("2.8 required after Bonferroni correction" in found.luck()) == (middle > 0.0)
-        assert result_of(it).standing(it) == (BETTER if middle > 0.0 else WORSE)  # tried alone
-    refused = entry("x", 9.0, spread(9.0, 1.0), off_policy=OffPolicy(refusal="No."))
-    assert result_of(refused).standing(refused) == UNSURE
-
-
-def test_where_accepting_everybody_loses_accepting_nobody_is_the_baseline() -> None:
-    text = (
-        "Accepting everybody loses 100.0, so that accepting nobody is the better baseline: "
-        "x earned "
-    )
-    ahead = result_of(entry("x", 60.0, [45.0] * 50 + [75.0] * 50, everybody=-100.0))
-    assert (
-        ahead.verdict()
-        == f"x beats accepting everybody here. {text}-40.0 (95 %: -55.0 to -25.0) against its 0."
-    )
-    alone = result_of(entry("x", 130.0, everybody=-100.0), entry("y", 110.0, everybody=-100.0))
-    assert alone.verdict().endswith(f"{text}30.0 against its 0.")
-
-
-def test_what_many_tries_mean() -> None:
-    """Of m variants, the best must be ahead by the normal quantile of 1 - 0.025 / m."""
-    one = result_of(entry("x", 3.0, spread(3.0, 1.0)))
-    assert one.luck().startswith("One variant was tried.")
-    for middle, word in ((2.7, "not more"), (2.9, "more")):  # 2.807 for ten
-        others = [entry(f"y{i}", -1.0, spread(-1.0, 1.0)) for i in range(9)]
-        found = result_of(entry("x", middle, spread(middle, 1.0)), *others)
-        assert found.luck().startswith(
-            "10 variants were tried, and the best of several looks better than it is."
-        )
-        assert (
-            f"x is ahead by {middle:.1f}, {word} than the 2.8 required after Bonferroni correction."
-            in found.luck()
-        )
-    behind = result_of(entry("x", -1.0, spread(-1.0, 1.0)), entry("y", -2.0, spread(-2.0, 1.0)))
-    assert "ahead" not in behind.luck()
-
-
 def test_what_is_printed() -> None:
     found = pb.backtest(calls(delay=2), **CALLS, known="paid", policies=FEW, **QUICK)
     text = str(found)
@@ -213,7 +111,18 @@ def test_what_is_printed() -> None:
     assert [each.name for each in found][:2] == FEW
     with pytest.raises(pb.errors.UnknownCategoryError, match="choose from kl-ucb, ts, accept all"):
         found["ucb"]
+    assert found["ts"].sentence().startswith("Thompson sampling (ts) earned ")
     plain = json.loads(found.to_json())
+    assert plain["unit"] is None
+    assert [each["words"] for each in plain["entries"]] == [
+        "upper confidence bound",
+        "Thompson sampling",
+        "accepting everybody",
+        "accepting nobody",
+        "learn 20%, then commit",
+        "the best set of categories, cross-fitted",
+        "the best set of categories in hindsight",
+    ]
     assert plain["entries"][0]["sentence"] == found["kl-ucb"].sentence()
     assert [each["standing"] for each in plain["entries"]] == [
         found.standing(each) for each in found
@@ -237,4 +146,61 @@ def test_first_lines() -> None:
     assert "half of them or more never; " in pb.backtest(frame, **given, known="never").first_line
     assert pb.backtest(frame, **given, known="week").first_line.startswith(
         "Outcomes known on week: half of them 0 rounds or more after"
+    )
+
+
+def test_a_currency_is_written_behind_amounts() -> None:
+    found = pb.backtest(
+        calls(delay=2), **CALLS, known="paid", policies=FEW, currency="EUR", **QUICK
+    )
+    text, plain = str(found), found.to_dict()
+    assert plain["unit"] == plain["settings"]["currency"] == "EUR"
+    header = next(line for line in text.splitlines() if "against accept all" in line)
+    assert header.split()[:2] == ["profit", "(EUR)"]
+    assert "against accept all (EUR)" in header
+    assert f"the past itself earned {in_short(found[ALL].profit, 'EUR')}." in text
+    for each in found.policies:
+        # The size, the difference and the interval, which has the unit at its end.
+        assert len(re.findall(r"\d EUR\b", each.sentence())) == 3
+        assert each.sentence().endswith(" EUR).")
+    assert "EUR over other clients" in plain["cross_fitting"]
+
+
+@pytest.mark.parametrize("value", ["", " ", "thirteen chars", "EU\nR", 3, b"EUR"])
+def test_a_currency_is_a_short_text(value: Any) -> None:
+    with pytest.raises(pb.errors.ParameterError, match="is not a text of 1 to 12 letters; give"):
+        RunOptions(currency=value)
+    assert RunOptions(currency=" EUR ").currency == "EUR"
+
+
+def test_a_required_return_is_stated_where_the_past_is() -> None:
+    frame = calls()
+    given: dict[str, Any] = {
+        "category": "group", "time": "week", "reward": "back", "amount": "amount",
+        "policies": "kl-ucb", "replays": 0, "shuffles": 0,
+    }  # fmt: skip
+    lines = [str(pb.backtest(frame, **given, required=each)).splitlines()[1] for each in (0.05, 0)]
+    assert lines[0].endswith(" at a required return of 5.0 %.")
+    assert "required return" not in lines[1]
+    gone = frame["amount"].sum() * 0.05
+    earned = [pb.backtest(frame, **given, required=each)[ALL].profit for each in (0.05, 0)]
+    assert earned[1] - earned[0] == pytest.approx(gone)
+    assert f"the past itself earned {in_short(earned[0])} at" in lines[0]
+
+
+def test_the_error_of_the_cross_fitted_set_is_printed() -> None:
+    found = pb.backtest(calls(delay=2), **CALLS, known="paid", policies=FEW, **QUICK)
+    fitted, plain = found[CROSS_FITTED], found.to_dict()
+    kept = next(each for each in plain["entries"] if each["name"] == CROSS_FITTED)
+    assert (kept["splits"], kept["error"]) == (200, pytest.approx(fitted.spread))
+    assert 0.0 < kept["split_error"] < kept["error"]
+    row = next(line for line in found.table().splitlines() if line.startswith(CROSS_FITTED))
+    assert f"{money_text(fitted.difference.middle)} ± {money_text(fitted.spread)}" in row
+    assert plain["cross_fitting"] in str(found)
+    assert plain["cross_fitting"].startswith("Cross-fitted profits are means of 200 splits ")
+    alone = pb.backtest(calls(), **CALLS, policies=FEW, replays=0, shuffles=0)
+    said = alone.ruling.cross_fitting()
+    assert said is not None
+    assert said.endswith(
+        f"; the standard error of that mean is {in_short(alone[CROSS_FITTED].split_error or 0)}."
     )

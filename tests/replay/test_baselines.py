@@ -144,6 +144,56 @@ def test_cross_fitting_chooses_on_one_half_and_scores_on_the_other() -> None:
     assert abs(many - np.mean(ours)) < 5.0 * error
 
 
+def test_halves_do_not_depend_on_when_outcomes_were_known_or_how_rows_are_sorted() -> None:
+    frame = frame_of(5, delay=6)
+    at_once = clients_of(frame.assign(known=frame["round"]))
+    late = clients_of(frame.sample(frac=1.0, random_state=1))
+    assert at_once.profit.tolist() != late.profit.tolist()  # rows are in another order
+    fitted = [cross_fitted(Setup(each)) for each in (at_once, late)]
+    np.testing.assert_allclose(fitted[0].table, fitted[1].table, atol=1e-10)
+    assert fitted[0].splits == fitted[1].splits == 200
+    halves = [each.draw_half(np.random.default_rng(4)) for each in (at_once, late)]
+    for name in ("profit", "round", "category"):
+        chosen = [
+            np.sort(getattr(each, name)[half])
+            for each, half in zip((at_once, late), halves, strict=True)
+        ]
+        np.testing.assert_array_equal(chosen[0], chosen[1])
+
+
+def test_splits_are_as_many_as_are_cheap() -> None:
+    """At 1 000 rows 200, at 10^6 rows 20; in a replicate 2."""
+
+    def splits(rows: int, **more: Any) -> int:
+        one = SingleClients.of(
+            names=("a",), labels=("1",), round=np.ones(rows), category=np.zeros(rows),
+            known=np.ones(rows), reward=np.zeros(rows), profit=np.zeros(rows),
+        )  # fmt: skip
+        return Setup(one, **more).number_of_splits
+
+    assert [splits(rows) for rows in (1_000, 100_000, 10**6)] == [200, 200, 20]
+    assert splits(50_000, limits=Limits(places=1)) == 20
+    assert splits(3, weights=np.ones(3, int)) == 2
+    assert splits(3, splits=7) == 7
+
+
+def test_the_variance_between_splits_is_that_of_single_ones() -> None:
+    clients = clients_of(frame_of(6, per_cell=1.0))
+    found = cross_fitted(Setup(clients, seed=3))
+    rng = np.random.default_rng([3, HALVES])
+    totals: list[float] = []
+    for _ in range(200):
+        half = clients.draw_half(rng)
+        one, two = (by_category(clients, chosen) for chosen in (half, ~half))
+        totals.append(float(two[one > 0.0].sum() + one[two > 0.0].sum()))
+    assert float(found.table.sum()) == pytest.approx(np.mean(totals))
+    assert found.split_variance == pytest.approx(np.var(totals, ddof=1))
+
+
+def by_category(clients: SingleClients, chosen: Any) -> Any:
+    return np.bincount(clients.category[chosen], clients.profit[chosen], len(NAMES))
+
+
 @pytest.mark.statistical
 def test_the_luck_of_hindsight_is_gone_after_cross_fitting() -> None:
     """Where every category earns 0 on the average, hindsight earns by luck and
@@ -299,8 +349,10 @@ def test_cross_fitting_with_places_ranks_by_the_rates_of_a_half(seed: int) -> No
     plain = back(clients, np.ones(len(clients), int))
     expected = np.zeros((ROUNDS, len(NAMES)))
     rng = np.random.default_rng([7, HALVES])
+    order = plain.sort_values(["round", "profit", "category"]).index.to_numpy()
     for _ in range(3):
-        half = rng.random(len(clients)) < 0.5
+        half = np.empty(len(clients), dtype=bool)
+        half[order] = rng.random(len(clients)) < 0.5
         for chosen in (half, ~half):
             rates = plain[chosen].groupby("category")["profit"].mean()
             expected += _best_first(plain, rates, 1) / 6.0

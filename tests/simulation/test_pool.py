@@ -38,6 +38,9 @@ from tests.simulation.worlds import settings_of
 from tests.waiting import comes_to_an_end
 
 SPAWN = multiprocessing.get_context("spawn")
+# Its processes are forked from one that has imported what all of them import.
+FORK_SERVER = multiprocessing.get_context("forkserver")
+FORK_SERVER.set_forkserver_preload(["profitable.simulation.worker"])
 
 
 class LastFirst(Executor):
@@ -71,7 +74,7 @@ class LastFirst(Executor):
 
 @pytest.fixture(scope="module")
 def two_processes() -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(2, mp_context=SPAWN) as executor:
+    with ProcessPoolExecutor(2, mp_context=FORK_SERVER) as executor:
         yield executor
 
 

@@ -5,7 +5,6 @@ line on it.
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -16,23 +15,30 @@ import pytest
 
 import profitable as pb
 from profitable.simulation.pool import connected, open_pool
+from tests.cli.test_app import call, run
 from tests.simulation.executors import FIVE, LONG, PLAYED, Deadly, Faulty, bytes_of, once, play
 from tests.studies.worlds import SMALL
 from tests.waiting import at, comes_to_an_end, said, started, wait_for
 
+dask = pytest.importorskip("dask")
 distributed, psutil = pytest.importorskip("distributed"), pytest.importorskip("psutil")
-PROFITABLE = [sys.executable, "-P", "-m", "profitable"]
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """The client of two workers, each a process; dead ones are replaced."""
+    """The client of two workers, each a process; dead ones are replaced.
+
+    They are forked from a process that has imported what all of them import.
+    """
     options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with (
-        distributed.LocalCluster(processes=True, silence_logs=50, **options) as two,
-        distributed.Client(two, set_as_default=False) as client,
-    ):
-        yield client
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        forking = distributed.utils.get_mp_context()
+        forking.set_forkserver_preload(["distributed", "profitable.simulation.worker"])
+        with (
+            distributed.LocalCluster(processes=True, silence_logs=50, **options) as two,
+            distributed.Client(two, set_as_default=False) as client,
+        ):
+            yield client
 
 
 @pytest.fixture
@@ -136,27 +142,21 @@ def command(folder: Path, *more: str) -> list[str]:
 
 
 def test_the_command_line(client: Any, executor: Executor, tmp_path: Path) -> None:
-    errors: list[str] = []
-    for name, where in (("threads", []), ("cluster", ["--cluster", client.scheduler.address])):
-        given = command(tmp_path, "--runs", "450", "--out", name, *where)
-        ran = subprocess.run(
-            [*PROFITABLE, *given], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
-        errors.append(ran.stderr)
-    assert said(errors[1]) == said(errors[0])
+    given = command(tmp_path, "--runs", "450", "--out")
+    threads = call(*given, "threads", cwd=tmp_path)
+    cluster = run(*given, "cluster", "--cluster", client.scheduler.address, cwd=tmp_path)
+    assert (threads.returncode, cluster.returncode) == (0, 0), cluster.stderr
+    assert said(cluster.stderr) == said(threads.stderr)
     assert bytes_of(tmp_path / "cluster") == bytes_of(tmp_path / "threads")
 
 
 def test_a_study_on_the_cluster(client: Any, executor: Executor, tmp_path: Path) -> None:
     """All settings of a stage share the workers."""
     (tmp_path / "small.toml").write_text(SMALL)
-    for name, where in (("threads", []), ("cluster", ["--cluster", client.scheduler.address])):
-        given = ["study", "small.toml", "--runs", "200", "--out", name, *where]
-        ran = subprocess.run(
-            [*PROFITABLE, *given], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
+    given = ["study", "small.toml", "--runs", "200", "--out"]
+    threads = call(*given, "threads", cwd=tmp_path)
+    cluster = run(*given, "cluster", "--cluster", client.scheduler.address, cwd=tmp_path)
+    assert (threads.returncode, cluster.returncode) == (0, 0), cluster.stderr
     tables = [(tmp_path / name / "study.parquet").read_bytes() for name in ("threads", "cluster")]
     assert tables[0] == tables[1]
 

@@ -6,6 +6,7 @@ It is drawn from `CutoffTable.to_dict()`, so that reports and notebooks agree.
 # Altair's method chains are typed by a mixin that the checker follows only in part.
 # pyright: reportUnknownMemberType=false
 
+import json
 from typing import Any
 
 import altair as alt
@@ -72,22 +73,25 @@ def means_panel(table: dict[str, Any]) -> Any:
             axis=alt.Axis(tickCount=6),
         )
 
-    def coloured(kind: str) -> Any:
-        return alt.ColorDatum(kind, scale=kinds, legend=legend, type="nominal")
+    def of_kind(kind: str) -> Any:
+        named = base.transform_calculate(kind=json.dumps(kind))
+        return named.encode(color=alt.Color("kind:N", scale=kinds, legend=legend))
 
-    spans = base.mark_bar(height={"band": 0.62}, opacity=0.35).encode(
-        x=along("low"), x2="high:Q", color=coloured(BAND_MEAN)
+    spans = (
+        of_kind(BAND_MEAN)
+        .mark_bar(height={"band": 0.62}, opacity=0.35)
+        .encode(x=along("low"), x2="high:Q")
     )
     dots = base.mark_point(filled=True, size=45, opacity=1.0, color=GREY).encode(
         x=along("mean"),
         tooltip=["name:N", "clients:Q", "mean:Q", "low:Q", "high:Q", "fit:Q", "threshold:Q"],
     )
-    fit = base.mark_rule(strokeWidth=2.5).encode(
-        x=along("fit_low"), x2="fit_high:Q", color=coloured(BAND_FIT)
-    )
+    fit = of_kind(BAND_FIT).mark_rule(strokeWidth=2.5).encode(x=along("fit_low"), x2="fit_high:Q")
     fitted = base.mark_tick(thickness=3, height={"band": 0.62}, color=ORANGE).encode(x=along("fit"))
-    thresholds = base.mark_tick(thickness=2, height={"band": 1.0}, opacity=1.0).encode(
-        x=along("threshold"), color=coloured(BAND_THRESHOLD)
+    thresholds = (
+        of_kind(BAND_THRESHOLD)
+        .mark_tick(thickness=2, height={"band": 1.0}, opacity=1.0)
+        .encode(x=along("threshold"))
     )
     return _panel(
         alt.layer(spans, thresholds, fit, fitted, dots), table, "Mean reward of each band"

@@ -16,7 +16,7 @@ from profitable.cli.shared import AsJson, policy_names, print_found
 from profitable.common.declared_options import OptionField, options_of
 from profitable.errors import ParameterError
 from profitable.past.cell_options import CellOptions
-from profitable.past.layout import Layout, number_or_text
+from profitable.past.layout import FIELDS, Layout, number_or_text
 from profitable.replay.backtest_options import RUN_OPTIONS, RunOptions
 
 EXAMPLE = (
@@ -56,7 +56,9 @@ def backtest(
     describe: Annotated[
         bool,
         typer.Option(
-            "--describe", help="Only print what was read: rounds, categories, possible leaks."
+            "--describe",
+            help="Replay nothing: print what was read (rounds, categories, possible leaks) or, "
+            "of a file alone, what its columns may be, and a command to start from.",
         ),
     ] = False,
     show: Annotated[
@@ -66,7 +68,11 @@ def backtest(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the report, its pictures and its numbers.")
+        Path | None,
+        typer.Option(help="Folder for the report, its pictures, its tables and its numbers."),
+    ] = None,
+    excel: Annotated[
+        Path | None, typer.Option(help="An .xlsx file for all tables, a sheet each.")
     ] = None,
     as_json: AsJson = False,
     **declared: Any,
@@ -87,7 +93,12 @@ def backtest(
                 "give --cells with the name of a file",
             )
     only = "cells" if cells is not None else "describe" if describe else None
-    for name, value in {"out": out, "show": show, "describe": describe or None}.items():
+    for name, value in {
+        "out": out,
+        "excel": excel,
+        "show": show,
+        "describe": describe or None,
+    }.items():
         if value is not None and only not in (None, name):
             _refuse(name, str(value), f"is given with {only}, which replays nothing")
     if cells is not None:
@@ -95,7 +106,7 @@ def backtest(
     elif describe:
         _describe(where, options, as_json)
     else:
-        _replay(where, options, show, out, as_json)
+        _replay(where, options, show, (out, excel), as_json)
 
 
 def parameters(options: Iterable[OptionField]) -> list[inspect.Parameter]:
@@ -125,6 +136,8 @@ def _type_on_command_line(written: str) -> Any:
     """Return the type of an argument: text where a text is possible, or a list."""
     if "Sequence[str" in written:
         return list[str]
+    if written == "bool":
+        return bool
     return str if "str" in written else float if "float" in written else int
 
 
@@ -176,9 +189,9 @@ def _describe(where: Any, options: dict[str, Any], as_json: bool) -> None:
     from profitable.common.progress import Progress
     from profitable.replay.describe import describe
 
-    family = {"family": options.get("family"), "bound": options.get("bound")}
+    given = {name: options[name] for name in (*FIELDS, "family", "bound") if name in options}
     with Progress(total=1, title="reading") as reading:
-        found = describe(where, Layout.of(options), **family, progress=reading.update)
+        found = describe(where, **given, progress=reading.update)
     print_found(found, as_json)
 
 
@@ -205,22 +218,36 @@ def _aggregate(where: Any, options: dict[str, Any], path: Path, as_json: bool) -
 
 
 def _replay(
-    where: Any, options: dict[str, Any], show: str | None, out: Path | None, as_json: bool
+    where: Any,
+    options: dict[str, Any],
+    show: str | None,
+    files: tuple[Path | None, Path | None],
+    as_json: bool,
 ) -> None:
-    from profitable.replay.backtest import prepare, run
+    """Replay; `files` are the folder of the report and the workbook."""
+    from profitable.replay.backtest import other_groupings, prepare, run
+    from profitable.replay.backtest_export import TABLES_FOLDER, check_workbook
     from profitable.replay.backtest_result import report_writer
     from profitable.replay.backtest_summary import position, trace
 
+    out, excel = files
     if out is not None:
         report_writer()  # a missing package is reported before the work
+    if excel is not None:
+        check_workbook(excel)
     past, chosen = prepare(where, options)
     if show is not None:
         position(past.clients.names, show)
-    found = run(past, chosen, command=shlex.join(["profitable", *sys.argv[1:]]))
+    others = other_groupings(where, past, chosen, options)
+    found = run(past, chosen, others=others, command=shlex.join(["profitable", *sys.argv[1:]]))
     typer.echo(found.to_json() if as_json else str(found))
     if show is not None and not as_json:
         typer.echo(f"\n{trace(past.clients, found.policies, show)}")
+    written: list[str] = []
+    if excel is not None:
+        written.append(f"Workbook: {found.to_excel(excel)}")
     if out is not None:
         page = found.save(out)
-        if not as_json:
-            typer.echo(f"\nReport: {page}")
+        written += [f"Tables: {page.parent / TABLES_FOLDER}", f"Report: {page}"]
+    if written and not as_json:
+        typer.echo("\n" + "\n".join(written))

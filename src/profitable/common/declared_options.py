@@ -55,7 +55,7 @@ class OptionField(NamedTuple):
     def shown_default(self) -> str:
         """The default as a reader sees it; empty if there is none."""
         value = self.default
-        if value is None:
+        if value is None or value is False:
             return ""
         return ", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else str(value)
 

@@ -29,7 +29,8 @@ import math
 
 import numpy as np
 
-from profitable.kernels.compile import lazy, part
+from profitable.common.types import FloatArray
+from profitable.kernels.compile import kernel, lazy, part
 from profitable.kernels.incomplete_gamma import LARGEST_ETA, gamma_tail
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -333,3 +334,14 @@ def student_evidence(slope: float, freedom: float) -> float:
     half, y = 0.5 * freedom, square / (1.0 + square)
     nats = beta_evidence(0.5, half, y, 1.0 / (1.0 + square), 0.5 - (half + 0.5) * y)
     return LOG_TWO + nats if slope >= 0.0 else -math.log1p(-0.5 * math.exp(-nats))
+
+
+@kernel
+def student_tails(values: FloatArray, freedom: FloatArray) -> FloatArray:
+    """Return P(T <= value), [K], for Student's T; NaN stays NaN."""
+    found = np.empty(values.size)
+    for k in range(values.size):
+        found[k] = math.nan
+        if not math.isnan(values[k]):
+            found[k] = math.exp(-student_evidence(-values[k] / math.sqrt(freedom[k]), freedom[k]))
+    return found

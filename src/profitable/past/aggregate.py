@@ -23,6 +23,7 @@ import numpy as np
 from profitable.common import check
 from profitable.common.declared_options import options_of
 from profitable.common.extras import extra
+from profitable.common.types import BoolArray, IntArray
 from profitable.errors import InputError, ParameterError
 from profitable.model.category_table import known_fields
 from profitable.model.families import Family
@@ -32,11 +33,16 @@ from profitable.past.bands import CategoryCodes, CategoryColumn, cross
 from profitable.past.calendar_rounds import TimeColumn
 from profitable.past.cell_options import CellArguments, CellOptions
 from profitable.past.cells import KEYS, Cells, GroupedClients, Histogram, new_cells
+from profitable.past.file_kinds import sheet_of
+from profitable.past.formulas import with_formulas
 from profitable.past.layout import Layout
+from profitable.past.open_rows import counted
 from profitable.past.past import NEVER_KNOWN, OutcomeTally, Past, check_kept
-from profitable.past.read import count_periods, needed_columns
-from profitable.past.row_meaning import IS_KEPT, REASONS, RowMeaning, profit_of
+from profitable.past.read import needed_columns
+from profitable.past.round_names import count_periods
+from profitable.past.row_meaning import HAS_NO_OUTCOME, IS_KEPT, REASONS, RowMeaning, profit_of
 from profitable.past.source import PARQUET_ENDINGS, Files, Piece, Source, open_source, pa
+from profitable.past.workbook import WORKBOOK_ENDINGS
 
 FOLDS = 20
 PRIME, SHIFT, FACTOR = 67_108_859, 12_345, 48_271
@@ -44,6 +50,8 @@ MOST_AGGREGATED = 5_000_000
 CAST = "cast it to a number in your engine"
 ROWS_ONLY = {
     "date_format": "cast the column to a date in your engine",
+    "decimal": "cast the columns to numbers in your engine",
+    "skip_bad_rows": "leave them out in your engine, or with where",
     "propensity": "replay the rows: estimates from a log need every client",
     "treated": "replay the rows: the effect of a treatment is computed client by client",
     "score": "leave it out: it ranks single clients",
@@ -127,10 +135,7 @@ def _refuse_rows_only(layout: Layout) -> None:
     """ParameterError for what cannot be computed from sums."""
     single = "needs single rows, and cells have none"
     for field, is_wrong, problem, remedy in (
-        *(
-            (name, getattr(layout, name) is not None, single, remedy)
-            for name, remedy in ROWS_ONLY.items()
-        ),
+        *((name, layout.is_given(name), single, remedy) for name, remedy in ROWS_ONLY.items()),
         (
             "round",
             isinstance(layout.round, int) or layout.time is None,
@@ -163,6 +168,10 @@ def relation(data: Any) -> Any:
         import duckdb
     source = open_source(data)
     assert isinstance(source, Files)
+    for path in source.paths:
+        if sheet_of(path)[0].suffix.lower() in WORKBOOK_ENDINGS:
+            remedy = "save it as CSV or Parquet, or replay its rows"
+            raise InputError("data", str(path), "is not aggregated by DuckDB", remedy)
     paths = [str(path) for path in source.paths]
     connection: Any = duckdb.connect()
     try:
@@ -209,7 +218,8 @@ class Aggregation:
     """The rows of a frame, as its engine computes and groups them."""
 
     def __init__(self, frame: Any, layout: Layout, options: CellOptions, view: View) -> None:
-        self.frame, self.layout, self.view = frame, layout, view
+        self.frame = frame = with_formulas(frame, layout)
+        self.layout, self.view = layout, view
         self.id, self.fold, self.bins = options.id, options.fold, options.bins
         self.source = f"a table in {frame.implementation.value}"
         self.products = PRODUCTS | (AMOUNT_PRODUCTS if layout.amount is not None else {})
@@ -262,7 +272,8 @@ class Aggregation:
     def _prepared(self) -> Any:
         """Return the frame with keys and with the columns that are added up.
 
-        A row that is left out has the same keys as all rows with its reason.
+        A row that is left out has the same keys as all rows with its reason, unless it
+        has no outcome yet.
         """
         frame = self.time.put(self.frame, "pb_asked", self.round)
         known, early = nw.lit(0), nw.lit(False)
@@ -287,6 +298,10 @@ class Aggregation:
                 f"pb_category_{place}": cut.key(self.meaning) for place, cut in enumerate(self.cuts)
             },
         )
+        if self.layout.where is not None:
+            where = self.layout.where
+            unmet = self.meaning.missing(where) | (self.meaning.number(where) == 0.0)
+            frame = frame.with_columns(pb_not_where=unmet)
         frame = self.meaning.applied(frame)
         if self.layout.open_value is not None:
             never = nw.when(nw.col("pb_never")).then(nw.lit(NEVER_KNOWN))
@@ -295,9 +310,12 @@ class Aggregation:
         keys: dict[str, Any] = {
             name: nw.when(kept).then(nw.col(name)).otherwise(nw.lit(0)) for name in KEY_COLUMNS
         }
+        # Open rows are counted by round and category.
+        counts = kept | (nw.col("pb_reason") == HAS_NO_OUTCOME)
+        keys["pb_asked"] = nw.when(counts).then(nw.col("pb_asked")).otherwise(nw.lit(0))
         for place, cut in enumerate(self.cuts):
             name = f"pb_category_{place}"
-            chosen = nw.when(kept).then(nw.col(name))
+            chosen = nw.when(counts).then(nw.col(name))
             keys[name] = chosen.otherwise(nw.lit(0)) if cut.is_cut else chosen
         return self._with_sums(frame.with_columns(**keys))
 
@@ -381,7 +399,10 @@ class Aggregation:
         self._check_sums(sums)
         if self.layout.amount is not None:
             sums["back"] = sums["outcome"]
+        first = int(sums["pb_asked"].min())
         keys, notes = self._keys(table.filter(pa.array(kept)), sums)
+        still_open, said = self._still_open(table, reason == HAS_NO_OUTCOME, first, keys)
+        notes = [*notes, *([said] if said else [])]
         clients = GroupedClients.of(
             **keys,
             folds=1 if self.id is None and self.fold is None else FOLDS,
@@ -407,7 +428,22 @@ class Aggregation:
             outcomes=outcomes,
             notes=notes,
             costs=costs,
+            still_open=still_open,
         )
+
+    def _still_open(
+        self, table: Any, is_open: BoolArray, first: int, keys: Mapping[str, Any]
+    ) -> tuple[IntArray | None, str | None]:
+        """Count rows without an outcome by round and category; round 1 is `first`."""
+        if not is_open.any():
+            return None, None
+        rows = table.filter(pa.array(is_open))
+        found = _numbers(rows)
+        parts = [self._codes(rows, place).finish() for place in range(len(self.cuts))]
+        texts = [np.array(names, dtype=object)[codes] for codes, names in parts]
+        joined = [", ".join(each) for each in zip(*texts, strict=True)]
+        asked, number = (found[name].astype(np.int64) for name in ("pb_asked", "number"))
+        return counted(asked - first + 1, joined, keys["names"], len(keys["labels"]), number)
 
     def _check_sums(self, sums: Mapping[str, Any]) -> None:
         """InputError for values that no client may have."""

@@ -89,13 +89,27 @@ class CategoryCodes:
     cut: CategoryColumn
     values: dict[str, int] = field(default_factory=lambda: {})
     codes: list[npt.NDArray[Any]] = field(default_factory=lambda: [])
+    edges: FloatArray | None = None  # at which numbers were cut in the end
 
-    def read(self, piece: Piece, chosen: Any = slice(None)) -> FloatArray | None:
-        """Add the chosen rows of a piece; return the numbers that are cut, if any."""
+    def numbers(self, piece: Piece) -> FloatArray | None:
+        """Return the numbers of a piece that are cut, if any."""
+        if not self.cut.is_cut:
+            return None
+        return numbers(piece, self.cut.column, "cut columns of numbers only")
+
+    def read(
+        self, piece: Piece, chosen: Any = slice(None), values: FloatArray | None = None
+    ) -> FloatArray | None:
+        """Add the chosen rows of a piece; return the numbers that are cut, if any.
+
+        `values` are the numbers of the piece, if they were read before.
+        """
         if not self.cut.is_cut:
             self.codes.append(self._texts(piece)[chosen])
             return None
-        values = numbers(piece, self.cut.column, "cut columns of numbers only")[chosen]
+        values = self.numbers(piece) if values is None else values
+        assert values is not None
+        values = values[chosen]
         # Quantiles are cut when all numbers are known.
         self.codes.append(
             values if self.cut.quantiles else _banded(values, np.array(self.cut.edges))
@@ -137,8 +151,11 @@ class CategoryCodes:
             f'such as "{column}:q4", or choose another column',
         )
 
-    def finish(self) -> tuple[SmallInts, tuple[str, ...]]:
-        """Return the codes of all rows, and their names in order."""
+    def finish(self, quantiles: FloatArray | None = None) -> tuple[SmallInts, tuple[str, ...]]:
+        """Return the codes of all rows, and their names in order.
+
+        `quantiles` are those of other rows, at which these are cut.
+        """
         codes: npt.NDArray[Any] = np.concatenate(self.codes)
         self.codes.clear()
         if not self.cut.is_cut:
@@ -148,8 +165,9 @@ class CategoryCodes:
             return places[codes], names
         edges = np.array(self.cut.edges)
         if self.cut.quantiles:
-            edges = _quantile_edges(codes, self.cut.quantiles)
+            edges = _quantile_edges(codes, self.cut.quantiles) if quantiles is None else quantiles
             codes = _banded(codes, edges)
+        self.edges = edges
         return codes, (*self.cut.names(edges.tolist()), MISSING_NAME)
 
 

@@ -325,6 +325,7 @@ class Cells:
             "left_out": [asdict(each) for each in past.left_out],
             **{name: getattr(past, name) for name in PAST_FIELDS},
             "costs": None if past.costs is None else past.costs.tolist(),
+            "still_open": None if past.still_open is None else past.still_open.tolist(),
             "family": None if self.family is None else written_family(self.family),
         }
         return pa.table(columns).replace_schema_metadata({KEY: json.dumps(metadata)})
@@ -434,11 +435,13 @@ def _from_arrow(table: Any) -> Cells:
         statistic=None if family is None else family.view().statistic,
     )  # they were sorted when they were written, so that the histogram fits
     clients = replace(clients, histogram=histogram)
+    open_rows = metadata.get("still_open")  # cells of earlier versions have none
     past = Past(
         clients,
         Layout(**metadata["layout"]),
         left_out=[LeftOut(**each) for each in metadata["left_out"]],
         costs=None if metadata["costs"] is None else np.array(metadata["costs"]),
+        still_open=None if open_rows is None else np.array(open_rows, np.int64),
         **{name: metadata[name] for name in PAST_FIELDS},
     )
     return Cells(past, clients, family)

@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from profitable.common import check
 from profitable.common.declared_options import DeclaredOptions, option
@@ -131,9 +131,53 @@ def _order(field: str, value: object) -> object:
     return value
 
 
-def _date_format(field: str, value: object) -> object:
-    if not isinstance(value, str) or "%" not in value:
-        raise ParameterError(field, value, "must be a date format", 'give one like "%d.%m.%Y"')
+def _date_format(field: str, value: object) -> str | tuple[str, ...]:
+    """Return one format, or texts "column=format" beside it."""
+    remedy = 'give one like "%d.%m.%Y", or "column=%d.%m.%Y" for each column'
+    if isinstance(value, Mapping):
+        named = cast("Mapping[object, object]", value)
+        value = [f"{name}={each}" if name != "*" else each for name, each in named.items()]
+    given: Sequence[object] = value if is_list(value) else (value,)
+    for each in given:
+        if not isinstance(each, str) or "%" not in each:
+            raise ParameterError(field, each, "must be a date format", remedy)
+    texts = tuple(map(str, given))
+    columns = [_format_of(text)[0] for text in texts]
+    for column in columns:
+        if columns.count(column) > 1:
+            problem = f"has two formats of {column}" if column else "has two formats of all columns"
+            raise ParameterError(field, list(texts), problem, "give one")
+    if not texts:
+        raise ParameterError(field, list(texts), "is empty", remedy)
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _format_of(text: str) -> tuple[str, str]:
+    """Return the column, or "" for all, and the format of dates.
+
+    >>> _format_of("closed=%d/%m/%Y"), _format_of("%d.%m.%Y")
+    (('closed', '%d/%m/%Y'), ('', '%d.%m.%Y'))
+    """
+    column = text[: text.index("%")].rpartition("=")[0]
+    return column, text[len(column) + 1 :] if column else text
+
+
+def _decimal(field: str, value: object) -> object:
+    if value not in (".", ","):
+        raise ParameterError(field, value, "must be a decimal sign", "give . or ,")
+    return value
+
+
+def _where(field: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        remedy = "give one such as \"amount > 0 and status != 'open'\""
+        raise ParameterError(field, value, "must be a condition", remedy)
+    return value
+
+
+def _flag(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ParameterError(field, value, "must be true or false", "give true or false")
     return value
 
 
@@ -154,6 +198,7 @@ def _late(field: str, value: object) -> object:
     return value
 
 
+rows = partial(option, group="Rows")
 columns, money = partial(option, group="Columns"), partial(option, group="Money")
 loans = partial(option, group="Loans, judged by their hazards")
 scored = partial(option, group="Scorecard")
@@ -198,7 +243,8 @@ class Layout(DeclaredOptions):
     )
     reward: str = columns(
         "",
-        "Column of the outcome, or column=value for 1 where it has that value and 0 elsewhere. Of "
+        "Column of the outcome, or column=value for 1 where it has that value and 0 elsewhere; or "
+        'an expression of columns such as "paid / lent", as everywhere for a column of numbers. Of '
         "loans with `defaulted`, the present value of what came back; from the schedule unless "
         "given.",
         check=_reward,
@@ -216,8 +262,29 @@ class Layout(DeclaredOptions):
         "dates and number for whole numbers unless given.",
         check=_round,
     )
-    date_format: str | None = columns(
-        None, "Format of dates, such as %d.%m.%Y.", check=_date_format, needs=("time",)
+    date_format: str | Sequence[str] | Mapping[str, str] | None = columns(
+        None,
+        "Format of dates, such as %d.%m.%Y, or of one column: closed=%d/%m/%Y.",
+        check=_date_format,
+        needs=("time", "issued"),
+    )
+    decimal: str | None = columns(
+        None,
+        "Decimal sign of numbers that are texts, . or ,: whether $5,000 is 5000. Without it, a "
+        "number that could mean two things is refused.",
+        check=_decimal,
+    )
+    where: str | None = rows(
+        None,
+        "Condition that rows must meet, such as \"amount > 0 and status != 'open'\"; others are "
+        "left out and counted.",
+        check=_where,
+    )
+    skip_bad_rows: bool = rows(
+        False,
+        "Leave out rows that cannot be read, and count them by reason; without it they are an "
+        "error.",
+        check=_flag,
     )
     revenue: float = money(
         1.0, "Worth of a reward of 1 in money.", check=check.positive, excludes=("amount",)
@@ -355,8 +422,8 @@ class Layout(DeclaredOptions):
     )
     treated: str | None = past(
         None,
-        "Column with 1 for treated clients and 0 for the control group. The effect of the "
-        "treatment is then the reward.",
+        "Column with 1 for treated clients and 0 for the control group, or column=value. The "
+        "effect of the treatment is then the reward.",
         check=_column,
         excludes=("amount",),
     )
@@ -496,6 +563,14 @@ class Layout(DeclaredOptions):
         ):
             if is_wrong:
                 self._refuse(field, problem, remedy)
+
+    def format_of(self, *columns: str) -> str | None:
+        """Return the format of the dates in a column, or in columns that are joined."""
+        if self.date_format is None:
+            return None
+        given = self.date_format if is_list(self.date_format) else (self.date_format,)
+        formats = dict(_format_of(str(text)) for text in given)
+        return formats.get(" ".join(columns), formats.get(""))
 
     @property
     def by_hazards(self) -> bool:

@@ -41,7 +41,7 @@ from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Statistic
 from profitable.past.late_outcomes import NEVER_KNOWN, LateOutcomes
 from profitable.past.layout import Layout
-from profitable.past.row_meaning import IS_KEPT, REASONS, WAS_REFUSED, WITHOUT_REWARD
+from profitable.past.row_meaning import IS_KEPT, NOT_WHERE, REASONS, WAS_REFUSED, WITHOUT_REWARD
 
 if TYPE_CHECKING:
     from profitable.model.families import Family
@@ -325,8 +325,25 @@ class SingleClients(PastClients):
     def draw_weights(self, generator: np.random.Generator) -> IntArray:
         return generator.poisson(1.0, self.size).astype(np.int64, copy=False)
 
+    @cached_property
+    def by_what_they_brought(self) -> IntArray:
+        """Positions of clients by round and by what they brought, [n].
+
+        When outcomes were known, and how the file is sorted, does not matter, nor what
+        refused clients would have brought.  Clients who are the same in all of it are
+        interchangeable.
+        """
+        names = ("category", "score", "propensity", "logged", "reward", "amount", "profit", "round")
+        given = {name: getattr(self, name) for name in names}
+        if self.logged is not None:
+            for name in ("reward", "profit"):
+                given[name] = np.where(self.logged, given[name], 0.0)
+        return np.lexsort([values for values in given.values() if values is not None])
+
     def draw_half(self, generator: np.random.Generator) -> BoolArray:
-        return generator.random(self.size) < 0.5
+        half = np.empty(self.size, dtype=bool)
+        half[self.by_what_they_brought] = generator.random(self.size) < 0.5
+        return half
 
     def standing_out(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         return deviations(self.seen(self.profit), self.seen(self.category), len(self.names))
@@ -477,18 +494,25 @@ class LeftOut:
         )
 
 
-def check_kept(field: str, source: str, kind: str, tallies: Sequence[OutcomeTally]) -> None:
-    """InputError if there are no rows, or all are left out; tallies are by reason."""
-    total = sum(each.rows for each in tallies)
+def check_kept(
+    field: str, source: str, kind: str, tallies: Sequence[OutcomeTally], bad: int = 0
+) -> None:
+    """InputError if there are no rows, or all are left out; tallies are by reason.
+
+    Rows that cannot be read are `bad`.
+    """
+    total = sum(each.rows for each in tallies) + bad
     if not total:
         raise InputError(field, source, "has no rows", f"give a {kind} with a client in each row")
     if not tallies[IS_KEPT].rows:
-        reason = max(range(len(REASONS)), key=lambda code: tallies[code].rows)
+        rows, reason = max(
+            *((tally.rows, reason) for tally, reason in zip(tallies, REASONS, strict=True)),
+            (bad, "bad rows"),
+        )
         raise InputError(
             field,
             source,
-            f"has no client to replay: {tallies[reason].rows} of {total} rows are left out "
-            f"({REASONS[reason]})",
+            f"has no client to replay: {rows} of {total} rows are left out ({reason})",
             "check the columns, or give other ones",
         )
 
@@ -508,6 +532,13 @@ class Past:
     left_out: list[LeftOut]
     notes: list[str]
     warnings: list[str]
+    # Rows left out because they have no outcome yet, by the round in which they asked
+    # and category [R, K]; None if there are none.  Those of other rounds and categories
+    # than the clients' are in a note only.  Open clients who count are among the
+    # clients instead, `known` as NEVER_KNOWN: loans judged by hazards that neither
+    # defaulted nor closed, those with an open value, and outcomes without a known date.
+    # A scorecard has no bands of open rows, so that they are not counted.
+    still_open: IntArray | None = None
     # The mean cost of a client by category [K], if costs are a column.
     costs: FloatArray | None = None
     # The name of the order whose bands the categories are, from the lowest mean to the
@@ -529,12 +560,16 @@ class Past:
         tallies: Sequence[OutcomeTally],
         outcomes: OutcomeTally,
         notes: list[str],
+        bad: Sequence[LeftOut] = (),
         **more: Any,
     ) -> Self:
         """Make a past from the tallies of all rows, by reason, and of outcomes kept."""
+        said = {NOT_WHERE: f"{REASONS[NOT_WHERE]} {layout.where}"}
         left = [
             LeftOut.of(
-                REASONS[code], tally, outcomes if code in WITHOUT_REWARD else tallies[IS_KEPT]
+                said.get(code, REASONS[code]),
+                tally,
+                outcomes if code in WITHOUT_REWARD else tallies[IS_KEPT],
             )
             for code, tally in enumerate(tallies)
             if tally.rows and code != IS_KEPT
@@ -542,8 +577,8 @@ class Past:
         return cls(
             clients,
             layout,
-            rows=sum(each.rows for each in tallies),
-            left_out=sorted(left, key=lambda each: each.reason),
+            rows=sum(each.rows for each in (*tallies, *bad)),
+            left_out=sorted([*left, *bad], key=lambda each: each.reason),
             notes=[*notes, *LateOutcomes.of(clients, layout).notes, *notes_on(clients)],
             warnings=[PAST_REFUSED] if tallies[WAS_REFUSED].rows else [],
             **more,

@@ -103,12 +103,15 @@ def last_round(clients: SingleClients) -> int:
     return max(clients.rounds, int(known.max(initial=0)))
 
 
-def book_of(clients: SingleClients, lending: Lending) -> LoanBook:
-    """Return the book of a lender who accepted everybody, when the file ends."""
+def book_of(clients: SingleClients, lending: Lending, until: int | None = None) -> LoanBook:
+    """Return the book of a lender who accepted everybody, when the file ends.
+
+    With `until`, it is the book at the end of that round: what was known by then.
+    """
     book, cells = LoanBook(lending, len(clients.names)), LoanCells.of(clients, None)
     assert clients.term is not None
     assert clients.defaulted is not None
-    for place in range(last_round(clients)):
+    for place in range(last_round(clients) if until is None else until):
         part: Any = np.flatnonzero(clients.known == place + 1)
         book.advance()
         if place < clients.rounds:

@@ -10,7 +10,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -23,9 +23,12 @@ from profitable.errors import InputError
 from profitable.kernels.hazards import rates_of_instalments
 from profitable.model.lending import LARGEST_RATE
 from profitable.past import calendar_rounds as rounds
+from profitable.past.bad_rows import BadRows
 from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.past.calendar_rounds import MISSING
+from profitable.past.formulas import PreparedSource
 from profitable.past.layout import FALLS, MONTHS, SCORECARD, Layout
+from profitable.past.open_rows import KeptRounds, OpenRows
 from profitable.past.past import (
     MISSING_NAME,
     NEVER_KNOWN,
@@ -37,8 +40,11 @@ from profitable.past.past import (
     check_kept,
 )
 from profitable.past.past_loans import lending_of, scheduled_values
+from profitable.past.round_names import count_periods, names_of_rounds
 from profitable.past.row_meaning import (
+    HAS_NO_OUTCOME,
     IS_KEPT,
+    NOT_WHERE,
     REASONS,
     WAS_REFUSED,
     WITHOUT_REWARD,
@@ -50,12 +56,17 @@ from profitable.past.row_meaning import (
 )
 from profitable.past.scorecard import ColumnValues, banded_by_score, fit_scores
 from profitable.past.source import OnShare, Piece, Source, open_source, pa, short
+from profitable.past.treatment import treatment_effect
 from profitable.past.typed_columns import Dates, complete, decoded, flags, numbers
 
-LEAST_ROUNDS = 3
 LONGEST_MONTHS = 1_200
 END_DATES = ("defaulted", "closed")  # columns
-LARGEST_TABLE = 20_000_000  # rounds times categories: some arrays of that size are kept
+# Limits of columns of loans, and what is within them.
+OF_LOANS = {
+    "term": (1.0, LONGEST_MONTHS, "months"),
+    "rate": (0.0, LARGEST_RATE, "a fraction a year: 0.12 for 12 %"),
+}
+TWO_DIGITS = "years of two digits are 1969 to 2068"
 VALUES_SHOWN = 8  # of a column, in an error or a note
 # The columns of `RowMeaning.applied` that are used.
 FOUND = (
@@ -68,7 +79,7 @@ def read(data: Any, layout: Layout, *, progress: OnShare = None) -> Past:
     """Read past clients from files or a table; `progress` gets the share done."""
     source = open_source(data)
     reader = Reader(source, layout)
-    for piece in source.pieces(reader.columns, reader.words, progress):
+    for piece in reader.pieces(progress):
         reader.add(piece)
     return reader.finish()
 
@@ -77,17 +88,18 @@ class Reader:
     """Takes pieces of a source, and makes a past of them."""
 
     def __init__(self, source: Source, layout: Layout) -> None:
-        self.source, self.layout = source, layout
+        self.source = source = PreparedSource.of(source, layout)
+        self.layout = layout
         self.scored = [ColumnValues(name) for name in layout.scorecard or ()]
         self.cuts = [
             CategoryColumn.parse(text, source.columns)
             for text in (layout.categories if not self.scored else ())
         ]
         self.value = reward_column(layout, source.columns)[1]
-        self.time = Dates(layout.times, layout.date_format)
-        self.known = Dates((layout.known,) if layout.known else (), layout.date_format)
+        self.time = self._dates(*layout.times)
+        self.known = self._dates(*((layout.known,) if layout.known else ()))
         self.ends = {
-            name: Dates((getattr(layout, name),), layout.date_format)
+            name: self._dates(getattr(layout, name))
             for name in (END_DATES if layout.by_hazards else ())
         }
         self.roles = dict(columns_by_role(layout, source.columns))
@@ -108,9 +120,15 @@ class Reader:
         self.has_value = False  # whether any row has the value of the reward
         self.base: int | None = None  # the period of the first client that is read
         self.tallies = [OutcomeTally() for _ in REASONS]
+        self.bad = BadRows()
+        self.open_rows = None if self.scored else OpenRows(self.cuts)
+        self.kept_rounds = KeptRounds("")
         self.kept_outcomes = OutcomeTally()
         self.arrays: dict[str, list[npt.NDArray[Any]]] = defaultdict(list)
         self.uncut: dict[str, list[tuple[FloatArray, FloatArray]]] = defaultdict(list)
+
+    def _dates(self, *columns: str) -> Dates:
+        return Dates(columns, self.layout.format_of(*columns))
 
     # --------------------------------------------------------------------------- pieces
 
@@ -121,14 +139,18 @@ class Reader:
         """
         layout = self.layout
         columns: dict[str, Any] = {}
+        if layout.where is not None:
+            columns["pb_not_where"] = self._not_where(piece, layout.where)
         for role, name in self.roles.items():
             if role == "reward" and self.value is not None:
                 columns[role] = decoded(piece.column(name))
             else:
                 columns[role] = flags(piece, name) if role == "accepted" else numbers(piece, name)
         if layout.amount is not None:
-            amount = columns["amount"]
-            piece.refuse(layout.amount, amount <= 0.0, "is not above 0", values=amount)
+            amount, too_small = columns["amount"], columns["amount"] <= 0.0
+            if too_small.any():
+                piece.refuse(layout.amount, too_small, "is not above 0", values=amount)
+                columns["amount"] = np.where(too_small, np.nan, amount)
         lacks = {
             role: values.null_count if isinstance(values, pa.Array) else np.isnan(values).any()
             for role, values in columns.items()
@@ -146,10 +168,20 @@ class Reader:
             arrays["logged"] = columns["accepted"]
         return arrays
 
+    def _not_where(self, piece: Piece, where: str) -> BoolArray:
+        """Mark rows that do not meet the condition; a bad field does not decide it."""
+        values = numbers(piece, where)
+        unmet = np.isnan(values) | (values == 0.0)
+        bad = piece.marks and piece.marks.of(self.source.behind([where]))
+        return unmet if bad is None else unmet & ~(np.isnan(values) & bad)
+
     def rewards(self, piece: Piece) -> FloatArray:
         """Return the rewards of all rows of a piece, NaN if they do not count."""
+        piece = piece.marked() if self.layout.skip_bad_rows else piece
         found = self.meaning(piece, None)
-        without = np.isin(found["pb_reason"], (WAS_REFUSED, *WITHOUT_REWARD))
+        without = np.isin(found["pb_reason"], (WAS_REFUSED, NOT_WHERE, *WITHOUT_REWARD))
+        if piece.marks and piece.marks.found:
+            without |= BadRows().take(piece.marks, found["pb_reward"])
         return np.where(without, np.nan, found["pb_reward"])
 
     def rewards_again(self) -> Iterator[tuple[Piece, FloatArray]]:
@@ -157,36 +189,62 @@ class Reader:
         for piece in self.source.pieces(self.columns, self.words):
             yield piece, self.rewards(piece)
 
+    def pieces(self, progress: OnShare = None) -> Iterator[Piece]:
+        """Yield the rows of the source, whose bad ones are marked."""
+        return self.source.pieces(self.columns, self.words, progress, self.bad)
+
     def add(self, piece: Piece) -> None:
         """Read a piece."""
         layout = self.layout
         asked = self.time.read(piece) if layout.times else None
         found = self.meaning(piece, asked)
-        reason, reward, outcome = found["pb_reason"], found["pb_reward"], found["pb_outcome"]
-        by_reason = np.bincount(reason, minlength=len(REASONS))
-        chosen = slice(None) if by_reason[IS_KEPT] == reason.size else reason == IS_KEPT
+        reward, outcome = found["pb_reward"], found["pb_outcome"]
+        times = {} if asked is None else self._times(piece, asked, found)
+        columns = dict(self._collected(piece, found))
+        scored = [each.numbers(piece) for each in self.scored]
+        numeric = [codes.numbers(piece) for codes in self.codes]
         if "pb_bare" in found:
             # Kept clients who were accepted must have a promised reward.
-            bare = found["pb_bare"] & found.get("logged", True) & (reason == IS_KEPT)
+            bare = found["pb_bare"] & found.get("logged", True) & (found["pb_reason"] == IS_KEPT)
             column = str(layout.promised or layout.open_value)
             piece.refuse(column, bare, "is missing", "give a number for every client")
+        reason = found["pb_reason"] if piece.marks is None else self._without_bad(piece, found)
+        by_reason = np.bincount(reason, minlength=len(REASONS))
+        chosen = slice(None) if by_reason[IS_KEPT] == reason.size else reason == IS_KEPT
+        if self.open_rows is not None and by_reason[HAS_NO_OUTCOME]:
+            kept = self.tallies[IS_KEPT].rows + np.cumsum(reason == IS_KEPT)
+            self.open_rows.add(piece, reason == HAS_NO_OUTCOME, kept, asked, numeric)
         if asked is not None:
-            self._add_times(piece, asked, found.get("pb_never"), chosen)
-        for each in self.scored:
-            each.read(piece, chosen)
-        for codes in self.codes:
-            numeric = codes.read(piece, chosen)
-            if numeric is not None and self.tallies[IS_KEPT].rows < SAMPLE:
-                self.uncut[codes.cut.column].append((numeric, reward[chosen].copy()))
-        for code in np.flatnonzero(by_reason).tolist():
+            self._add_times(piece, times, chosen)
+        for each, values in zip(self.scored, scored, strict=True):
+            each.read(piece, chosen, values)
+        for codes, values in zip(self.codes, numeric, strict=True):
+            cut = codes.read(piece, chosen, values)
+            if cut is not None and self.tallies[IS_KEPT].rows < SAMPLE:
+                self.uncut[codes.cut.column].append((cut, reward[chosen].copy()))
+        for code in np.flatnonzero(by_reason[: len(REASONS)]).tolist():
             self.tallies[code].add(reward[chosen if code == IS_KEPT else reason == code])
         if layout.amount is not None or isinstance(layout.cost, str):
             self.kept_outcomes.add(np.where(found["pb_given"], outcome, np.nan)[chosen])
         if self.value is not None and not self.has_value:
             closed = ~found["pb_never"] if "pb_never" in found else True
             self.has_value = bool(((outcome == 1.0) & closed).any())
-        for name, values in self._collected(piece, found):
+        for name, values in columns.items():
             self.arrays[name].append(values[chosen])
+
+    def _without_bad(self, piece: Piece, found: dict[str, npt.NDArray[Any]]) -> IntArray:
+        """Return the reasons of all rows; those of bad ones are beyond `REASONS`."""
+        reason = found["pb_reason"]
+        assert piece.marks is not None
+        if not piece.marks.found:
+            return reason
+        bad = self.bad.take(
+            piece.marks,
+            found["pb_reward"],
+            ignored=reason == NOT_WHERE,
+            is_outcome=np.isin(reason, WITHOUT_REWARD),
+        )
+        return np.where(bad, len(REASONS), reason)
 
     def _collected(
         self, piece: Piece, found: dict[str, npt.NDArray[Any]]
@@ -205,7 +263,12 @@ class Reader:
         for name in ("term", "rate", "instalment"):
             given = getattr(layout, name)
             if isinstance(given, str):
-                yield name, complete(piece, given, f"give the {name} of every loan")
+                values = complete(piece, given, f"give the {name} of every loan")
+                if name in OF_LOANS:
+                    low, high, what = OF_LOANS[name]
+                    wrong = (values < low) | (values > high)
+                    piece.refuse(given, wrong, f"is not a {name}", f"give {what}", values)
+                yield name, values
         if layout.by_hazards:
             yield "lacking", found["pb_no_outcome"] | layout.by_schedule
         if layout.score is not None:
@@ -228,25 +291,24 @@ class Reader:
         """The length of a round."""
         return self.layout.round or rounds.usual_round(self.time.kind)
 
-    def _add_times(
-        self, piece: Piece, asked: IntArray, never: BoolArray | None, chosen: Any
-    ) -> None:
-        """Add the times of a piece, as periods unless a round is a number of rows."""
-        times = {"asked": asked}
-        for name, dates in self.ends.items():
+    def _times(
+        self, piece: Piece, asked: IntArray, found: dict[str, npt.NDArray[Any]]
+    ) -> dict[str, IntArray]:
+        """Return the times of all rows; an end before its beginning is bad."""
+        times, never = {"asked": asked}, found.get("pb_never")
+        ends = self.ends | ({"known": self.known} if self.layout.known is not None else {})
+        for name, dates in ends.items():
             times[name] = dates.read(piece)
-            early = rounds.before(times[name], asked, self.time.kind, dates.kind)[chosen]
+            early = rounds.before(times[name], asked, self.time.kind, dates.kind)
             if early.any():
-                row = int(np.arange(asked.size)[chosen][early.argmax()])
-                self._refuse_early(piece, row, dates)
-        if self.layout.known is not None:
-            known = self.known.read(piece)
-            early = rounds.before(known, asked, self.time.kind, self.known.kind)[chosen]
-            if early.any():
-                row = int(np.arange(asked.size)[chosen][early.argmax()])
-                self._refuse_early(piece, row, self.known)
-            times["known"] = known if never is None else np.where(never, MISSING, known)
+                self._refuse_early(piece, early & (found["pb_reason"] == IS_KEPT), dates)
+        if "known" in times and never is not None:
+            times["known"] = np.where(never, MISSING, times["known"])
         self._check_kinds(piece, asked)
+        return times
+
+    def _add_times(self, piece: Piece, times: dict[str, IntArray], chosen: Any) -> None:
+        """Add the times of a piece, as periods unless a round is a number of rows."""
         for name, values in times.items():
             found = values[chosen]
             if isinstance(self.round, str):
@@ -279,24 +341,31 @@ class Reader:
                     f'give date_format = "{written}", or round = "number" if they are none',
                 )
 
-    def _refuse_early(self, piece: Piece, index: int, end: Dates) -> None:
-        asked, known = (
-            " ".join(str(piece.column(name)[index].as_py()) for name in each.columns)
-            for each in (self.time, end)
-        )
-        raise piece.error(
+    def _refuse_early(self, piece: Piece, early: BoolArray, end: Dates) -> None:
+        """Refuse rows that end before the client asked."""
+
+        def shown(dates: Dates, index: int) -> str:
+            return " ".join(str(piece.column(name)[index].as_py()) for name in dates.columns)
+
+        name = self.time.name
+        piece.refuse(
             end.name,
-            index,
-            known,
-            f"is before {self.time.name} = {asked}, when the client asked",
-            "correct the dates, or leave the row out",
+            early,
+            lambda index: f"is before {name} = {shown(self.time, index)}, when the client asked",
+            "correct the dates",
+            lambda index: shown(end, index),
+            reason=f"is before {name}",
         )
 
     # ------------------------------------------------------------------------- all rows
 
     def finish(self) -> Past:
         """Return the past, when all pieces are read."""
-        check_kept("data", short(self.source.name), "file", self.tallies)
+        rows = sum(each.rows for each in self.tallies) + self.bad.rows
+        if self.bad.rows and not self.layout.skip_bad_rows:
+            raise self.bad.error(rows)
+        check_kept("data", short(self.source.name), "file", self.tallies, self.bad.rows)
+        self.source.units.check()
         self._check_value()
         pa.default_memory_pool().release_unused()
         if self.scored:
@@ -310,6 +379,15 @@ class Reader:
             bands = [name for name in names if name != MISSING_NAME]
             listed = ", ".join(bands[:VALUES_SHOWN]) + ", ..." * (len(bands) > VALUES_SHOWN)
             notes = [*notes, f"the bands of {self.words[0]}, from the lowest up: {listed}"]
+        still_open, said = None, None
+        if self.open_rows is not None:
+            edges = [codes.edges for codes in self.codes]
+            still_open, said = self.open_rows.count(self.kept_rounds, edges, names)
+        notes = [*notes, *self.source.units.notes(), *([said] if said else [])]
+        if any(
+            "%y" in str(each.date_format) for each in (self.time, self.known, *self.ends.values())
+        ):
+            notes.append(TWO_DIGITS)
         given: dict[str, Any] = {"names": names, "labels": labels}
         given |= {"round": round, "category": category, "known": known}
         del round, known, category
@@ -322,6 +400,8 @@ class Reader:
             tallies=self.tallies,
             outcomes=self.kept_outcomes,
             notes=notes,
+            bad=self.bad.left_out(self.tallies[IS_KEPT], self.kept_outcomes),
+            still_open=still_open,
             costs=costs,
             order=None
             if self.layout.order is None
@@ -366,11 +446,14 @@ class Reader:
             self._take(name) if name in self.arrays else None for name in ("asked", "known")
         )
         source = self.source.name
+        self.kept_rounds = KeptRounds(round, rows=rows)
         if self.layout.by_hazards:
             defaulted, closed = self._take("defaulted"), self._take("closed")
             self.arrays["defaulted"].append(defaulted != NEVER_KNOWN)
             known = np.where(defaulted != NEVER_KNOWN, defaulted, closed)
         if isinstance(round, int):
+            if self.open_rows is not None and self.open_rows.before and asked is not None:
+                self.kept_rounds.asked = np.sort(asked)
             asked, known = rounds.rounds_of_rows(asked, known, rows, round)
             labels = names_of_rounds(
                 source,
@@ -380,7 +463,9 @@ class Reader:
             )
         else:
             assert asked is not None
+            self.kept_rounds.first = (self.base or 0) + int(asked.min())
             known, labels = count_periods(source, asked, known, round, categories, self.base or 0)
+        self.kept_rounds.size = len(labels)
         if self.layout.known is None and self.layout.matures is not None:
             known = asked + np.int32(self.layout.matures)
         return asked, known, labels
@@ -449,16 +534,17 @@ class Reader:
         layout, size = self.layout, given["round"].size
         lending = lending_of(layout, self.round)
         term = more["term"] if isinstance(layout.term, str) else np.full(size, layout.term)
-        self._check_loans("term", term, (term >= 1.0) & (term <= LONGEST_MONTHS), "months")
+        self._check_loans("term", term, *OF_LOANS["term"])
         more["term"] = np.maximum(np.rint(term * lending.per_year / MONTHS), 1.0).astype(np.int32)
         if layout.instalment is not None:
             instalments = more.pop("instalment") / more["amount"]
             rate = MONTHS * rates_of_instalments(instalments, np.rint(term).astype(np.int64))
-            self._check_loans("instalment", instalments, ~np.isnan(rate), "at least amount / term")
+            self._check_loans(
+                "instalment", rate, 0.0, np.inf, "at least amount / term", instalments
+            )
         else:
             rate = more["rate"] if isinstance(layout.rate, str) else np.full(size, layout.rate)
-            fits = (rate >= 0.0) & (rate <= LARGEST_RATE)
-            self._check_loans("rate", rate, fits, "a fraction a year: 0.12 for 12 %")
+            self._check_loans("rate", rate, *OF_LOANS["rate"])
         more["rate"], lacking = rate, more.pop("lacking")
         values, still_open = scheduled_values(given, more, lending)
         reward = np.where(lacking, values, reward)
@@ -470,10 +556,19 @@ class Reader:
             )
         return reward, more["amount"] * (reward - 1.0)
 
-    def _check_loans(self, field: str, values: FloatArray, fits: BoolArray, what: str) -> None:
+    def _check_loans(
+        self,
+        field: str,
+        values: FloatArray,
+        low: float,
+        high: float,
+        what: str,
+        shown: FloatArray | None = None,
+    ) -> None:
         """InputError for the first loan whose value cannot be one."""
+        fits = (values >= low) & (values <= high)
         if not fits.all():
-            bad = float(values[int(np.argmin(fits))])
+            bad = float((values if shown is None else shown)[int(np.argmin(fits))])
             name = getattr(self.layout, field)
             raise InputError(
                 f"{self.source.name}, column {name}", bad, f"is not a {field}", f"give {what}"
@@ -506,48 +601,6 @@ class Reader:
         )
 
 
-def treatment_effect(
-    outcome: FloatArray,
-    treated: BoolArray,
-    share: FloatArray | float,
-    where: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
-    sizes: tuple[int, int],
-) -> FloatArray:
-    """Return a number for each client, [n], whose mean is the effect of treatment.
-
-    It is (y - m)(T - p) / p(1 - p).
-
-    p is the probability of treatment.  m is the mean of the control group of the
-    category, as far as it was known before the round in which the client asked; 0 if
-    nothing was.  It makes the spread smaller and leaves the mean. `where` has the
-    round, the known round and the category of each client, `sizes` the numbers of
-    rounds and categories.
-
-    Example: in each of two rounds, a client of the control group brings 1 and one who
-    is treated brings 2.  In round 2, when the mean of the control group is known, less
-    is due to chance:
-
-    >>> treated = np.array([False, True, False, True])
-    >>> asked, category = np.array([1, 1, 2, 2]), np.zeros(4, int)
-    >>> where = asked, asked, category
-    >>> found = treatment_effect(1.0 + treated, treated, 0.5, where, (2, 1))
-    >>> found.round().astype(int).tolist()
-    [-2, 4, 0, 2]
-    """
-    asked, known, category = where
-    control = ~treated & (known <= sizes[0])
-    # In the order of the outcomes, so that sums do not depend on the order of the rows.
-    order = np.flatnonzero(control)[np.argsort(outcome[control], kind="stable")]
-    cells = (known[order].astype(np.int64) - 1) * sizes[1] + category[order]
-    cumulated = [
-        np.bincount(cells, values, minlength=sizes[0] * sizes[1]).reshape(sizes).cumsum(axis=0)
-        for values in (outcome[order], None)
-    ]
-    mean = np.zeros((sizes[0] + 1, sizes[1]))
-    np.divide(cumulated[0], cumulated[1], out=mean[1:], where=cumulated[1] > 0)
-    return (outcome - mean[asked - 1, category]) * (treated - share) / (share * (1.0 - share))
-
-
 def needed_columns(
     layout: Layout, cuts: list[CategoryColumn], roles: Mapping[str, str]
 ) -> dict[str, str]:
@@ -561,51 +614,5 @@ def needed_columns(
         | dict.fromkeys(layout.times, "time")
         | {name: role for role, name in roles.items()}
         | {getattr(layout, role): role for role in more if isinstance(getattr(layout, role), str)}
+        | ({} if layout.where is None else {layout.where: "where"})
     )
-
-
-def count_periods(
-    source: str,
-    asked: npt.NDArray[np.integer],
-    known: npt.NDArray[Any] | None,
-    round: str,
-    categories: int,
-    base: int = 0,
-) -> tuple[npt.NDArray[Any], list[str]]:
-    """Count periods since `base` from the first one, in place.
-
-    Returns the rounds in which outcomes are known, and the names of all rounds.
-    """
-    first, last = int(asked.min()), int(asked.max())
-    asked -= first - 1
-    if known is not None:
-        np.subtract(known, first - 1, out=known, where=known != NEVER_KNOWN)
-    labels = names_of_rounds(
-        source,
-        last - first + 1,
-        categories,
-        lambda place: rounds.label(base + first + place, round),
-    )
-    return asked if known is None else known, labels
-
-
-def names_of_rounds(
-    source: str, total: int, categories: int, name_of: Callable[[int], str]
-) -> list[str]:
-    """Return the names of the rounds; InputError if they are too few or too many."""
-    field, span = f"{source}: rounds", f"{name_of(0)} to {name_of(total - 1)}"
-    if total < LEAST_ROUNDS:
-        raise InputError(
-            field,
-            span,
-            f"are {total}, too few to learn from",
-            "give shorter rounds, such as day, or fewer rows in each",
-        )
-    if total * categories > LARGEST_TABLE:
-        raise InputError(
-            field,
-            span,
-            f"are {total}, too many for {categories} categories",
-            "give longer rounds, check the first and the last date, or choose fewer categories",
-        )
-    return [name_of(place) for place in range(total)]

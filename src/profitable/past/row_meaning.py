@@ -22,8 +22,11 @@ import narwhals as nw
 from profitable.errors import InputError
 from profitable.past.layout import Layout
 
-IS_KEPT, WAS_REFUSED, HAS_NO_TIME, HAS_NO_AMOUNT, HAS_NO_COST, HAS_NO_OUTCOME = range(6)
-REASONS = ("", "refused by the past", "no time", "no amount", "no cost", "no outcome yet")
+IS_KEPT, WAS_REFUSED, HAS_NO_TIME, HAS_NO_AMOUNT, HAS_NO_COST, HAS_NO_OUTCOME, NOT_WHERE = range(7)
+REASONS = (
+    *("", "refused by the past", "no time", "no amount", "no cost", "no outcome yet"),
+    "not where",  # the condition follows
+)
 WITHOUT_REWARD = (HAS_NO_AMOUNT, HAS_NO_COST)  # of such rows, outcomes are compared instead
 ROLES = ("amount", "cost", "promised", "open_value", "accepted")  # that may be columns
 
@@ -44,8 +47,39 @@ def profit_of(layout: Layout, outcome: Any, amount: Any, cost: Any) -> Any:
 
 def reward_column(layout: Layout, columns: Any) -> tuple[str, str | None]:
     """Return the column of the reward, and the value of "column=value"."""
-    column, _, value = layout.reward.partition("=")
-    return (column, value) if value and layout.reward not in columns else (layout.reward, None)
+    return value_of(layout.reward, columns) or (layout.reward, None)
+
+
+def value_of(text: str, columns: Any) -> tuple[str, str] | None:
+    """Return the column and the value of "column=value", None of any other text.
+
+    >>> value_of("status=paid", ["status"]), value_of("a == 1", ["a"])
+    (('status', 'paid'), None)
+    """
+    column, _, value = text.partition("=")
+    if text in columns or not value or not column or column[-1] in "<>!" or value[0] == "=":
+        return None
+    return column, value
+
+
+def is_value(kind: Any, found: Any, value: str, where: tuple[str, str]) -> Any:
+    """Whether a column of some type has a value, as an expression; null where missing.
+
+    `where` has the field and its text, for errors.
+    """
+    wanted = nw.lit(value)
+    if kind == nw.Boolean:
+        wanted = nw.lit(value.lower() in ("true", "1", "yes"))
+    elif kind.is_numeric():
+        try:
+            wanted = nw.lit(float(value))
+        except ValueError:
+            raise InputError(
+                *where, f"compares the type {kind} with a text", "give a number as the value"
+            ) from None
+    elif kind != nw.String:
+        found = found.cast(nw.String)
+    return found == wanted
 
 
 def columns_by_role(layout: Layout, columns: Any) -> Iterator[tuple[str, str]]:
@@ -60,8 +94,9 @@ def columns_by_role(layout: Layout, columns: Any) -> Iterator[tuple[str, str]]:
 class RowMeaning:
     """Expressions for the rows of a frame with a layout.
 
-    The frame has a column `pb_no_time`: whether the client's time is missing.  Columns
-    that are known to be `complete` need no look at missing values, or at amounts of 0.
+    The frame has a column `pb_no_time`: whether the client's time is missing, and with
+    a condition `pb_not_where`.  Columns that are known to be `complete` need no look at
+    missing values, or at amounts of 0.
     """
 
     layout: Layout
@@ -98,22 +133,9 @@ class RowMeaning:
         column = self.columns["reward"]
         if self.value is None:
             return self.number(column)
-        kind, found, wanted = self.schema[column], nw.col(column), nw.lit(self.value)
-        if kind == nw.Boolean:
-            wanted = nw.lit(self.value.lower() in ("true", "1", "yes"))
-        elif kind.is_numeric():
-            try:
-                wanted = nw.lit(float(self.value))
-            except ValueError:
-                raise InputError(
-                    "reward",
-                    self.layout.reward,
-                    f"compares the type {kind} with a text",
-                    "give a number as the value",
-                ) from None
-        elif kind != nw.String:
-            found = found.cast(nw.String)
-        return (found == wanted).fill_null(False).cast(nw.Int64).cast(nw.Float64)
+        where = "reward", self.layout.reward
+        found = is_value(self.schema[column], nw.col(column), self.value, where)
+        return found.fill_null(False).cast(nw.Int64).cast(nw.Float64)
 
     def _reward(self, outcome: Any) -> Any:
         amount = nw.col("pb_amount")
@@ -197,6 +219,8 @@ class RowMeaning:
         ]
         if "accepted" in self.columns and not self._keeps_refused:
             reasons.append(("pb_refused", WAS_REFUSED))
+        if self.layout.where is not None:
+            reasons.append(("pb_not_where", NOT_WHERE))
         found = nw.lit(IS_KEPT)
         for applies, reason in reasons:
             found = nw.when(nw.col(applies)).then(nw.lit(reason)).otherwise(found)
@@ -212,6 +236,8 @@ class RowMeaning:
 
     def _with_reward(self, frame: Any) -> Any:
         given, outcome = ~nw.col("pb_no_outcome"), nw.col("pb_outcome")
+        if self.layout.where is not None and "amount" in self.columns:
+            given = given & (~nw.col("pb_not_where") | (nw.col("pb_amount") > 0.0))
         if self._keeps_refused:
             given = given & ~nw.col("pb_refused")
         reward = self._reward(outcome)

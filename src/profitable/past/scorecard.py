@@ -44,14 +44,19 @@ class ColumnValues:
     pieces: list[FloatArray] = field(default_factory=lambda: [])
     codes: CategoryCodes | None = None
 
-    def read(self, piece: Piece, chosen: Any = slice(None)) -> None:
-        """Add the chosen rows of a piece."""
+    def numbers(self, piece: Piece) -> FloatArray | None:
+        """Return a piece as numbers; None if the column holds categories."""
         if self.codes is None and not self.pieces and not _is_numeric(piece, self.column):
             self.codes = CategoryCodes(CategoryColumn(self.column))
-        if self.codes is not None:
+        return None if self.codes is not None else numbers(piece, self.column)
+
+    def read(self, piece: Piece, chosen: Any, values: FloatArray | None) -> None:
+        """Add the chosen rows of a piece, which `numbers` has read."""
+        if values is None:
+            assert self.codes is not None
             self.codes.read(piece, chosen)
         else:
-            self.add(numbers(piece, self.column)[chosen])
+            self.add(values[chosen])
 
     def add(self, values: FloatArray) -> None:
         """Add numbers; NaN is missing."""
@@ -79,7 +84,7 @@ class ColumnValues:
 
 def _is_numeric(piece: Piece, column: str) -> bool:
     try:
-        numbers(piece, column)
+        numbers(piece._replace(marks=None), column)
     except InputError:
         return False
     return True

@@ -1,6 +1,6 @@
 """Source: the rows of past clients, as Arrow record batches of some columns.
 
-Files (CSV and Parquet), folders, patterns and lists of them are read piece by piece.
+Files (CSV, Parquet, Excel), folders, patterns and lists of them are read in pieces.
 Any dataframe that Arrow or narwhals know is a source, too: pandas, Polars, PyArrow,
 DuckDB.
 
@@ -10,50 +10,41 @@ DuckDB.
 """
 
 import glob
-import io
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import narwhals as nw
+import numpy as np
 
-from profitable.common.extras import extra
-from profitable.common.types import BoolArray, FloatArray
+from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
-from profitable.intake.delimited import DelimitedFile
+from profitable.past.arrow import one_line
+from profitable.past.arrow import pa as pa
+from profitable.past.arrow import parquet as parquet
+from profitable.past.arrow import pc as pc
+from profitable.past.arrow import short as short
+from profitable.past.bad_rows import BadRows, Marks
+from profitable.past.escaped_bytes import unescaped
+from profitable.past.file_kinds import (
+    AS_UTF8,
+    ROWS_AT_ONCE,
+    ending_of,
+    opened,
+    sheet_of,
+)
+from profitable.past.file_kinds import (
+    PARQUET_ENDINGS as PARQUET_ENDINGS,
+)
+from profitable.past.units import Units
 
-ROWS_AT_ONCE = 1 << 17  # rows of a piece: some megabytes, and enough for NumPy to be quick
-BYTES_AT_ONCE = 1 << 22  # the same for a CSV file, in bytes of text
-HEADER_BYTES = 1 << 16
-AS_UTF8 = "save it in the encoding UTF-8"
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
-PARQUET_ENDINGS = (".parquet", ".pq")
-PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+NOT_UTF8 = "has bytes that are not UTF-8"
 A_TABLE = "the table"
-LONGEST_SHOWN = 70  # letters of a path in an error
 OnShare = Callable[[float], object] | None
-
-
-class LazyArrow:
-    """The module pyarrow, or a part of it, imported when it is first used."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    def __getattr__(self, name: str) -> Any:
-        with extra("backtest", "backtests read with it"):
-            return getattr(import_module(self._module), name)
-
-
-pa: Any = LazyArrow("pyarrow")
-pc: Any = LazyArrow("pyarrow.compute")
-parquet: Any = LazyArrow("pyarrow.parquet")
-arrow_csv: Any = LazyArrow("pyarrow.csv")
 
 
 class Piece(NamedTuple):
@@ -62,6 +53,17 @@ class Piece(NamedTuple):
     batch: Any
     place: str  # the name of the file
     first: int  # 1 for the first row after the header
+    numbers: IntArray | None = None  # of the rows, where some between them were left out
+    marks: Marks | None = None  # collects bad fields, which are errors without it
+    units: Units = Units()
+
+    def row(self, index: int) -> int:
+        """Return the number of a row in its file."""
+        return self.first + index if self.numbers is None else int(self.numbers[index])
+
+    def marked(self) -> "Piece":
+        """Return the piece with its own marks, so that bad fields count as missing."""
+        return self._replace(marks=Marks())
 
     def column(self, name: str) -> Any:
         """Return a column as an Arrow array; all kinds of texts as plain ones."""
@@ -78,22 +80,43 @@ class Piece(NamedTuple):
     ) -> InputError:
         """Return the error of one field."""
         return InputError(
-            f"{self.place}, row {self.first + index}, column {column}", value, problem, remedy
+            f"{self.place}, row {self.row(index)}, column {column}", value, problem, remedy
         )
+
+    def note_unit(self, column: str, unit: str, values: Any, index: int) -> None:
+        """Note the unit of a field, if numbers are written as texts."""
+        seen = self.units.seen
+        if seen is not None and unit not in seen.get(column, ()):
+            place = f"{self.place}, row {self.row(index)}"
+            self.units.note(column, unit, str(values[index].as_py()), place)
 
     def refuse(
         self,
         column: str,
         wrong: BoolArray,
-        problem: str,
-        remedy: str = "leave the row out, or correct it",
-        values: FloatArray | None = None,
+        problem: str | Callable[[int], str],
+        remedy: str = "correct it",
+        values: FloatArray | Callable[[int], object] | None = None,
+        *,
+        reason: str = "",
     ) -> None:
-        """InputError that names the first wrong row, if there is any, and its value."""
-        if wrong.any():
-            index = int(wrong.argmax())
-            value = None if values is None else float(values[index])
-            raise self.error(column, index, value, problem, remedy)
+        """Mark wrong rows as bad; without marks, InputError that names the first one.
+
+        `reason` is the problem that rows have in common, where it differs by row.
+        """
+        if not wrong.any():
+            return
+
+        def error_of(index: int) -> InputError:
+            value = None
+            if values is not None:
+                value = values(index) if callable(values) else float(values[index])
+            said = problem(index) if callable(problem) else problem
+            return self.error(column, index, value, said, remedy)
+
+        if self.marks is None:
+            raise error_of(int(wrong.argmax()))
+        self.marks.add(column, reason or str(problem), wrong, error_of)
 
 
 def _is_other_text(kind: Any) -> bool:
@@ -113,11 +136,16 @@ class Source:
     again: bool = True
 
     def pieces(
-        self, columns: Sequence[str], words: Sequence[str] = (), progress: OnShare = None
+        self,
+        columns: Sequence[str],
+        words: Sequence[str] = (),
+        progress: OnShare = None,
+        bad: BadRows | None = None,
     ) -> Iterator[Piece]:
         """Return the rows, with the given columns.
 
-        `words` have few different texts; `progress` gets the share done.
+        `words` have few different texts; `progress` gets the share done.  `bad` gets
+        rows that cannot be read, and pieces then have marks.
         """
         raise NotImplementedError
 
@@ -158,7 +186,10 @@ def open_source(data: Any) -> Source:
             data = pa.table(dict(data) if isinstance(data, Mapping) else data)  # type: ignore[arg-type]
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(
-                "data", A_TABLE, f"must be a table ({_line(error)})", "give columns of equal length"
+                "data",
+                A_TABLE,
+                f"must be a table ({one_line(error)})",
+                "give columns of equal length",
             ) from None
     return Table.of(data)
 
@@ -190,7 +221,11 @@ class Table(Source):
         return cls(A_TABLE, frame.collect_schema().names(), data=frame)
 
     def pieces(
-        self, columns: Sequence[str], words: Sequence[str] = (), progress: OnShare = None
+        self,
+        columns: Sequence[str],
+        words: Sequence[str] = (),
+        progress: OnShare = None,
+        bad: BadRows | None = None,
     ) -> Iterator[Piece]:
         """Return the rows, in slices of the batches that the table has."""
         first = 1
@@ -201,7 +236,7 @@ class Table(Source):
                 part = whole.select(list(columns))
                 for start in range(0, part.num_rows, ROWS_AT_ONCE):
                     batch = part.slice(start, ROWS_AT_ONCE)
-                    yield Piece(batch, self.name, first)
+                    yield Piece(batch, self.name, first, marks=None if bad is None else Marks())
                     first += batch.num_rows
                     if progress and total:
                         progress(min((first - 1) / total, 1.0))
@@ -209,7 +244,7 @@ class Table(Source):
             raise InputError(
                 "data",
                 self.name,
-                f"cannot be read ({_line(error)})",
+                f"cannot be read ({one_line(error)})",
                 "give each column one kind of values",
             ) from None
 
@@ -235,27 +270,50 @@ class Files(Source):
         """Return the files that names, folders and patterns stand for, in order."""
         names = [os.fspath(each) for each in given]
         paths = [path for name in names for path in _expand(name)]
-        return cls(", ".join(names), _opened(paths[0]).columns(), paths=paths)
+        return cls(", ".join(names), opened(paths[0]).columns(), paths=paths)
 
     def headers(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the name and the columns of each file."""
         for path in self.paths:
-            yield str(path), _opened(path).columns() if len(self.paths) > 1 else self.columns
+            yield str(path), opened(path).columns() if len(self.paths) > 1 else self.columns
 
     def pieces(
-        self, columns: Sequence[str], words: Sequence[str] = (), progress: OnShare = None
+        self,
+        columns: Sequence[str],
+        words: Sequence[str] = (),
+        progress: OnShare = None,
+        bad: BadRows | None = None,
     ) -> Iterator[Piece]:
         """Return the rows of all files; numbers of rows start again in each."""
-        sizes = [path.stat().st_size for path in self.paths]
+        sizes = [sheet_of(path)[0].stat().st_size for path in self.paths]
         before = 0
         for path, size in zip(self.paths, sizes, strict=True):
             first = 1
-            for batch, share in _opened(path).batches(columns, words):
-                yield Piece(batch, str(path), first)
-                first += batch.num_rows
+            for batch in opened(path).batches(columns, words, bad):
+                marks = None if bad is None else Marks()
+                piece = Piece(batch.rows, str(path), first, batch.numbers, marks)
+                for name, given in batch.undecoded.items():
+                    _refuse_bytes(piece, name, given)
+                yield piece
+                first += batch.rows.num_rows
                 if progress:
-                    progress(min((before + share * size) / max(sum(sizes), 1), 1.0))
+                    progress(min((before + batch.share * size) / max(sum(sizes), 1), 1.0))
             before += size
+
+
+def _refuse_bytes(piece: Piece, column: str, given: Any) -> None:
+    """Refuse the bytes of a column that are not UTF-8, and are missing now."""
+
+    def text(index: int) -> str:
+        return unescaped(given[index].as_py())
+
+    def problem(index: int) -> str:
+        odd = next(letter for letter in text(index) if "\udc80" <= letter <= "\udcff")
+        return f"has the byte 0x{ord(odd) - 0xDC00:02x}, which utf-8 does not know"
+
+    read = piece.batch.column(column)
+    wrong = np.asarray(read.is_null()) & np.asarray(given.is_valid())
+    piece.refuse(column, wrong, problem, AS_UTF8, text, reason=NOT_UTF8)
 
 
 def _expand(name: str) -> list[Path]:
@@ -270,193 +328,14 @@ def _expand(name: str) -> list[Path]:
             each
             for each in sorted(path.rglob("*"))
             if each.is_file()
-            and _ending(each) in (*CSV_ENDINGS, *PARQUET_ENDINGS)
+            and ending_of(each) in (*CSV_ENDINGS, *PARQUET_ENDINGS)
             and not any(part[0] in "._" for part in each.relative_to(path).parts)
         ]
     else:
         problem = "matches no file" if glob.has_magic(name) else "does not exist"
         matching = map(Path, sorted(glob.glob(name, recursive=True)))  # noqa: PTH207
-        found = [path] if path.exists() else [each for each in matching if each.is_file()]
+        is_there = path.exists() or sheet_of(path)[0].exists()
+        found = [path] if is_there else [each for each in matching if each.is_file()]
     if not found:
         raise InputError("data", name, problem, remedy)
     return found
-
-
-def _ending(path: Path) -> str:
-    """Return the ending of a file that says what it holds: ".csv" of "loans.csv.gz"."""
-    return Path(path.stem).suffix.lower() if path.suffix.lower() in PACKED else path.suffix.lower()
-
-
-def _opened(path: Path) -> "CsvFile | ParquetFile":
-    with _readable(path, "a file"):
-        if path.stat().st_size == 0:
-            raise InputError(
-                "data", short(path), "is an empty file", "give a file with a header and rows"
-            )
-        with path.open("rb") as file:
-            is_parquet = file.read(4) == b"PAR1" or _ending(path) in PARQUET_ENDINGS
-    return ParquetFile(path) if is_parquet else CsvFile(path)
-
-
-@dataclass(frozen=True)
-class ParquetFile:
-    """One Parquet file."""
-
-    path: Path
-
-    def columns(self) -> list[str]:
-        """Return the names of its columns."""
-        with _readable(self.path, "a Parquet file"), parquet.ParquetFile(self.path) as file:
-            return list(file.schema_arrow.names)
-
-    def batches(self, columns: Sequence[str], words: Sequence[str]) -> Iterator[tuple[Any, float]]:
-        """Its record batches, and the share of it that is read."""
-        # Without buffers for all columns of all row groups, memory stays small.
-        with (
-            _readable(self.path, "a Parquet file"),
-            parquet.ParquetFile(self.path, read_dictionary=list(words), pre_buffer=False) as file,
-        ):
-            total, done = max(file.metadata.num_rows, 1), 0
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=list(columns)):
-                done += batch.num_rows
-                yield batch.select(list(columns)), done / total
-
-
-@dataclass(frozen=True)
-class CsvFile:
-    """One CSV file, perhaps packed.
-
-    Fields are read as texts; an empty one is missing.
-    """
-
-    path: Path
-
-    def columns(self) -> list[str]:
-        """Return the names in its header."""
-        return self._header().names
-
-    def _header(self) -> DelimitedFile:
-        """Return the file up to its first rows."""
-        with (
-            _readable(self.path, "a CSV file"),
-            pa.input_stream(str(self.path), compression=self._packing()) as stream,
-        ):
-            found = self._delimited(io.BytesIO(stream.read(HEADER_BYTES)))
-        names = found.names
-        if not any(names):
-            raise InputError(
-                "data",
-                short(self.path),
-                "has no header",
-                "give the names of the columns in the first line",
-            )
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(
-                    f"{self.path}: header",
-                    name,
-                    "names two columns",
-                    "give each column its own name",
-                )
-        return found
-
-    def _delimited(self, file: BinaryIO) -> DelimitedFile:
-        try:
-            return DelimitedFile(file, str(self.path), encoding_remedy=AS_UTF8)
-        except InputError as error:
-            raise InputError("data", short(self.path), error.problem, error.remedy) from None
-
-    def _packing(self) -> str | None:
-        return PACKED.get(self.path.suffix.lower())
-
-    def batches(self, columns: Sequence[str], words: Sequence[str]) -> Iterator[tuple[Any, float]]:
-        """Its record batches, and the share of it that is read."""
-        size = max(self.path.stat().st_size, 1)
-        # Arrow asks what to do with a row, and then raises an error of its own.
-        uneven: list[InputError] = []
-        try:
-            with _readable(self.path, "a CSV file"), pa.OSFile(str(self.path)) as raw:
-                packing = self._packing()
-                stream = pa.CompressedInputStream(raw, packing) if packing else raw
-                for batch in self._reader(stream, columns, uneven):
-                    share = 0.0
-                    with suppress(ValueError):  # the file is closed when all of it is read
-                        share = raw.tell() / size
-                    yield batch, share
-        except InputError as error:
-            if "UTF8" in error.problem:
-                self._refuse_bytes()
-            raise (uneven[0] if uneven else error) from None
-
-    def _refuse_bytes(self) -> None:
-        """InputError if a row is not in UTF-8."""
-        with pa.input_stream(str(self.path), compression=self._packing()) as stream:
-            file = self._delimited(stream)
-            for number, record in enumerate(file.records(), 1):
-                if problem := file.undecoded(record.text):
-                    raise InputError(
-                        f"{self.path}, row {number}", record.text.strip(), problem, AS_UTF8
-                    )
-
-    def _reader(self, stream: Any, columns: Sequence[str], uneven: list[InputError]) -> Any:
-        """Open Arrow's reader; rows with too many or too few fields go to `uneven`."""
-        header = self._header()
-
-        def refuse(row: Any) -> str:
-            number = row.number and row.number - header.lines_before
-            uneven.append(
-                InputError(
-                    f"{self.path}, row {number}" if number else str(self.path),
-                    row.text,
-                    f"has {row.actual_columns} fields, and the header {row.expected_columns}",
-                    "correct it there",
-                )
-            )
-            return "error"
-
-        return arrow_csv.open_csv(
-            stream,
-            # Without threads, Arrow knows the numbers of rows, and is as quick.
-            read_options=arrow_csv.ReadOptions(
-                block_size=BYTES_AT_ONCE,
-                column_names=header.names,
-                skip_rows=header.lines_before,
-                use_threads=False,
-            ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=header.delimiter, newlines_in_values=True, invalid_row_handler=refuse
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=list(columns),
-                column_types={name: pa.string() for name in columns},
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
-        )
-
-
-@contextmanager
-def _readable(path: Path, kind: str) -> Generator[None]:
-    """Whatever goes wrong inside is an InputError that names the file."""
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:  # pyarrow raises both for broken content
-        reason = getattr(error, "strerror", None) or _line(error)
-        is_text = kind == "a CSV file" and not isinstance(error, OSError)
-        raise InputError(
-            "data",
-            short(path),
-            f"cannot be read as {kind} ({reason})",
-            "correct it there" if is_text else "is it complete? write or copy it again",
-        ) from None
-
-
-def short(path: object) -> str:
-    """Return a path of which the end is always shown."""
-    text = str(path)
-    return text if len(text) <= LONGEST_SHOWN else f"...{text[3 - LONGEST_SHOWN :]}"
-
-
-def _line(error: BaseException) -> str:
-    """Return the message of an error as one short line."""
-    return " ".join(str(error).split())[:160].rstrip(".")

@@ -19,6 +19,8 @@ column holds whole numbers.
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -30,7 +32,8 @@ import numpy as np
 from profitable.common.check import LARGEST, MOST
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError
-from profitable.intake.fields import FieldError, parse_moment, parse_number
+from profitable.intake.fields import FieldError, parse_moment
+from profitable.intake.quantities import Quantity, quantity
 from profitable.past.calendar_rounds import (
     DATE,
     EXAMPLES,
@@ -55,6 +58,12 @@ PATTERNS = {
     TIMESTAMP: r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?$",
     ZONED: r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)$",
 }
+USUAL_FORMATS = (
+    *("%b-%Y", "%d-%b-%y", "%d-%b-%Y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%d/%m/%y"),
+    *("%m/%d/%y", "%Y/%m/%d", "%b %Y", "%b %d, %Y", "%d %b %Y", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"),
+    *("%d/%m/%Y %H:%M", "%b-%y", "%Y.%m.%d", "%m/%Y"),
+)
+TEXTS_TRIED = 1_000  # texts, to see whether they have a usual format
 FORMAT_REMEDY = 'write dates as 2026-01-31, or give their format: date_format = "%d.%m.%Y"'
 
 
@@ -88,30 +97,55 @@ def numbers_of(piece: Piece, column: str, values: Any, remedy: str) -> FloatArra
         )
     # A copy: Arrow's memory is read-only.
     plain = np.array(numeric.fill_null(np.nan) if numeric.null_count else numeric)
-    problem = "is not a finite number of reasonable size"
-    piece.refuse(column, np.abs(plain) > LARGEST, problem, remedy, plain)
+    too_large = np.abs(plain) > LARGEST
+    if too_large.any():
+        problem = "is not a finite number of reasonable size"
+        piece.refuse(column, too_large, problem, remedy, plain.copy())
+        plain[too_large] = np.nan
     return plain
 
 
 def _numbers_of_texts(piece: Piece, column: str, values: Any, remedy: str) -> Any:
-    """Read numbers by Arrow or, with thousands for example, one by one."""
-    with suppress(pa.ArrowInvalid):
-        return values.cast(pa.float64())
-    given = without_nothing(values)
-    with suppress(pa.ArrowInvalid):
-        return given.cast(pa.float64())
-    found: list[float | None] = []
-    for index, text in enumerate(given.to_pylist()):
+    """Read numbers by Arrow or, with thousands or a currency, one by one."""
+    if piece.units.decimal != ",":  # Arrow would read 1.234 as a fraction
+        for texts in (values, without_nothing(values)):
+            with suppress(pa.ArrowInvalid):
+                found = texts.cast(pa.float64())
+                if found.null_count < len(found):
+                    index = first_given(found)
+                    piece.note_unit(column, "", values, index)
+                return found
+    encoded = without_nothing(values).dictionary_encode()
+    indices = np.asarray(encoded.indices.cast(pa.int64()).fill_null(-1))
+    different: list[str] = encoded.dictionary.to_pylist()
+    read: list[float] = []
+    bad: dict[str, list[int]] = defaultdict(list)  # places of different texts, by problem
+    units: set[str] = set()
+    for place, text in enumerate(different):
         try:
-            found.append(None if text is None else _number(text))
+            found = _quantity(text, piece.units.decimal)
         except FieldError as error:
-            raise piece.error(column, index, text, error.problem, remedy) from None
-    return pa.array(found, pa.float64())
+            bad[error.problem].append(place)
+            read.append(np.nan)
+        else:
+            read.append(found.value)
+            if found.unit not in units:
+                units.add(found.unit)
+                piece.note_unit(column, found.unit, values, int((indices == place).argmax()))
+
+    def shown(index: int) -> str:
+        return different[int(indices[index])]
+
+    for problem, places in bad.items():
+        advice = f'{remedy}, or give decimal = ","' if "decimal" in problem else remedy
+        piece.refuse(column, np.isin(indices, places), problem, advice, shown)
+    return pa.array(np.array([*read, np.nan])[indices])
 
 
-def _number(text: str) -> float:
-    is_word = text.lower().lstrip("+-") in ("inf", "infinity", "nan")  # which Arrow reads, too
-    return float(text) if is_word else parse_number(text)
+def _quantity(text: str, decimal: str | None) -> Quantity:
+    if text.lower().lstrip("+-") in ("inf", "infinity", "nan"):  # which Arrow reads, too
+        return Quantity(float(text))
+    return quantity(text, decimal=decimal)
 
 
 def complete(piece: Piece, column: str, remedy: str) -> FloatArray:
@@ -133,13 +167,11 @@ def flags(piece: Piece, column: str) -> BoolArray:
         if None not in words:
             values = pa.array(words, pa.float64()).take(encoded.indices)
     plain = numbers_of(piece, column, values, remedy)
-    wrong = (plain != 0.0) & (plain != 1.0)
-    if wrong.any():
-        index = int(wrong.argmax())
-        value = None if np.isnan(plain[index]) else float(plain[index])
-        raise piece.error(
-            column, index, value, "is missing" if value is None else "is neither 0 nor 1", remedy
-        )
+    missing = np.isnan(plain)
+    wrong = (plain != 0.0) & (plain != 1.0) & ~missing
+    if missing.any() and not (wrong.any() and wrong.argmax() < missing.argmax()):
+        piece.refuse(column, missing, "is missing", remedy)
+    piece.refuse(column, wrong, "is neither 0 nor 1", remedy, plain)
     return plain == 1.0
 
 
@@ -175,11 +207,21 @@ class TimeValues(NamedTuple):
     values: Any
     indices: Any  # into the values, by row; None if the values are those of the rows
 
+    @property
+    def places(self) -> IntArray:
+        """The place of each row's value, -1 if it is missing."""
+        if self.indices is None:
+            return np.arange(len(self.values))
+        return np.asarray(self.indices.fill_null(-1))
+
     def row(self, index: int) -> int:
         """Return the first row that has a value."""
-        if self.indices is None:
-            return index
-        return int((np.asarray(self.indices.fill_null(-1)) == index).argmax())
+        return index if self.indices is None else int((self.places == index).argmax())
+
+    def shown(self, row: int) -> object:
+        """Return the value of a row as errors show it."""
+        value = self.values[int(self.places[row])].as_py()
+        return str(value) if isinstance(value, date) else value
 
 
 @dataclass
@@ -247,9 +289,8 @@ class Dates:
         plain = np.asarray(given.values.cast(pa.float64()).fill_null(np.nan))
         missing = np.isnan(plain)
         broken = ~missing & ((plain != np.floor(plain)) | (np.abs(plain) > MOST))
-        if broken.any():
-            index = int(broken.argmax())
-            raise self._error(given, index, "is not a whole number", FORMAT_REMEDY)
+        self._refuse(given, broken, "is not a whole number", FORMAT_REMEDY)
+        missing |= broken
         return np.where(missing, MISSING, np.nan_to_num(plain).astype(np.int64))
 
     # ---------------------------------------------------------------------------- texts
@@ -261,45 +302,72 @@ class Dates:
             return np.full(len(values), MISSING)
         if self.date_format:
             return self._formatted(given, self.date_format)
-        kind = self.kind
-        if kind is None:
-            index = first_given(values)
-            kind = self._kind_of(given, index)
-            self._note_kind(given, kind, index)
+        if self.kind is None and not self._note_first(given, values.to_pylist()):
+            return np.full(len(values), MISSING)
+        kind = str(self.kind)
         fits = np.asarray(pc.match_substring_regex(values, PATTERNS[kind]).fill_null(True))
         if not fits.all():
-            index = int(fits.argmin())
-            self._note_kind(given, self._kind_of(given, index), index)
+            self._refuse_others(given, fits)
         try:
-            return _plain(_cast(values, kind))
+            return _plain(_cast(self._where(given, fits), kind))
         except pa.ArrowInvalid:  # it looks like a date and is none, as 2026-02-30
-            index = next(place for place in range(len(values)) if not _is(values[place], kind))
-            raise self._error(given, index, f"is not a valid {kind}", "correct it") from None
+            wrong = np.array(
+                [not (_is(value, kind) or not fit) for value, fit in zip(values, fits)]
+            )
+            self._refuse(given, wrong, f"is not a valid {kind}", "correct it")
+            return _plain(_cast(self._where(given, fits & ~wrong), kind))
 
-    def _kind_of(self, given: TimeValues, index: int) -> str:
-        text = str(given.values[index].as_py())
-        for kind, pattern in PATTERNS.items():
-            if re.match(pattern, text):
-                return kind
-        problem = f"is not a time such as {EXAMPLES}"
-        if self.kind:
-            problem = f"is not a {self.kind} like the others ({self.example})"
-        raise self._error(given, index, problem, FORMAT_REMEDY)
+    def _where(self, given: TimeValues, fits: BoolArray) -> Any:
+        """Values that fit; others are missing."""
+        if fits.all():
+            return given.values
+        return pc.if_else(pa.array(fits), given.values, pa.scalar(None, given.values.type))
+
+    def _note_first(self, given: TimeValues, texts: Sequence[str | None]) -> bool:
+        """Note the kind of the first time; without one, all values are bad."""
+        for index, text in enumerate(texts):
+            kind = None if text is None else _kind_of(text)
+            if kind is not None:
+                self._note_kind(given, kind, index)
+                return True
+            if text is not None and given.piece.marks is None:
+                break
+        there = np.array([text is not None for text in texts])
+        remedy = _advice([text for text in texts if text is not None]) or FORMAT_REMEDY
+        self._refuse(given, there, f"is not a time such as {EXAMPLES}", remedy)
+        return False
+
+    def _refuse_others(self, given: TimeValues, fits: BoolArray) -> None:
+        """Refuse values that are not of the kind of the first time."""
+        by_kind: dict[str | None, BoolArray] = {}
+        for index in np.flatnonzero(~fits).tolist():
+            kind = _kind_of(str(given.values[index].as_py()))
+            by_kind.setdefault(kind, np.zeros(fits.size, bool))[index] = True
+        for kind, wrong in by_kind.items():
+            like = f"{self.kind} ({self.example})"
+            if kind is None:
+                problem = f"is not a {self.kind} like the others ({self.example})"
+                self._refuse(given, wrong, problem, FORMAT_REMEDY)
+            else:
+                problem = f"is a {kind}, but others are of the kind {like}"
+                self._refuse(given, wrong, problem, "write all times of a column the same way")
 
     def _formatted(self, given: TimeValues, pattern: str) -> IntArray:
         """Return times in the user's own format."""
-        read = np.empty(len(given.values), np.int64)
+        read = np.full(len(given.values), MISSING)
+        wrong, problem = np.zeros(read.size, bool), ""
         for index, text in enumerate(given.values.to_pylist()):
             try:
                 read[index] = MISSING if text is None else _microseconds(text, pattern)
             except FieldError as error:
-                remedy = "correct it, or give the date_format of the column"
-                raise self._error(given, index, error.problem, remedy) from None
+                wrong[index], problem = True, error.problem
+        remedy = "correct it, or give the date_format of the column"
+        self._refuse(given, wrong, problem, remedy)
         if self.kind is None:
             parts = set(re.findall("%-?([a-zA-Z])", pattern))
-            has_clock, has_day = parts & set("HIMSfXc"), parts & set("djaAuwUVx")
+            has_clock, has_day = parts & set("HIMSfXc"), parts & set("djaAuwUVxD")
             kind = TIMESTAMP if has_clock else DATE if has_day else MONTH
-            self._note_kind(given, kind, first_given(given.values))
+            self._note_kind(given, kind, int((read != MISSING).argmax()))
         return read
 
     # --------------------------------------------------------------------------- errors
@@ -308,7 +376,7 @@ class Dates:
         """Note the kind of the first time; InputError if a later one is of another."""
         if self.kind is None:
             if len(given.values) and given.values[index].as_py() is not None:
-                row = given.piece.first + given.row(index)
+                row = given.piece.row(given.row(index))
                 self.kind, self.example = kind, f"{given.values[index].as_py()} in row {row}"
         elif kind != self.kind:
             raise self._error(
@@ -318,10 +386,34 @@ class Dates:
                 "write all times of a column the same way",
             )
 
+    def _refuse(self, given: TimeValues, wrong: BoolArray, problem: str, remedy: str) -> None:
+        """Refuse the rows that have a wrong value."""
+        if wrong.any():
+            rows = np.append(wrong, False)[given.places]
+            given.piece.refuse(self.name, rows, problem, remedy, given.shown)
+
     def _error(self, given: TimeValues, index: int, problem: str, remedy: str) -> InputError:
-        value = given.values[index].as_py()
-        shown = str(value) if isinstance(value, date) else value
-        return given.piece.error(self.name, given.row(index), shown, problem, remedy)
+        row = given.row(index)
+        return given.piece.error(self.name, row, given.shown(row), problem, remedy)
+
+
+def _advice(texts: Sequence[str]) -> str:
+    """Advise the usual formats in which the first texts are written, if any."""
+
+    def fits(pattern: str) -> bool:
+        try:
+            for text in texts[:TEXTS_TRIED]:
+                _microseconds(text, pattern)
+        except FieldError:
+            return False
+        return True
+
+    found = [f'"{pattern}"' for pattern in USUAL_FORMATS if fits(pattern)]
+    return f"give their format: date_format = {' or '.join(found)}" if found else ""
+
+
+def _kind_of(text: str) -> str | None:
+    return next((kind for kind, pattern in PATTERNS.items() if re.match(pattern, text)), None)
 
 
 def _plain(values: Any) -> IntArray:

@@ -8,7 +8,7 @@ difference over new portfolios of the same law, and what both have in common can
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
@@ -24,12 +24,16 @@ from profitable.model.category_table import known_fields
 from profitable.past.aggregate import cells
 from profitable.past.cell_options import CellArguments
 from profitable.past.cells import Cells, GroupedClients, holds_cells
+from profitable.past.first_look import FirstLook
 from profitable.past.late_outcomes import LateOutcomes
 from profitable.past.layout import FIELDS, Layout
+from profitable.past.leaks import check_categories
 from profitable.past.past import Past, PastClients, SingleClients
 from profitable.past.read import read
-from profitable.past.source import PARQUET_ENDINGS
+from profitable.past.source import PARQUET_ENDINGS, open_source
+from profitable.policy.in_words import in_words
 from profitable.policy.policies import Policy
+from profitable.replay.backtest_advice import advise
 from profitable.replay.backtest_entry import (
     BASELINE,
     POLICY,
@@ -45,11 +49,12 @@ from profitable.replay.backtest_options import (
     RUN_OPTIONS,
     BacktestArguments,
     RunOptions,
+    grouping_name,
 )
 from profitable.replay.backtest_result import Backtest
-from profitable.replay.baselines import ALL, Setup, baselines_for
+from profitable.replay.baselines import ALL, BASELINES_IN_WORDS, Setup, baselines_for
 from profitable.replay.cutoffs import doubt_order
-from profitable.replay.describe import check_categories
+from profitable.replay.describe import Description, describe, doubts
 from profitable.replay.family_choice import Alternative, FamilyChoice, choose_family
 from profitable.replay.off_policy import AcceptanceLog, evaluate
 from profitable.replay.replay import OpenTerms, Replay, replay
@@ -59,7 +64,6 @@ MOST_TABLED = 2_000_000  # beyond it, the evidence of a replay is not kept
 # takes the place of 1.960.
 WIDER = (20.0 / 19.0) ** 0.5 * 2.0930 / 1.9600
 WEIGHTS = 3  # names the random stream of bootstrap weights
-MANY_CLIENTS = 1_000_000  # beyond it, cross-fitting takes fewer splits
 DATA_PARAMETER = """data : file, folder, pattern, list of them, dataframe or Cells
     Past clients, one row each, or the cells that `backtest.cells` has made.
 """
@@ -106,11 +110,13 @@ def _backtest(
     >>> columns = dict(category="job", time="week", reward="bought")
     >>> found = pb.backtest(calls, **columns, cost=1, revenue=5, policies="kl-ucb")
     >>> print(found["kl-ucb"].sentence())
-    kl-ucb earned 180.0 more than accepting everybody (95 %: 156.1 to 211.0).
+    Upper confidence bound (kl-ucb) earned 180.0 more than accepting everybody
+    (difference 180.0, 95 %: 156.1 to 211.0).
 
     """
     past, options = prepare(data, given, progress)
-    return run(past, options, progress=progress, command=command)
+    others = other_groupings(data, past, options, given)
+    return run(past, options, others=others, progress=progress, command=command)
 
 
 def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tuple[Past, RunOptions]:
@@ -125,8 +131,30 @@ def prepare(data: Any, given: Mapping[str, Any], progress: Shown = None) -> tupl
     options.check(layout)
     shown = False if callable(progress) else progress
     with Progress(total=1, shown=shown, title="reading") as reading:
-        past = read(data, layout, progress=reading.update)
+        source = open_source(data)
+        past = read(source, layout, progress=reading.update)
+    past.warnings.extend(doubts(source, layout))
     return past, options if chosen is not None else replace(options, policies=usual_policies(past))
+
+
+def other_groupings(
+    data: Any, past: Past, options: RunOptions, given: Mapping[str, Any]
+) -> Iterator[tuple[Past, RunOptions]]:
+    """Read the clients once more for each further grouping."""
+    if not options.groupings:
+        return
+    source = open_source(data)
+    if not source.again:
+        raise ParameterError(
+            "groupings",
+            [grouping_name(each) for each in options.groupings],
+            "need the clients once for each, and a stream is read only once",
+            "give a file or a table",
+        )
+    for category in options.groupings:
+        other = read(source, replace(past.layout, category=category, order=None))
+        chosen = options.policies if given.get("policies") else usual_policies(other)
+        yield other, replace(options, policies=chosen)
 
 
 def usual_policies(past: Past) -> tuple[str, ...]:
@@ -177,11 +205,39 @@ def _prepare_cells(added: Cells, given: Mapping[str, Any]) -> tuple[Past, RunOpt
 
 
 def run(
-    past: Past, options: RunOptions, *, progress: Shown = None, command: str | None = None
+    past: Past,
+    options: RunOptions,
+    *,
+    others: Iterable[tuple[Past, RunOptions]] = (),
+    progress: Shown = None,
+    command: str | None = None,
 ) -> Backtest:
-    """Replay everything over what was read."""
-    terms = choose_family(past, family=options.family, bound=options.bound)
-    return _Work(past, terms, options, progress).run(command)
+    """Replay everything over what was read, and over other groupings of it."""
+    work_to_do = [(past, options), *others]  # all are read before the first is replayed
+    found: list[Backtest] = []
+    tables: list[FloatArray | None] = []
+    for place, (each, chosen) in enumerate(work_to_do):
+        terms = choose_family(each, family=chosen.family, bound=chosen.bound)
+        work = _Work(each, terms, chosen, _part_of(progress, place, len(work_to_do)))
+        found.append(work.run(command))
+        tables.append(work.estimated)
+    advice = advise(
+        [each.past for each in found],
+        level=options.stop_level,
+        dates=options.splits,
+        seed=options.seed,
+        earned=tables,
+    )
+    if callable(progress):
+        progress(1.0)
+    return found[0].advised(advice, found[1:])
+
+
+def _part_of(progress: Shown, place: int, parts: int) -> Shown:
+    """Return the progress of one of several parts of the work."""
+    if not callable(progress):
+        return progress
+    return lambda share: progress((place + share) / parts)
 
 
 def weights_of(
@@ -259,7 +315,13 @@ class _Work:
                 each.table,
                 everybody,
                 each.clients(),
+                words=BASELINES_IN_WORDS.get(name, ""),
+                unit=options.currency or "",
                 resampled=differences[name],
+                seed_variance=variances.get(name),
+                splits=each.splits,
+                split_error=each.split_error,
+                is_best=each.is_best,
                 wider=self.wider,
             )
             for name, each in found.items()
@@ -294,24 +356,21 @@ class _Work:
             instead=entry.profit - everybody,
         )
 
+    @property
+    def estimated(self) -> FloatArray | None:
+        """What accepting all earned by the estimate of a log, [R, K]; None without."""
+        return None if self.log is None else self._setup().profit
+
     def _is_drawn(self, policy: Policy) -> bool:
         """Whether its seed makes a difference."""
         return policy.draws or policy.floor > 0.0 or self.options.limits is not None
 
     def _setup(self, weights: Any = None, replicate: int = 0) -> Setup:
         options = self.options
-        splits = 1 if weights is not None else 10 if len(self.clients) <= MANY_CLIENTS else 2
         price = self.terms.categories[0].price
         seed = options.seed + replicate
         return Setup(
-            self.clients,
-            weights,
-            options.limits,
-            self.log,
-            price,
-            seed,
-            splits,
-            counted=self.counted,
+            self.clients, weights, options.limits, self.log, price, seed, counted=self.counted
         )
 
     def _replay(
@@ -382,6 +441,8 @@ class _Work:
             earned / seeds,
             everybody,
             number / seeds,
+            words=in_words(policy),
+            unit=self.options.currency or "",
             seeds=seeds,
             seed_error=float(np.std(totals, ddof=1) / np.sqrt(seeds)) if seeds > 1 else None,
             varying=self._varying(accepted / seeds),
@@ -410,19 +471,22 @@ class _Work:
         """Return bootstrap differences to accepting all, [B, R], and seed variances.
 
         A policy that draws at random is replayed twice in each.  The difference is the
-        mean of the two, and how far they are apart says what a seed brings.
+        mean of the two, and how far they are apart says what a seed brings.  So it is
+        with two splits into halves, where a baseline is cross-fitted.
         """
         options, size = self.options, (self.options.replays, self.clients.rounds)
         found = {name: np.empty(size) for name in (*map(str, self.policies), *self.baselines)}
-        apart: dict[str, list[float]] = {
-            str(policy): [] for policy in self.policies if self._is_drawn(policy)
-        }
+        apart = {str(policy) for policy in self.policies if self._is_drawn(policy)}
+        variances: dict[str, list[float]] = {}
         for replicate in range(options.replays):
             weights = weights_of(self.clients, self.log, options.seed, replicate)
             setup = self._setup(weights, replicate)
             everybody = self.baselines[ALL](setup).table.sum(axis=1)
             for name, baseline in self.baselines.items():
-                found[name][replicate] = baseline(setup).table.sum(axis=1) - everybody
+                once = baseline(setup)
+                found[name][replicate] = once.table.sum(axis=1) - everybody
+                if once.split_variance is not None:
+                    variances.setdefault(name, []).append(once.split_variance)
             for policy in self.policies:
                 name, first = str(policy), options.seed + options.seeds + 2 * replicate
                 times = [
@@ -435,10 +499,9 @@ class _Work:
                 ]
                 found[name][replicate] = np.mean(times, axis=0).sum(axis=1) - everybody
                 if name in apart:
-                    apart[name].append(float((times[0] - times[1]).sum()))
-        return found, {
-            name: float(np.mean(np.square(gaps)) / 2.0) for name, gaps in apart.items() if gaps
-        }
+                    variance = float((times[0] - times[1]).sum()) ** 2 / 2.0
+                    variances.setdefault(name, []).append(variance)
+        return found, {name: float(np.mean(each)) for name, each in variances.items()}
 
     def _shuffle(self, number: int) -> dict[str, ShuffledDifference]:
         """Return the difference to accepting all with time shuffled, by policy."""
@@ -470,13 +533,15 @@ class _Work:
 
 
 class _Backtesting(Protocol[Arguments, Aggregating]):
-    """`backtest`, and `backtest.cells` with it."""
+    """`backtest`, with `backtest.cells` and `backtest.describe`."""
 
     def __call__(
         self, data: Any, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Backtest: ...
 
     def cells(self, frame: Any, *args: Aggregating.args, **kwargs: Aggregating.kwargs) -> Cells: ...
+
+    def describe(self, data: Any, **given: Any) -> Description | FirstLook: ...
 
 
 def _declare(function: Any, data: str, arguments: type[Any], result: type[Any]) -> None:
@@ -494,10 +559,11 @@ def _declare(function: Any, data: str, arguments: type[Any], result: type[Any]) 
 def _declared(
     arguments: Callable[Arguments, Any], aggregating: Callable[Aggregating, Any]
 ) -> _Backtesting[Arguments, Aggregating]:
-    """Return `backtest` and its `cells`, as type checkers and readers see them."""
+    """Return `backtest` with its functions, as type checkers and readers see them."""
     function: Any = _backtest
     function.__name__ = function.__qualname__ = "backtest"
     function.cells = cells
+    function.describe = describe
     _declare(function, DATA_PARAMETER, BacktestArguments, Backtest)
     _declare(cells, FRAME_PARAMETER, CellArguments, Cells)
     return function

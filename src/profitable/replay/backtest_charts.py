@@ -76,6 +76,15 @@ def money_axis(values: Iterable[float | None]) -> Any:
     return alt.Axis(tickCount=6, labelExpr="datum.value ? format(datum.value, '~s') : '0'")
 
 
+def money_of(backtest: dict[str, Any]) -> str:
+    """Return the unit of amounts.
+
+    >>> money_of({"unit": "EUR"}), money_of({})
+    ('EUR', 'money')
+    """
+    return backtest.get("unit") or "money"
+
+
 def _largest(values: Iterable[float | None]) -> float:
     return max((abs(value) for value in values if value is not None), default=0.0)
 
@@ -126,7 +135,7 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
             alt.Tooltip(f"{field}:Q", format=pointed) for field in fields
         ), "standing:N"],
     )  # fmt: skip
-    across = alt.X("low:Q", title="difference, in money", axis=money_axis(amounts))
+    across = alt.X("low:Q", title=f"difference, in {money_of(backtest)}", axis=money_axis(amounts))
     zero = alt.Chart(alt.InlineData(values=[{"low": 0.0}])).mark_rule(color=BLACK).encode(x=across)
     interval = base.mark_rule(strokeWidth=3, opacity=0.75).encode(x=across, x2="high:Q")
     shapes = alt.Scale(domain=kinds, range=["triangle-right", "circle", "triangle-left"])
@@ -134,7 +143,7 @@ def difference_figure(backtest: dict[str, Any]) -> Figure | None:
         x="difference:Q", shape=alt.Shape("standing:N", scale=shapes, legend=legend)
     )
     caption = (
-        "Points are the differences on these clients, lines their 95 % intervals. The black line "
+        "Points are the differences on these clients, lines their 95 % intervals. The line at 0 "
         "is accepting "
         "everybody. Better and worse are significant after Bonferroni correction for the "
         "policies tried."
@@ -172,7 +181,9 @@ def over_time_figure(backtest: dict[str, Any]) -> Figure | None:
         rows,
         looks(entries),
         time_axis(labels, asked_in(backtest)),
-        alt.Y("y:Q", title="cumulative difference, in money", axis=money_axis(amounts)),
+        alt.Y(
+            "y:Q", title=f"cumulative difference, in {money_of(backtest)}", axis=money_axis(amounts)
+        ),
         title="Difference over time",
         time=alt.Tooltip("label:N", title=period_of(backtest)),
         format=money_format(amounts),
@@ -413,12 +424,3 @@ def time_axis(labels: Sequence[str], title: str) -> Any:
 def labels_of(labels: Sequence[str]) -> Any:
     """Return the parameter `labels` of a chart, which `LABEL` looks up."""
     return alt.param(name="labels", value=list(labels))
-
-
-FIGURES = (
-    difference_figure,
-    over_time_figure,
-    known_figure,
-    share_known_figure,
-    means_figure,
-)  # without a menu

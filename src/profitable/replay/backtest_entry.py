@@ -25,6 +25,11 @@ rather too wide.
 When a difference is significant (`required`).  One rule for marks, verdicts and
 sentences: the interval lies on one side of 0, and the difference is beyond the normal
 quantile after Bonferroni correction for the policies tried.
+
+The best set in hindsight is never worse than accepting everybody, or nobody, because
+both are among what it is chosen from.  So its interval ends at 0.  The cross-fitted one
+has no such limit.  It is the mean over splits, and a replicate over two of them, so
+their luck is taken out as that of seeds is.
 """
 
 import math
@@ -34,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.amounts import Interval, digits_of, unit_of
+from profitable.common.amounts import Interval
 from profitable.common.types import BoolArray, FloatArray
 from profitable.replay.off_policy import OffPolicy
 
@@ -47,6 +52,12 @@ SAME = 0.95
 # If fewer clients whose profit stands out are refused, replicates say little about rare
 # rewards.
 HARDLY_ANY = 2.0
+SAME_DIFFERENCE = (
+    f"at least {SAME:.0%} of the bootstrap portfolios have the same difference, and a rare unlucky "
+    "stop is in none"
+)
+REFUSED_ALIKE = "the clients who are refused are nearly all alike, and others may come"
+LEFT_BY_ROUNDING = 1e-9  # of all that clients bring: what rounding leaves of a difference
 NO_VARIANCE = 1e-20  # of the squared mean: what rounding leaves
 LEAST = 0.05  # of the variance counts, even if the luck of seeds seems to be all of it
 
@@ -68,12 +79,17 @@ class BacktestEntry:
     earned: FloatArray  # by round and category, [R, K]; the mean of the seeds
     everybody: FloatArray  # what accepting all earned, [R, K]
     clients: float  # accepted clients, the mean of the seeds
+    words: str = ""  # for readers who do not know the name
+    unit: str = ""  # of money, such as EUR
     seeds: int = 1
     seed_error: float | None = None  # of the profit, over seeds
     # Differences by round, [B, R].
     resampled: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    # Of a replicate; if there is one, each is the mean of two seeds.
+    # Of a seed or a split; if there is one, each replicate is the mean of two.
     seed_variance: float | None = None
+    splits: int | None = None  # into halves, whose mean it is
+    split_error: float | None = None  # of the profit, over splits
+    is_best: bool = False  # chosen in hindsight among what includes everybody and nobody
     varying: float | None = None  # how many clients whose profit stands out are refused
     accepted: FloatArray | None = None  # the share of the seeds that accepts a cell, [R, K]
     evidence: FloatArray | None = None  # of the first seed, [R, K]
@@ -99,42 +115,78 @@ class BacktestEntry:
         return float(self.earned.sum())
 
     @property
+    def full_name(self) -> str:
+        """Its words with the short name behind."""
+        return f"{self.words} ({self.name})" if self.words else self.name
+
+    @property
+    def subject(self) -> str:
+        """Its full name at the beginning of a sentence."""
+        name = self.full_name
+        return name[:1].upper() + name[1:] if self.words else name
+
+    @property
     def difference(self) -> Interval:
         """Difference to accepting all, with its interval."""
-        middle = self.profit - float(self.everybody.sum())
-        if not self.resampled.size:
+        # Accepting all has the difference 0 in each replicate.
+        return self._compared(self.profit - float(self.everybody.sum()), self.resampled)
+
+    def against(self, other: "BacktestEntry") -> Interval:
+        """Return the difference to another entry, with its interval."""
+        return self._compared(self.profit - other.profit, self.resampled - other.resampled)
+
+    def _compared(self, middle: float, differences: FloatArray) -> Interval:
+        """Return a difference with the interval of its replicates [B, R]."""
+        middle = self._without_rounding(middle)
+        if not differences.size:
             return Interval(middle, math.nan, math.nan)
-        values = self.resampled.sum(axis=1)
-        low, high = self._interval(middle, values, self._share(values))
-        return Interval(middle, float(low), float(high))
+        values = differences.sum(axis=1)
+        low, high = map(float, self._interval(middle, values, self._share(values)))
+        return Interval(
+            middle, self._least(self._without_rounding(low)), self._without_rounding(high)
+        )
+
+    def _without_rounding(self, value: float) -> float:
+        """Return 0 for what the rounding of sums, or of a mean of seeds, has left."""
+        return 0.0 if abs(value) <= self._tiny else value
+
+    @property
+    def _tiny(self) -> float:
+        return LEFT_BY_ROUNDING * float(np.abs(self.everybody).sum())
+
+    def _least(self, low: Any) -> Any:
+        """Return the end of an interval, 0 or more of what is never worse."""
+        return max(low, 0.0) if self.is_best else low
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the difference over new portfolios of the same law."""
-        if self.resampled.shape[0] < 2:
+        """Standard error of the difference, over new portfolios of the same law."""
+        return self._spread(self.resampled)
+
+    def _spread(self, differences: FloatArray) -> float:
+        if differences.shape[0] < 2:
             return math.nan
-        values = self.resampled.sum(axis=1)
+        values = differences.sum(axis=1)
         return self.wider * self._share(values) * float(values.std(ddof=1))
 
-    def required(self, tried: int) -> float:
-        """Return the difference required after Bonferroni correction."""
-        found = self.difference
-        edge = found.middle - found.low if found.middle >= 0.0 else found.high - found.middle
-        return max(NormalDist().inv_cdf(1.0 - (1.0 - LEVEL) / 2.0 / tried) * self.spread, edge)
+    def required(self, tried: int, other: "BacktestEntry | None" = None) -> float:
+        """Return the difference required after Bonferroni correction.
 
-    def standing(self, tried: int) -> str:
-        """Compare it with accepting all, after Bonferroni correction."""
-        middle, required = self.difference.middle, self.required(tried)
+        It is that to accepting all, unless another entry is given.
+        """
+        found = self.difference if other is None else self.against(other)
+        resampled = self.resampled if other is None else self.resampled - other.resampled
+        edge = found.middle - found.low if found.middle >= 0.0 else found.high - found.middle
+        quantile = NormalDist().inv_cdf(1.0 - (1.0 - LEVEL) / 2.0 / tried)
+        return max(quantile * self._spread(resampled), edge)
+
+    def standing(self, tried: int, other: "BacktestEntry | None" = None) -> str:
+        """Compare it with accepting all, or another, after Bonferroni correction."""
+        middle = (self.difference if other is None else self.against(other)).middle
         # Required is NaN without replicates.
-        if self.refusal is not None or not abs(middle) > required:
+        if self.refusal is not None or not abs(middle) > self.required(tried, other):
             return UNSURE
         return BETTER if middle > 0.0 else WORSE
-
-    def against(self, other: "BacktestEntry") -> tuple[float, float]:
-        """Return the interval of the difference to another entry, by replicate."""
-        values = (self.resampled - other.resampled).sum(axis=1)
-        low, high = self._interval(self.profit - other.profit, values, self._share(values))
-        return float(low), float(high)
 
     def over_time(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the difference up to each round and its interval, [R] each."""
@@ -144,6 +196,7 @@ class BacktestEntry:
             return middle, nothing, nothing
         values = np.cumsum(self.resampled, axis=1)
         low, high = self._interval(middle, values, self._share(values[:, -1]))
+        low[-1] = self._least(low[-1])
         return middle, low, high
 
     def _interval(self, middle: Any, values: FloatArray, share: float) -> Any:
@@ -164,50 +217,49 @@ class BacktestEntry:
     def _share(self, values: FloatArray) -> float:
         """Return the factor on the spread of replicates [B] that leaves seeds out.
 
-        A replicate is the mean of two seeds, the entry of all.
+        A replicate is the mean of two seeds, or splits, and the entry of all.
         """
         total = float(values.var(ddof=1)) if values.size > 1 else 0.0
         if self.seed_variance is None or total <= 0.0:
             return 1.0
         # The variance that is not a seed's luck.
         clients = max(total - self.seed_variance / 2.0, LEAST * total)
-        return math.sqrt((clients + self.seed_variance / self.seeds) / total)
+        return math.sqrt((clients + self.seed_variance / (self.splits or self.seeds)) / total)
 
     @property
     def doubt(self) -> str | None:
-        """Why the interval may be too narrow; None if nothing suggests it."""
+        """Warning that the interval may be too narrow; None if nothing suggests it."""
+        reason = self.too_narrow
+        return reason and f"The interval of {self.name} may be too narrow: {reason}."
+
+    @property
+    def too_narrow(self) -> str | None:
+        """Reason why the interval may be too narrow; None if nothing suggests it."""
         if self.kind != POLICY or self.refusal is not None or self.resampled.shape[0] < 2:
             return None
-        tiny = 1e-9 * float(np.abs(self.everybody).sum())
-        same = float((np.abs(self.resampled.sum(axis=1) - self.difference.middle) <= tiny).mean())
+        apart = np.abs(self.resampled.sum(axis=1) - self.difference.middle)
+        same = float((apart <= self._tiny).mean())
         if same >= SAME:
-            reason = (
-                f"{same:.0%} of the bootstrap portfolios have the same difference, and a rare "
-                "unlucky stop is in none"
-            )
-        elif self.varying is not None and self.varying < HARDLY_ANY:
-            reason = "the clients whom it refuses are nearly all alike, and others may come"
-        else:
-            return None
-        return f"The interval of {self.name} may be too narrow: {reason}."
+            return SAME_DIFFERENCE
+        if self.varying is not None and self.varying < HARDLY_ANY:
+            return REFUSED_ALIKE
+        return None
 
     def sentence(self) -> str:
         """Describe the result in plain words."""
         if self.refusal is not None:
-            return f"{self.name}: refused. {self.refusal}"
+            return f"{self.subject}: refused. {self.refusal}"
+        return f"{self.subject} {self.earned_against_all()}."
+
+    def earned_against_all(self, than: str = " than accepting everybody") -> str:
+        """Say what it earned beside accepting everybody, as a predicate."""
         found = self.difference
         if found.middle == 0.0 and not (found.low < 0.0 or found.high > 0.0):
-            return f"{self.name} earned as much as accepting everybody."
+            return "earned as much as accepting everybody"
         way = "more" if found.middle >= 0.0 else "less"
-        largest = max(abs(found.middle), abs(found.low), abs(found.high))
-        (unit, word), digits = unit_of(largest), digits_of(largest)
-        size = f"{abs(found.middle) / unit:.{digits}f}{word}"
-        sign = 1.0 if way == "more" else -1.0
-        low, high = (
-            f"{edge / unit:z.{digits}f}" for edge in sorted((sign * found.low, sign * found.high))
-        )
-        span = "" if math.isnan(found.low) else f" (95 %: {low} to {high}{word})"
-        return f"{self.name} earned {size} {way} than accepting everybody{span}."
+        size = found.of_size(abs(found.middle), self.unit)
+        more = f" ({found.in_short(self.unit)})" if found.is_known else ""
+        return f"earned {size} {way}{than}{more}"
 
 
 def varying(

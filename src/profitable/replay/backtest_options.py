@@ -39,8 +39,11 @@ LATE_POLICIES = ("kl-ucb", "kl-ucb:forget=0.97")  # where outcomes come late
 ORDERED_POLICIES = ("kl-ucb", "kl-ucb:trust=0", "bayes-ucb", "bayes-ucb:trust=0")
 LENDING_POLICIES = ("bayes-ucb", "optimal")  # where loans are judged by hazards
 MOST_TRIED = 100
+CROSSED = " x "  # between the columns of a grouping
+LONGEST_UNIT = 12  # letters
 limit = partial(option, group="Limits of a round")
 chance = partial(option, group="Seeds and intervals")
+advised = partial(option, group="Whom to stop")
 
 
 def _policies(field: str, value: Any) -> tuple[Policy, ...]:
@@ -64,6 +67,38 @@ def _policies(field: str, value: Any) -> tuple[Policy, ...]:
     return policies
 
 
+def _groupings(field: str, value: Any) -> tuple[str | tuple[str, ...], ...]:
+    given: Any = value if is_list(value) else [value]
+    found: list[str | tuple[str, ...]] = []
+    for each in given:
+        parts = tuple(each) if is_list(each) else tuple(str(each).split(CROSSED))
+        names = tuple(part.strip() if isinstance(part, str) else part for part in parts)
+        if not names or not all(isinstance(name, str) and name for name in names):
+            raise ParameterError(
+                field, each, "must be a grouping", "give a column, or several as 'purpose x term'"
+            )
+        found.append(names[0] if len(names) == 1 else names)
+    if len(set(found)) < len(found):
+        raise ParameterError(field, given, "has one grouping twice", "give each grouping once")
+    return tuple(found)
+
+
+def grouping_name(category: str | Sequence[str]) -> str:
+    """Write a grouping as on the command line.
+
+    >>> grouping_name("grade"), grouping_name(["purpose", "term"])
+    ('grade', 'purpose x term')
+    """
+    return category if isinstance(category, str) else CROSSED.join(category)
+
+
+def _stop_level(field: str, value: object) -> float:
+    level = check.number(value)
+    if not check.fits(level, 0.0, 1.0) or level in (0, 1):
+        raise ParameterError(field, value, "is not a rate", "give 0.1 for 10 %")
+    return float(level)
+
+
 def _family(field: str, value: Any) -> Family:
     from profitable.model.families import Family
 
@@ -82,6 +117,15 @@ def _share(field: str, value: object) -> float:
     if not check.fits(share, 0.0, 1.0):
         raise ParameterError(field, value, "is not a share", "give a number from 0 to 1")
     return float(share)
+
+
+def _currency(field: str, value: object) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    if not 0 < len(text) <= LONGEST_UNIT or not text.isprintable():
+        raise ParameterError(
+            field, value, f"is not a text of 1 to {LONGEST_UNIT} letters", "give one such as EUR"
+        )
+    return text
 
 
 def _commit(field: str, value: object) -> float:
@@ -155,6 +199,31 @@ class RunOptions(DeclaredOptions):
         check=partial(_repeats, most=10_000),
     )
 
+    groupings: str | Sequence[str | Sequence[str]] = advised(
+        (),
+        "Another way to form categories, compared with `category`: a column, or several as "
+        "'purpose x term'.",
+        check=_groupings,
+        flag="--or",
+    )
+    stop_level: float = advised(
+        0.1,
+        "Expected share of categories that pay among those that the stop list names, at most.",
+        check=_stop_level,
+    )
+    splits: int = advised(
+        6,
+        "Number of dates at which the stop list is made again and judged on the clients who asked "
+        "after it; 0 for none.",
+        check=partial(check.whole, least=0, most=100),
+    )
+    currency: str | None = option(
+        None,
+        "Currency or other unit of amounts, such as EUR, which is written behind them.",
+        check=_currency,
+        group="Report",
+    )
+
     @property
     def tried(self) -> tuple[Policy, ...]:
         """The policies, checked."""
@@ -185,6 +254,15 @@ class RunOptions(DeclaredOptions):
                 "cannot be shared out by a column of costs",
                 "give places, or a cost that is the same for all",
             )
+        if self.groupings and layout.scorecard is not None:
+            self._refuse(
+                "groupings",
+                "cannot be combined with scorecard, whose first clients are not replayed",
+                "leave one of them out",
+            )
+        own = grouping_name(layout.categories)
+        if own in map(grouping_name, self.groupings):
+            raise ParameterError("groupings", own, "is the category itself", "give other ones")
         if layout.by_hazards:
             self._check_loans(layout)
         if layout.counts_open:
@@ -233,6 +311,7 @@ class RunOptions(DeclaredOptions):
         """As plain values, for the report; `RunOptions(**values)` reads them."""
         values: dict[str, Any] = {name: getattr(self, name) for name in RUN_OPTIONS}
         values["policies"] = [str(policy) for policy in self.tried]
+        values["groupings"] = [grouping_name(each) for each in self.groupings]
         if self.family is not None:
             values["family"] = written_family(_family("family", self.family))
         return values

@@ -13,21 +13,32 @@ import numpy as np
 
 from profitable.agent.cutoff_table import CutoffTable
 from profitable.agent.loan_curves import loan_curves
-from profitable.common.amounts import in_short
-from profitable.common.extras import extra
+from profitable.common.extras import extra, frame_of
 from profitable.common.files import as_path
 from profitable.common.text_tables import money_text, number_text, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.past.past import Past, SingleClients
 from profitable.past.past_loans import book_of
-from profitable.replay import backtest_summary
-from profitable.replay.backtest_entry import BETTER, POLICY, BacktestEntry
+from profitable.replay import backtest_summary, backtest_tables
+from profitable.replay.backtest_advice import Advice
+from profitable.replay.backtest_entry import POLICY, BacktestEntry
+from profitable.replay.backtest_export import save_workbook
 from profitable.replay.backtest_options import RunOptions
-from profitable.replay.baselines import ACCEPT_NONE, ALL
+from profitable.replay.baselines import ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
+from profitable.replay.groupings import (
+    GroupingRow,
+    grouping_rows,
+    groupings_sentence,
+    groupings_table,
+)
+from profitable.replay.learnable import learnable
+from profitable.replay.notebook_view import html_of
 from profitable.replay.order_doubt import order_doubt
+from profitable.replay.swap_set import SwapSet, swap_set
+from profitable.replay.verdict import BacktestVerdict
 from profitable.version import VERSION
 
 TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
@@ -68,6 +79,12 @@ class Backtest:
         Warnings of the replays.
     command : str or None
         The command that the report repeats.
+    advice : Advice or None
+        Whom to stop today, and what the same rule would have earned since earlier.
+    others : tuple of Backtest
+        Backtests of the other groupings.
+    variants : int or None
+        Number of policies tried over all groupings.
 
     Examples
     --------
@@ -91,9 +108,48 @@ class Backtest:
         entries: Sequence[BacktestEntry],
         said: Sequence[str],
         command: str | None = None,
+        advice: Advice | None = None,
+        others: Sequence["Backtest"] = (),
+        variants: int | None = None,
     ) -> None:
         self.past, self.terms, self.options, self.entries = past, terms, options, list(entries)
-        self.said, self.command = list(said), command
+        self.said, self.command, self.advice = list(said), command, advice
+        self.others, self.variants = tuple(others), variants
+
+    def advised(self, advice: Advice, others: Sequence["Backtest"]) -> "Backtest":
+        """Return the same with advice, beside other groupings of its clients.
+
+        Parameters
+        ----------
+        advice : Advice
+            What past outcomes alone say.
+        others : sequence of Backtest
+            Backtests of the other groupings.
+
+        Returns
+        -------
+        Backtest
+            In it and in `others`, significance is corrected for all variants.
+        """
+        variants = sum(len(each.ruling.judged) for each in (self, *others))
+        corrected = [each._corrected(variants) for each in others]
+        return self._corrected(variants, advice, corrected)
+
+    def _corrected(
+        self, variants: int, advice: Advice | None = None, others: Sequence["Backtest"] = ()
+    ) -> "Backtest":
+        """Return the same, judged as one of so many variants."""
+        return Backtest(
+            self.past,
+            self.terms,
+            self.options,
+            self.entries,
+            self.said,
+            self.command,
+            advice,
+            others,
+            variants,
+        )
 
     def __getitem__(self, name: str) -> BacktestEntry:
         for entry in self.entries:
@@ -120,7 +176,35 @@ class Backtest:
     # --------------------------------------------------------------------------- saying
 
     @property
+    def unit(self) -> str:
+        """Currency of the amounts; empty if none was given."""
+        return self.options.currency or ""
+
+    @cached_property
+    def ruling(self) -> BacktestVerdict:
+        """What the entries show, by one rule for marks and sentences."""
+        return BacktestVerdict(
+            self.entries,
+            self.unit,
+            backtest_summary.is_assumed_immediate(self.past),
+            learnable(self.past),
+            self.variants,
+        )
+
+    @cached_property
+    def groupings(self) -> list[GroupingRow]:
+        """All groupings that were tried, side by side; empty if there is only one."""
+        if not self.others or self.advice is None:
+            return []
+        return grouping_rows([self, *self.others], self.advice)
+
+    @property
     def first_line(self) -> str:
+        """Whether the backtest shows anything, or else when outcomes were known."""
+        return self.ruling.first_line or self.when_known
+
+    @property
+    def when_known(self) -> str:
         """When outcomes were known, which matters before any number."""
         return backtest_summary.first_line(self.past)
 
@@ -139,9 +223,11 @@ class Backtest:
             if entry.off_policy is not None
             for text in entry.off_policy.warnings
         ]
-        doubts = [entry.doubt for entry in self.policies if entry.doubt is not None]
-        orders = [order_doubt(entry, dated=bool(self.past.layout.times)) for entry in self.policies]
-        doubts += [text for text in orders if text is not None]
+        doubts = [
+            text
+            for entry in self.policies
+            if (text := order_doubt(entry, dated=bool(self.past.layout.times))) is not None
+        ]
         levels: list[str] = []
         if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:
             seen = self.loans["level_seen"]
@@ -151,40 +237,19 @@ class Backtest:
                 "evidence may be overstated"
             )
         said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
-        return [*said, *log, *doubts]
+        return [*said, *log, *doubts, *self.ruling.doubts()]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.
 
-        Where accepting everybody loses, the best policy is compared with accepting
-        nobody, too.
+        Where accepting everybody loses, it must beat accepting nobody, too.
 
         Returns
         -------
         str
-            One or two sentences.
+            A few sentences.
         """
-        return " ".join(filter(None, [self._against_everybody(), self._against_nobody()]))
-
-    def _against_nobody(self) -> str:
-        nobody, everybody = self[ACCEPT_NONE], self[ALL]
-        judged = self._judged
-        if everybody.profit >= 0.0 or not judged:
-            return ""
-        best = max(judged, key=lambda entry: entry.profit)
-        span = ""
-        if best.resampled.size:
-            low, high = best.against(nobody)
-            span = f" (95 %: {in_short(low)} to {in_short(high)})"
-        return (
-            f"Accepting everybody loses {in_short(-everybody.profit)}, so that accepting nobody is "
-            f"the better baseline: {best.name} earned {in_short(best.profit)}{span} against its 0."
-        )
-
-    @property
-    def _judged(self) -> list[BacktestEntry]:
-        """The policies that have a number."""
-        return [entry for entry in self.policies if entry.refusal is None]
+        return self.ruling.text()
 
     def standing(self, entry: BacktestEntry) -> str:
         """Compare an entry with accepting everybody.
@@ -200,28 +265,7 @@ class Backtest:
             "better" or "worse" if that is significant after Bonferroni correction for
             the policies tried, else "indistinguishable".
         """
-        return entry.standing(max(len(self._judged), 1))
-
-    def _against_everybody(self) -> str:
-        judged = self._judged
-        if not judged:
-            return "No policy can be judged on this log."
-        better = [entry.name for entry in judged if self.standing(entry) == BETTER]
-        if better:
-            verb = "beats" if len(better) == 1 else "beat"
-            return f"{', '.join(better)} {verb} accepting everybody here."
-        best = max(judged, key=lambda entry: entry.difference.middle)
-        if best.difference.middle <= 0.0:
-            return "No policy beats accepting everybody here."
-        if math.isnan(best.difference.low):
-            return (
-                f"{best.name} earned the most; without bootstrap replays nobody knows whether that "
-                "is chance."
-            )
-        return (
-            "No policy is significantly better than accepting everybody here: the lead of "
-            f"{best.name} may be chance."
-        )
+        return self.ruling.standing(entry)
 
     def luck(self) -> str:
         """Say what it means that several variants were tried.
@@ -231,23 +275,7 @@ class Backtest:
         str
             The lead of the best one, and the lead required after Bonferroni correction.
         """
-        tried = self._judged
-        if len(tried) < 2:
-            return (
-                "One variant was tried. If others were tried before on the same clients, they "
-                "count, too."
-            )
-        best = max(tried, key=lambda entry: entry.difference.middle)
-        text = f"{len(tried)} variants were tried, and the best of several looks better than it is."
-        ahead, required = best.difference.middle, best.required(len(tried))
-        if not math.isfinite(required) or ahead <= 0.0:
-            return f"{text} Variants tried in other runs count, too."
-        enough = "more" if self.standing(best) == BETTER else "not more"
-        return (
-            f"{text} {best.name} is ahead by {in_short(ahead)}, {enough} than the "
-            f"{in_short(required)} required after Bonferroni correction. Variants tried in other "
-            "runs count, too."
-        )
+        return self.ruling.luck()
 
     def assumptions(self) -> list[str]:
         """Return the assumptions in plain words.
@@ -267,31 +295,26 @@ class Backtest:
         str
             Profit, difference to accepting all with its 95 % interval, and clients.
         """
-        rows: list[tuple[str, ...]] = []
-        for entry in self.entries:
-            found = entry.difference
-            if entry.refusal is not None:
-                rows.append((entry.name, "refused", "", "", number_text(entry.clients), ""))
-                continue
-            span = (
-                ""
-                if math.isnan(found.low)
-                else f"{money_text(found.low)} to {money_text(found.high)}"
-            )
-            mixed = entry.shuffled
-            rows.append(
-                (
-                    entry.name,
-                    money_text(entry.profit),
-                    "" if entry.name == ALL else money_text(found.middle),
-                    "" if entry.name == ALL else span,
-                    "" if math.isnan(entry.clients) else number_text(round(entry.clients)),
-                    ""
-                    if mixed is None
-                    else f"{money_text(mixed.difference)} ± {money_text(mixed.error)}",
-                )
-            )
-        return text_table(TABLE_HEADERS, rows)
+        in_unit = f" ({self.unit})" if self.unit else ""
+        first, profit, difference, *others = TABLE_HEADERS
+        headers = (first, profit + in_unit, difference + in_unit, *others)
+        return text_table(headers, [self._row(entry) for entry in self.entries])
+
+    def _row(self, entry: BacktestEntry) -> tuple[str, ...]:
+        """Return the cells of an entry in the table."""
+        found, mixed = entry.difference, entry.shuffled
+        if entry.refusal is not None:
+            return (entry.name, "refused", "", "", number_text(entry.clients), "")
+        error = "" if entry.splits is None or not found.is_known else _error(entry.spread)
+        span = f"{money_text(found.low)} to {money_text(found.high)}" if found.is_known else ""
+        return (
+            entry.name,
+            money_text(entry.profit),
+            "" if entry.name == ALL else money_text(found.middle) + error,
+            "" if entry.name == ALL else span,
+            "" if math.isnan(entry.clients) else number_text(round(entry.clients)),
+            "" if mixed is None else money_text(mixed.difference) + _error(mixed.error),
+        )
 
     @cached_property
     def cutoff(self) -> CutoffTable | None:
@@ -323,25 +346,51 @@ class Backtest:
         return text_table(ESTIMATE_HEADERS, rows)
 
     def __str__(self) -> str:
-        estimates = self.off_policy_table()
+        estimates, ruling = self.off_policy_table(), self.ruling
+        fitting, uninformative = ruling.cross_fitting(), ruling.first_line
+        sentences = [] if uninformative else [entry.sentence() for entry in self.policies]
         return "\n".join(
             [
-                self.first_line,
-                *backtest_summary.headline(self.past, self.terms),
+                *([uninformative] if uninformative else []),
+                self.when_known,
+                *backtest_summary.headline(self.past, self.terms, self.unit),
                 *backtest_summary.added_up(self.past),
                 "",
+                ruling.text(),
+                "",
                 self.table(),
+                *([fitting] if fitting else []),
                 "",
                 *([ESTIMATED, "", estimates, ""] if estimates else []),
-                *(entry.sentence() for entry in self.policies),
-                "",
+                *sentences,
+                *([""] if sentences else []),
                 *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
-                self.verdict(),
+                *self._advice_lines(),
                 self.luck(),
                 *(f"note: {text}" for text in self.past.notes),
                 *(f"warning: {text}" for text in self.warnings()),
             ]
         )
+
+    @cached_property
+    def swap_sets(self) -> list[SwapSet]:
+        """What policies and earlier stop lists would have changed, by category."""
+        limited, clients = self.options.limits is not None, self.past.clients
+        judged = [each for each in self.policies if each.refusal is None]
+        found = [swap_set(each, clients, is_limited=limited) for each in judged]
+        lists = None if self.advice is None or limited else self.advice.accepted(clients)
+        if lists is not None:
+            found.append(SwapSet.of("the stop list, made earlier", clients, lists))
+        return [each for each in found if each is not None]
+
+    def _advice_lines(self) -> list[str]:
+        """Whom to stop, and the groupings side by side, for `print`."""
+        lines = [] if self.advice is None else [str(self.advice), ""]
+        if self.groupings:
+            tried = groupings_sentence(self.groupings, self.ruling.tried, self.unit)
+            lines += ["Groupings, against accepting everybody:", ""]
+            lines += [groupings_table(self.groupings), "", tried, ""]
+        return lines
 
     # -------------------------------------------------------------------------- keeping
 
@@ -364,7 +413,9 @@ class Backtest:
                     **self.past.layout.to_dict(),
                     **self.options.to_dict(),
                 },
+                "unit": self.options.currency,
                 "first_line": self.first_line,
+                "when_known": self.when_known,
                 "clients": len(clients),
                 "rounds": list(clients.labels),
                 "round": self.past.round,
@@ -401,9 +452,11 @@ class Backtest:
                 },
                 "traced": [clients.names[k] for k in self._traced().tolist()],
                 "entries": [self._entry(entry) for entry in self.entries],
-                "tried": len(self.policies),
-                "luck": self.luck(),
-                "verdict": self.verdict(),
+                "tried": self.ruling.tried,
+                **self.ruling.to_dict(),
+                **({} if self.advice is None else self.advice.to_dict(self.unit)),
+                "groupings": self.groupings,
+                "swap_sets": [each.to_dict() for each in self.swap_sets],
             }
         )
 
@@ -432,17 +485,21 @@ class Backtest:
         refused = entry.refusal is not None
         return {
             "name": entry.name,
+            "words": entry.words or entry.name,
             "kind": entry.kind,
             "profit": None if refused else entry.profit,
             "clients": entry.clients,
             "difference": None if refused else found.middle,
             "low": None if refused else found.low,
             "high": None if refused else found.high,
+            "error": None if refused else entry.spread,
+            "splits": entry.splits,
+            "split_error": entry.split_error,
             "standing": self.standing(entry),
             "seeds": entry.seeds,
             "seed_error": entry.seed_error,
             "shuffled": entry.shuffled,
-            "sentence": entry.sentence(),
+            "sentence": self.ruling.sentence(entry),
             "over_time": {"difference": middle, "low": low, "high": high},
             "accepted": None if entry.accepted is None else np.round(entry.accepted[:, traced], 4),
             "evidence": None if entry.evidence is None else rounded(entry.evidence[:, traced]),
@@ -467,8 +524,103 @@ class Backtest:
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
+    # ------------------------------------------------------- tables, pictures, notebook
+
+    @cached_property
+    def _numbers(self) -> dict[str, Any]:
+        """`to_dict`, made once for tables, pictures and the notebook."""
+        return self.to_dict()
+
+    def tables(self) -> dict[str, dict[str, list[Any]]]:
+        """Return every table that has rows: the columns of each.
+
+        Returns
+        -------
+        dict
+            "sentences", "entries", "stop_list", "time_split", "categories", and so on.
+
+        Examples
+        --------
+        >>> import profitable as pb
+        >>> calls = {"week": [1, 2, 3, 4], "job": ["cook"] * 4, "bought": [1, 0, 1, 0]}
+        >>> columns = dict(category="job", time="week", reward="bought")
+        >>> found = pb.backtest(calls, **columns, cost=0.25, policies="kl-ucb")
+        >>> found.tables()["categories"]["profit"]
+        [1.0]
+        """
+        return backtest_tables.tables_of(self._numbers)
+
+    def to_frame(self, table: str = "entries", backend: str | None = None) -> Any:
+        """Return a table as a dataframe.
+
+        Parameters
+        ----------
+        table : str, default "entries"
+            Its name, as in `tables`.
+        backend : str, optional
+            "pandas", "polars" or "pyarrow"; by default one that is imported already.
+
+        Returns
+        -------
+        dataframe
+            The columns of the table.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such table; the error names all that there are.
+        """
+        return frame_of(backtest_tables.table_of(self._numbers, table), backend)
+
+    def to_excel(self, path: str | os.PathLike[str]) -> Path:
+        """Write all tables into one workbook, a sheet each.
+
+        Parameters
+        ----------
+        path : str or path
+            A file with the ending .xlsx.
+
+        Returns
+        -------
+        Path
+            The workbook.
+
+        Raises
+        ------
+        MissingLibraryError
+            If openpyxl is not installed.
+        """
+        return save_workbook(self.tables(), path)
+
+    def plot(self, name: str, path: str | os.PathLike[str] | None = None) -> Any:
+        """Return a picture of the page as a chart of Altair.
+
+        Parameters
+        ----------
+        name : str
+            "difference", "over-time", "stop-list", "time-split", and so on.
+        path : str or path, optional
+            Where to save it, too: .svg, .png, .pdf or .html.
+
+        Returns
+        -------
+        altair.Chart
+            The chart, which notebooks show.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such picture; the error names all that there are.
+        """
+        with extra("plot", "charts need it"):
+            from profitable.replay.backtest_figures import plotted
+        return plotted(self._numbers, name, path)
+
+    def _repr_html_(self) -> str:
+        return html_of(self._numbers)
+
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the report, its pictures and its numbers into a folder.
+        """Write the report, its pictures, its tables as CSV and its numbers.
 
         Parameters
         ----------
@@ -497,6 +649,10 @@ class Backtest:
             )
             failed.result = self
             raise failed from None
+
+
+def _error(error: float) -> str:
+    return f" ± {money_text(error)}"
 
 
 def report_writer() -> Callable[[dict[str, Any], Path], list[Path]]:

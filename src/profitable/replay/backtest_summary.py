@@ -1,7 +1,6 @@
 """Summaries for a result: clients, delays, vintages, cost of learning, traces."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,14 +14,20 @@ from profitable.model.lending import Lending
 from profitable.past.late_outcomes import AT_ONCE
 from profitable.past.layout import AS_THEY_COME, AT_MATURITY, CALENDAR
 from profitable.past.past import NEVER_KNOWN, Past, PastClients
+from profitable.past.vintages import vintages
 from profitable.replay.backtest_entry import BacktestEntry
 from profitable.replay.backtest_options import RunOptions
 from profitable.replay.family_choice import BY_THE_USER, FamilyChoice
 
-VINTAGES = 12  # at most so many
 MOST_PICTURED = 60  # categories in a picture; those with the most clients
 ROUNDS_TRACED = 12  # of one policy
 IMMEDIATE = "Outcomes assumed immediate"
+
+
+def is_assumed_immediate(past: Past) -> bool:
+    """Whether nothing says when outcomes were known, so that they count at once."""
+    layout = past.layout
+    return past.clients.defaulted is None and layout.known is None and layout.matures is None
 
 
 def first_line(past: Past) -> str:
@@ -30,7 +35,7 @@ def first_line(past: Past) -> str:
     clients, layout = past.clients, past.layout
     if clients.defaulted is not None:
         return _first_line_of_loans(clients, clients.defaulted)
-    if layout.known is None and layout.matures is None:
+    if is_assumed_immediate(past):
         known = (
             "no column says when they were known, so every policy learns sooner than it could have"
         )
@@ -97,11 +102,12 @@ def _median(values: FloatArray, weights: FloatArray) -> float:
     return float(low) if low == high else float(0.5 * (low + high))
 
 
-def headline(past: Past, terms: FamilyChoice) -> list[str]:
+def headline(past: Past, terms: FamilyChoice, unit: str = "") -> list[str]:
     """Describe the clients in two lines."""
     clients = past.clients
-    lent = "" if clients.amount is None else f", {in_short(float(clients.amount.sum()))} lent"
-    earned = in_short(float(clients.seen(clients.profit).sum()))
+    amount = None if clients.amount is None else float(clients.amount.sum())
+    lent = "" if amount is None else f", {in_short(amount, unit)} lent"
+    earned = in_short(float(clients.seen(clients.profit).sum()), unit) + _at_required(past, terms)
     who = (
         f"{number_text(len(clients))} clients in {len(clients.names)} categories and "
         f"{clients.rounds} "
@@ -114,6 +120,13 @@ def headline(past: Past, terms: FamilyChoice) -> list[str]:
     because = f"because {terms.reason}" if terms.reason != BY_THE_USER else "as chosen"
     other = "" if terms.alternative is None else terms.alternative.sentence
     return [first, f"Rewards: {terms.family}, {because}.", *([other] if other else [])]
+
+
+def _at_required(past: Past, terms: FamilyChoice) -> str:
+    """Say which return was required of what the past earned, if one was."""
+    required = past.layout.margin if terms.lending is None else terms.lending.required
+    year = "" if terms.lending is None else " a year"
+    return f" at a required return of {100.0 * required:.1f} %{year}" if required else ""
 
 
 def terms_of_lending(lending: Lending) -> str:
@@ -189,35 +202,6 @@ def known_over_time(clients: PastClients) -> dict[str, Any]:
             "known_mean": until(known, reward) / seen_by_then,
             "final_mean": until(rounds, reward) / asked,
         }
-
-
-def vintages(labels: Sequence[str]) -> list[str]:
-    """Return the vintage of each round: a year, a quarter, or a group of rounds.
-
-    >>> vintages(["2025-11", "2025-12", "2026-01"])
-    ['2025-Q4', '2025-Q4', '2026-Q1']
-    >>> vintages(["1", "2", "3"])
-    ['1', '2', '3']
-    """
-    if all(re.match(r"\d{4}-\d\d", label) for label in labels):
-        quarters = [f"{label[:4]}-Q{(int(label[5:7]) + 2) // 3}" for label in labels]
-        return quarters if len(set(quarters)) <= VINTAGES else [label[:4] for label in labels]
-    if all(re.match(r"\d{4}-(Q|W)\d", label) for label in labels):
-        return [label[:4] if len(set(labels)) > VINTAGES else label for label in labels]
-    if len(labels) <= VINTAGES:
-        return list(labels)
-    groups = np.array_split(np.arange(len(labels)), VINTAGES)
-    return [_span(labels[int(group[0])], labels[int(group[-1])]) for group in groups for _ in group]
-
-
-def _span(first: str, last: str) -> str:
-    """From one round to another.
-
-    >>> _span("rows 1-20", "rows 81-100"), _span("7", "9")
-    ('rows 1-100', '7 to 9')
-    """
-    rows = [re.fullmatch(r"rows (\d+)-(\d+)", label) for label in (first, last)]
-    return f"rows {rows[0][1]}-{rows[1][2]}" if rows[0] and rows[1] else f"{first} to {last}"
 
 
 def by_vintage(labels: Sequence[str], entry: BacktestEntry) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ Each returns its profit by round and category, [R, K], and its accepted clients.
   Nobody could have done it, and its profit is too good by luck: a bad category that was
   lucky is in the set.
 - hindsight, cross-fitted: chosen on one half of the clients and scored on the other,
-  both ways.  The luck is gone.
+  both ways, and averaged over many splits.  The luck is gone.
 - learn, then commit: accept all for a share of the rounds, then keep the categories
   whose known mean pays.
 - by score: where a round has a limit, the clients with the highest score, without
@@ -29,7 +29,7 @@ Example: a category that pays in both halves of its clients, and one that does n
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -41,7 +41,10 @@ from profitable.replay.replay import Limits, draw_lots, fill
 
 # Name the random streams of the halves, and of the order in which clients come.
 HALVES, DRAWN_ORDER = 11, 13
-SPLITS = 10  # into halves, which are averaged
+# Splits into halves, which are averaged: in a replicate two, whose distance says what a
+# split brings; else so many as this number of rows allows, but no more than 200.
+SPLITS, FEWEST_SPLITS, ROWS_SPLIT = 200, 2, 20_000_000
+SLOWER = 20  # times the work of a split that fills places, or estimates from a log
 ALL, ACCEPT_NONE, HINDSIGHT, CROSS_FITTED = (
     "accept all",
     "accept none",
@@ -55,6 +58,13 @@ BEST_CUTOFF, FITTED_CUTOFF, OWN_CUTOFF = (
     "best cut-off, cross-fitted",
     "the lender's own cut-off",
 )
+# Of those that are one thing; the names of others say what they are.
+BASELINES_IN_WORDS = {
+    ALL: "accepting everybody",
+    ACCEPT_NONE: "accepting nobody",
+    HINDSIGHT: "the best set of categories in hindsight",
+    CROSS_FITTED: "the best set of categories, cross-fitted",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +76,18 @@ class Earned:
     # How often each client was accepted, where a round has a limit, [n].
     taken: IntArray | None = None
     asked: PastClients | None = None
+    # Chosen with all outcomes known, among what includes everybody and nobody.
+    is_best: bool = False
+    # Of a profit that is the mean of several splits, and the variance of a single one.
+    splits: int | None = None
+    split_variance: float | None = None
+
+    @property
+    def split_error(self) -> float | None:
+        """Standard error of the profit over splits."""
+        if self.splits is None or self.split_variance is None:
+            return None
+        return math.sqrt(self.split_variance / self.splits)
 
     def clients(self) -> float:
         """Count accepted clients; NaN if that is not known."""
@@ -90,9 +112,20 @@ class Setup:
     log: AcceptanceLog | None = None  # if only some clients were accepted, by chance
     price: float = 0.0  # of a client, where it is the same for all
     seed: int = 1
-    splits: int = SPLITS
     # The rounds in which outcomes count, [n]; those in which they are known if None.
     counted: IntArray | None = None
+    splits: int | None = None  # into halves; as many as are cheap, unless given
+
+    @property
+    def number_of_splits(self) -> int:
+        """Number of splits into halves."""
+        if self.splits is not None:
+            return self.splits
+        if self.weights is not None:
+            return FEWEST_SPLITS
+        slow = SLOWER if self.limits is not None or self.log is not None else 1
+        rows = max(self.clients.size, 1) * slow
+        return max(FEWEST_SPLITS, min(SPLITS, ROWS_SPLIT // rows))
 
     @cached_property
     def profit(self) -> FloatArray:
@@ -210,28 +243,39 @@ def _chosen(setup: Setup, table: FloatArray, times: IntArray | None, choose: Cho
 
 def hindsight(setup: Setup, choose: Choice = that_pay) -> Earned:
     """Accept the best fixed set, chosen when everything is known."""
-    return _chosen(setup, setup.profit, setup.weights, choose)
+    found = _chosen(setup, setup.profit, setup.weights, choose)
+    # Under a limit, who is refused leaves his place to others, and nothing is sure.
+    return replace(found, is_best=setup.limits is None)
 
 
 def cross_fitted(setup: Setup, choose: Choice = that_pay) -> Earned:
     """Choose the best set on one half of the clients, and score it on the other.
 
-    With a limit, the set is scored on all clients, since half of them would have the
-    whole limit.
+    Both ways, for several splits into halves, and averaged.  With a limit, the set is
+    scored on all clients, since half of them would have the whole limit.
     """
     rng, total = np.random.default_rng([setup.seed, HALVES]), np.zeros_like(setup.profit)
-    for _ in range(setup.splits):
-        first = setup.clients.draw_half(rng)
-        one = setup.table(setup.times(first))
-        other = setup.profit - one
-        if setup.limits is None:
-            total += np.where(choose(one.sum(axis=0)), other, 0.0) + np.where(
-                choose(other.sum(axis=0)), one, 0.0
-            )
-        else:
-            for table, half in ((one, first), (other, ~first)):
-                total += 0.5 * _chosen(setup, table, setup.times(half), choose).table
-    return Earned(total / setup.splits)
+    earned: list[float] = []
+    for _ in range(setup.number_of_splits):
+        table = _fitted_once(setup, setup.clients.draw_half(rng), choose)
+        earned.append(float(table.sum()))
+        total += table
+    variance = float(np.var(earned, ddof=1)) if len(earned) > 1 else None
+    return Earned(total / len(earned), splits=len(earned), split_variance=variance)
+
+
+def _fitted_once(setup: Setup, first: BoolArray, choose: Choice) -> FloatArray:
+    """Return the profit by cell with a set from each half [n], scored on the other."""
+    one = setup.table(setup.times(first))
+    other = setup.profit - one
+    if setup.limits is None:
+        chosen_by_one, chosen_by_other = choose(one.sum(axis=0)), choose(other.sum(axis=0))
+        return np.where(chosen_by_one, other, 0.0) + np.where(chosen_by_other, one, 0.0)
+    by_one, by_other = (
+        _chosen(setup, table, setup.times(half), choose).table
+        for table, half in ((one, first), (other, ~first))
+    )
+    return 0.5 * (by_one + by_other)
 
 
 def that_did_not_lose(profits: FloatArray) -> BoolArray:

@@ -87,6 +87,3 @@ def cutoff_figure(backtest: dict[str, Any]) -> Figure | None:
             f"{most['policy']} did so in {most['apart']:.0%} of the rounds, more often than others."
         )
     return Figure("cutoff", caption, chart)
-
-
-CUTOFF_FIGURES = (bands_figure, cutoff_figure)

@@ -23,6 +23,7 @@ from profitable.replay.backtest_charts import (
     labels_of,
     money_axis,
     money_format,
+    money_of,
     period_of,
     points,
     rows_height,
@@ -112,9 +113,7 @@ def accepted_figure(backtest: dict[str, Any]) -> Figure | None:
         "Blue was accepted, grey was refused. The categories are sorted by what accepting "
         "everybody in them earned"
     )
-    caption += (
-        "; those above the black line earned, those below it lost." if len(layers) > 1 else "."
-    )
+    caption += "; those above the line earned, those below it lost." if len(layers) > 1 else "."
     caption += f" A cell is {number_text(length)} rounds." if length > 1 else ""
     return Figure("accepted", caption + _only(backtest), chart)
 
@@ -259,7 +258,7 @@ def vintage_figure(backtest: dict[str, Any]) -> Figure | None:
         .encode(
             x=across,
             xOffset=alt.XOffset("kind:N", scale=alt.Scale(domain=kinds)),
-            y=alt.Y("value:Q", title="profit", axis=money_axis(amounts)),
+            y=alt.Y("value:Q", title=f"profit, in {money_of(backtest)}", axis=money_axis(amounts)),
             color=alt.Color(
                 "kind:N",
                 scale=alt.Scale(domain=kinds, range=["#A3AAB1", BLUE]),
@@ -319,7 +318,7 @@ def learning_figure(backtest: dict[str, Any]) -> Figure | None:
         .transform_fold(kinds, as_=["kind", "value"])
         .mark_bar()
         .encode(
-            x=alt.X("value:Q", title="lost, in money", axis=money_axis(amounts)),
+            x=alt.X("value:Q", title=f"lost, in {money_of(backtest)}", axis=money_axis(amounts)),
             y=alt.Y("category:N", title=None, sort=sort, axis=alt.Axis(labelLimit=200)),
             color=alt.Color(
                 "kind:N",
@@ -391,6 +390,3 @@ def _only(backtest: dict[str, Any]) -> str:
         if shown < there
         else ""
     )
-
-
-FIGURES_TO_CHOOSE = (accepted_figure, evidence_figure, vintage_figure, learning_figure)

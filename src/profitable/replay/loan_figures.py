@@ -207,6 +207,3 @@ def affordable_figure(backtest: dict[str, Any]) -> Figure | None:
         "evidence counts."
     )
     return Figure("affordable", caption, chart)
-
-
-LOAN_FIGURES = (hazard_figure, level_figure, affordable_figure)

@@ -1,0 +1,120 @@
+"""The block bootstrap of a procedure that learns from rounds and is judged by others.
+
+The rounds are cut into segments, one after the other.  Each segment is filled again
+with blocks of its own consecutive rounds, one after the other, until it has as many
+rounds as before.  Blocks keep neighbouring rounds together, which often have their luck
+in common.  A round never leaves its segment, and no segment changes its length: what is
+learnt, and what it is judged by, keep their place in time and their sizes.
+
+Inside a segment, rounds change their places.  If they kept them, rounds that are there
+twice would vary like one round of twice the luck.  Then tests that add up periods of
+rounds would reject too seldom in a replicate.
+
+A round may be there 0, 1, 2, ... times.  Profits are judged with weights that differ
+from 1 a little more than these numbers.  Of n rounds in blocks of b, the numbers give a
+sum of profits a variance that is too small by 1 - b / n on average, and the square root
+of that is taken out.  Such a weight may be below 0, which does no harm to a sum.
+
+The interval of a gain (`interval`).  Replicates repeat the chances of the past and add
+their own, so near the threshold they list other categories than new portfolios would,
+and their mean is not the gain.  It is no worse an estimate: it is smoother, and where
+many categories are near the threshold, it is biased.  The interval is centred halfway,
+which covered best (benchmarks/time_split.py).  It is wider than the replicates as
+Student's quantiles are than normal ones (`Blocks.freedom`).
+
+>>> rounds, weights = Blocks.of([0, 6, 10], length=2).draw(np.random.default_rng(1), 3)
+>>> rounds[0].tolist()
+[2, 3, 3, 4, 4, 5, 7, 8, 9, 6]
+>>> [round(float(each), 9) for each in weights.sum(axis=1)]
+[10.0, 10.0, 10.0]
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Self
+
+import numpy as np
+
+from profitable.advice.periods import EDGE, quantile
+from profitable.common.amounts import Interval
+from profitable.common.types import FloatArray, IntArray
+
+OVERLAP = 1.5  # times what blocks hold that do not overlap
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Segments of rounds, and the length of their blocks."""
+
+    edges: tuple[int, ...]  # 0, ends of the segments, R
+    lengths: tuple[int, ...]  # of the blocks of each segment
+
+    @classmethod
+    def of(cls, edges: Sequence[int], length: int | None = None) -> Self:
+        """Return blocks of a length; unless given, the cube root of the rounds.
+
+        A segment has two blocks at least.
+        """
+        wanted = max(round(edges[-1] ** (1.0 / 3.0)), 1) if length is None else length
+        sizes = [b - a for a, b in pairwise(edges)]
+        return cls(tuple(edges), tuple(max(min(wanted, size // 2), 1) for size in sizes))
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the variance of a sum.
+
+        Of n rounds in blocks of b that may start anywhere, there are 3 n / 2 b, less
+        one for the mean (Priestley 1981, of Bartlett's window); of single rounds n - 1.
+        """
+        sizes = [b - a for a, b in pairwise(self.edges)]
+        return sum(
+            (OVERLAP if length > 1 else 1.0) * size / length - 1.0
+            for size, length in zip(sizes, self.lengths, strict=True)
+        )
+
+    def draw(self, generator: np.random.Generator, replicates: int) -> tuple[IntArray, FloatArray]:
+        """Return which round is at each place, from 0, and the weights of profits.
+
+        Both are [B, R]; weights belong to the rounds and not to the places.
+        """
+        found = np.tile(np.arange(self.edges[-1]), (replicates, 1))
+        weights = np.ones(found.shape)
+        for (first, last), length in zip(pairwise(self.edges), self.lengths, strict=True):
+            size = last - first
+            if size < 2:
+                continue
+            starts = generator.integers(size, size=(replicates, -(-size // length)))
+            rounds = (starts[:, :, np.newaxis] + np.arange(length)) % size
+            rounds = rounds.reshape(replicates, -1)[:, :size]
+            found[:, first:last] = first + rounds
+            spread = 1.0 / math.sqrt(1.0 - length / size)
+            weights[:, first:last] += spread * (times(rounds, size) - 1)
+        return found, weights
+
+
+def times(rounds: IntArray, size: int) -> IntArray:
+    """Return how often each of so many rounds is there, [B, size].
+
+    >>> times(np.array([[0, 0, 2], [1, 2, 0]]), 3).tolist()
+    [[2, 0, 1], [1, 1, 1]]
+    """
+    places = rounds + size * np.arange(len(rounds))[:, np.newaxis]
+    return np.bincount(places.ravel(), minlength=len(rounds) * size).reshape(-1, size)
+
+
+def interval(found: float, values: FloatArray, freedom: float) -> Interval:
+    """Return what was found with its interval, from replicates [B].
+
+    It contains what was found.
+    """
+    mean = float(values.mean())
+    # "weibull": a further replicate lies between them with probability 95 %, however
+    # few there are.
+    around = np.quantile(values - mean, [EDGE, 1.0 - EDGE], method="weibull")
+    student = float(quantile(EDGE, np.array([freedom]))[0])
+    wider = student / NormalDist().inv_cdf(EDGE)
+    low, high = (0.5 * (found + mean) + wider * around).tolist()
+    return Interval(found, min(low, found), max(high, found))

@@ -1,0 +1,270 @@
+"""Whom to stop accepting today: a list with a controlled false discovery rate.
+
+The null hypothesis of each category is that it pays.  A category is on the list if
+Benjamini and Hochberg's procedure rejects that, over the categories of all groupings:
+at most 10 % of a list are expected to be categories that pay.
+
+>>> pays = np.array([0.001, 0.04, 0.03, 0.9, math.nan])
+>>> chosen(pays, 0.1).tolist()
+[True, True, True, False, False]
+>>> chosen(pays, 0.01).tolist()
+[True, False, False, False, False]
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from profitable.advice.betting import refutations
+from profitable.advice.judged import BY_BETS, BY_HAZARDS, BY_PERIODS, JudgedGrouping
+from profitable.advice.outcomes import Outcomes
+from profitable.advice.periods import LEAST_PERIODS, PERIODS, Periods
+from profitable.common.amounts import in_short
+from profitable.common.text_tables import number_text, several
+from profitable.common.types import BoolArray, FloatArray
+
+STOP_LEVEL = 0.1  # the false discovery rate of a list
+MOST_NAMED = 12  # categories in a sentence
+WORDS = (
+    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve"),
+)
+SAYS_HOW = {
+    BY_PERIODS: (
+        f"One-sided t-tests of the profit per client, clustered by {PERIODS} periods, with two "
+        "imagined clients who bring the most that any has"
+    ),
+    BY_BETS: "E-values of bets on rounds, because the past chose its clients",
+    BY_HAZARDS: "Posterior probabilities by the hazards of the loans",
+}
+
+
+def probabilities(outcomes: Outcomes, how: str = BY_PERIODS) -> FloatArray:
+    """Return P(pays) of each category, [K]; NaN where nothing can be said.
+
+    It is the p-value of the null hypothesis that the category pays; by bets it is the
+    inverse of an e-value.  It is fast, because a bootstrap calls it thousands of times.
+    Loans that are judged by their hazards have `hazard_probabilities`.
+    """
+    return Periods.of(outcomes).pays() if how == BY_PERIODS else refutations(outcomes)
+
+
+def chosen(pays: FloatArray, level: float) -> BoolArray:
+    """Choose categories by Benjamini and Hochberg's procedure; NaN is not tested."""
+    found = np.full(pays.shape, False)
+    tested = np.flatnonzero(~np.isnan(pays))
+    order = tested[np.argsort(pays[tested], kind="stable")]
+    passes = np.flatnonzero(pays[order] <= level * np.arange(1, order.size + 1) / order.size)
+    if passes.size:
+        found[order[: passes[-1] + 1]] = True
+    return found
+
+
+@dataclass(frozen=True)
+class StopRow:
+    """One category of the list.
+
+    Attributes
+    ----------
+    grouping, category : str
+        Their names.
+    clients : int
+        Clients that count, in mature rounds.
+    open : int
+        Clients who asked and do not count yet.
+    amount : float or None
+        What was lent to those that count.
+    mean, threshold : float
+        Mean reward, and what it must be; None without clients.
+    profit : float
+        In money.
+    low, high : float or None
+        95 % interval of the profit per client, in money.
+    pays : float or None
+        One-sided p-value of "it pays"; None if nothing can be said.
+    stop : bool
+        Whether it is on the list.
+    """
+
+    grouping: str
+    category: str
+    clients: int
+    open: int
+    amount: float | None
+    mean: float | None
+    threshold: float
+    profit: float
+    low: float | None
+    high: float | None
+    pays: float | None
+    stop: bool
+
+
+@dataclass(frozen=True)
+class StopList:
+    """Categories of one or several groupings, those that hardly pay first."""
+
+    rows: tuple[StopRow, ...]
+    level: float
+    method: str
+    tested: int  # categories of which something can be said
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, groupings: Sequence[JudgedGrouping], level: float = STOP_LEVEL) -> "StopList":
+        """Make the list from the categories of all groupings that are tried."""
+        pays = np.concatenate([each.test.pays for each in groupings])
+        stop = iter(chosen(pays, level).tolist())
+        rows = [row for each in groupings for row in _rows(each, stop)]
+        tested = int((~np.isnan(pays)).sum())
+        rows.sort(key=lambda row: (row.pays is None, row.pays, row.profit, row.category))
+        return cls(
+            tuple(rows), level, _method(groupings, tested), tested, tuple(_notes(groupings, rows))
+        )
+
+    def stopped(self, grouping: str) -> tuple[str, ...]:
+        """Return the names of the categories of a grouping that are on the list."""
+        return tuple(row.category for row in self.rows if row.stop and row.grouping == grouping)
+
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        """Names of the groupings, those first that have the worst category."""
+        return tuple(dict.fromkeys(row.grouping for row in self.rows))
+
+    def sentence(self) -> str:
+        """Say it to a head of credit."""
+        rate = f"false discovery rate at most {100.0 * self.level:g} %"
+        bad = [row for row in self.rows if row.stop]
+        if not self.tested:
+            return f"Nothing can be said yet: {self.notes[-1]}."
+        if not bad:
+            return (
+                f"Nothing to stop: of {several_categories(self.tested)}, none loses beyond chance "
+                f"({rate})."
+            )
+        first = "Stop this one" if len(bad) == 1 else f"Stop these {_count(len(bad))}"
+        if len(self.groupings) == 1:
+            return f"{first}: {_named([row.category for row in bad])} ({rate}); {_lost(bad)}."
+        parts = [
+            f"by {name}, {_named(stopped)}"
+            for name in self.groupings
+            if (stopped := self.stopped(name))
+        ]
+        return f"{first}: {'; '.join(parts)} ({rate} over all groupings together)."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the list as JSON-ready values."""
+        return {
+            "level": self.level,
+            "method": self.method,
+            "tested": self.tested,
+            "rows": [asdict(row) for row in self.rows],
+            "notes": list(self.notes),
+            "sentence": self.sentence(),
+        }
+
+
+def several_categories(count: int) -> str:
+    """Write a number of categories."""
+    return "1 category" if count == 1 else f"{number_text(count)} categories"
+
+
+def _count(number: int) -> str:
+    return WORDS[number - 1] if number <= len(WORDS) else number_text(number)
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = names[:MOST_NAMED]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {number_text(more)} more" if more else "")
+
+
+def _lost(rows: Sequence[StopRow]) -> str:
+    profit = sum(row.profit for row in rows)
+    what = f"lost {in_short(-profit)}" if profit < 0.0 else f"brought {in_short(profit)}"
+    clients = several(sum(row.clients for row in rows), "client")
+    return f"{'it' if len(rows) == 1 else 'they'} {what} on {clients}"
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _rows(grouping: JudgedGrouping, stop: Any) -> list[StopRow]:
+    """Return the rows of a grouping; `stop` gives whether the next is on the list."""
+    outcomes, test = grouping.outcomes, grouping.test
+    totals = [each.sum(axis=0).tolist() for each in (outcomes.clients, outcomes.open)]
+    profit = outcomes.profit.sum(axis=0).tolist()
+    amount = None if outcomes.amount is None else outcomes.amount.sum(axis=0).tolist()
+    edges = [each.tolist() for each in (grouping.mean, test.low, test.high, test.pays)]
+    return [
+        StopRow(
+            grouping=grouping.name,
+            category=name,
+            clients=round(totals[0][k]),
+            open=round(totals[1][k]),
+            amount=None if amount is None else amount[k],
+            mean=_number(edges[0][k]),
+            threshold=grouping.threshold,
+            profit=profit[k],
+            low=_number(edges[1][k]),
+            high=_number(edges[2][k]),
+            pays=_number(edges[3][k]),
+            stop=next(stop),
+        )
+        for k, name in enumerate(outcomes.names)
+    ]
+
+
+def _method(groupings: Sequence[JudgedGrouping], tested: int) -> str:
+    first = groupings[0]
+    what = "the effect of the offer pays for its cost" if first.is_uplift else "the category pays"
+    over = several_categories(tested)
+    if len(groupings) > 1:
+        over = f"{over} of {_count(len(groupings))} groupings"
+    return f"Null hypothesis: {what}. {SAYS_HOW[first.how]}; Benjamini-Hochberg over {over}."
+
+
+def _notes(groupings: Sequence[JudgedGrouping], rows: Sequence[StopRow]) -> list[str]:
+    """Return what a reader should know; why nothing is tested comes last."""
+    notes: list[str] = []
+    first = groupings[0]
+    waiting, outcomes = round(float(first.outcomes.open.sum())), first.outcomes
+    if first.how == BY_BETS:
+        notes.append(
+            "categories that the past had already stopped accepting rarely reach the list: it "
+            "stopped them before the evidence was strong"
+        )
+    if waiting:
+        some = f"{several(waiting, 'client')} {'is' if waiting == 1 else 'are'} open"
+        if first.how == BY_HAZARDS:
+            notes.append(f"{some}, and the hazards say what they will bring")
+        elif outcomes.mature:
+            last = outcomes.labels[outcomes.mature - 1]
+            notes.append(
+                f"{some} or too recent, and not counted; the last round that is, is {last}"
+            )
+        else:
+            notes.append(f"{some}, and no round is so old that 95 % of its outcomes are known")
+    silent = sum(row.pays is None for row in rows)
+    if silent and (outcomes.mature or first.how == BY_HAZARDS):
+        nobody = (
+            "" if silent == len(rows) else f"nothing can be said of {several_categories(silent)}: "
+        )
+        notes.append(nobody + _reason(first))
+    return notes
+
+
+def _reason(grouping: JudgedGrouping) -> str:
+    """Return why nothing can be said of some categories."""
+    if grouping.how == BY_HAZARDS:
+        return "nobody has asked for their loans, or none could have defaulted yet"
+    most = grouping.outcomes.most
+    if most is not None and most <= 0.0:
+        return "no client has brought a profit so far, and nobody knows how much one can bring"
+    if grouping.how == BY_BETS:
+        return "no client was accepted in a round that counts"
+    return f"clients whose outcomes are known asked in fewer than {LEAST_PERIODS} periods"
