@@ -23,10 +23,14 @@ from profitable.advice.judged import BY_BETS, BY_HAZARDS, BY_PERIODS, JudgedGrou
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.periods import LEAST_PERIODS, PERIODS, Periods
 from profitable.common.amounts import in_short
-from profitable.common.text_tables import number_text, several
+from profitable.common.text_tables import money_text, number_text, several, text_table
 from profitable.common.types import BoolArray, FloatArray
 
 STOP_LEVEL = 0.1  # the false discovery rate of a list
+ROWS_SHOWN = 8  # of a table, unless more are listed
+STOP_HEADERS = (
+    *("category", "", "clients", "open", "mean", "needed", "profit", "per client, 95 %", "P(pays)"),
+)
 MOST_NAMED = 12  # categories in a sentence
 WORDS = (
     *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
@@ -154,6 +158,32 @@ class StopList:
             if (stopped := self.stopped(name))
         ]
         return f"{first}: {'; '.join(parts)} ({rate} over all groupings together)."
+
+    def table(self, most: int = ROWS_SHOWN) -> str:
+        """Return the categories that hardly pay as a table; all that are listed."""
+        shown = self.rows[: max(most, sum(row.stop for row in self.rows))]
+        several_ways = len(self.groupings) > 1
+        rows = [
+            (
+                *([row.grouping] if several_ways else []),
+                row.category,
+                "stop" if row.stop else "",
+                number_text(row.clients),
+                number_text(row.open),
+                number_text(row.mean),
+                number_text(row.threshold),
+                money_text(row.profit),
+                "-"
+                if row.low is None or row.high is None
+                else f"{money_text(row.low)} to {money_text(row.high)}",
+                number_text(row.pays, 2),
+            )
+            for row in shown
+        ]
+        headers = ("grouping", *STOP_HEADERS) if several_ways else STOP_HEADERS
+        more = len(self.rows) - len(shown)
+        rest = f"\n... and {number_text(more)} more that are likelier to pay" if more > 0 else ""
+        return text_table(headers, rows, words=(0, 1, 2) if several_ways else (0, 1)) + rest
 
     def to_dict(self) -> dict[str, Any]:
         """Return the list as JSON-ready values."""

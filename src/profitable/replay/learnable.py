@@ -21,7 +21,7 @@ import numpy as np
 
 from profitable.common.text_tables import number_text
 from profitable.common.types import IntArray
-from profitable.past.late_outcomes import BY_AGE, OPEN_VALUE
+from profitable.past.late_outcomes import AS_THEY_AGE, OPEN_VALUE
 from profitable.past.layout import HAZARDS
 from profitable.past.past import Past, PastClients
 
@@ -92,6 +92,6 @@ def learnable(past: Past) -> Learnable | None:
     their hazards: a loan that lives is evidence, too.
     """
     late = past.late
-    if late.treatment in (HAZARDS, BY_AGE, OPEN_VALUE):
+    if late.treatment in (HAZARDS, AS_THEY_AGE, OPEN_VALUE):
         return None
     return Learnable.of(past.clients, late.counted(past.clients))
