@@ -43,7 +43,7 @@ from profitable.common.amounts import digits_of, in_short, unit_of
 from profitable.common.text_tables import several
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.model.lending import Lending
-from profitable.past.past import Past, PastClients, SingleClients
+from profitable.past.past import NEVER_KNOWN, Past, PastClients, SingleClients
 from profitable.past.past_loans import lending_of
 
 DATES = 6  # at which the list is made
@@ -75,14 +75,14 @@ class Grouping:
     @classmethod
     def of(cls, name: str, past: Past, earned: FloatArray | None = None) -> "Grouping":
         """Return the grouping of a file."""
-        how, layout = how_of(past.layout), past.layout
+        how, layout, waiting = how_of(past.layout), past.layout, past.still_open
         return cls(
             name,
             past.clients,
             how,
             lending_of(layout, past.round) if how == BY_HAZARDS else None,
             layout.matures,
-            past.still_open,
+            None if waiting is None else waiting.astype(np.float64),
             earned,
         )
 
@@ -109,6 +109,11 @@ class Grouping:
             )
         assert isinstance(self.clients, SingleClients)
         return BooksAsOf(self.clients, ends, self.lending)
+
+    def today(self) -> AsOf:
+        """Return all that is known; loans that have all ended are tested by periods."""
+        ended = self.lending is not None and not (self.clients.known == NEVER_KNOWN).any()
+        return SumsAsOf(self.clients, [None]) if ended else self.as_of([None])
 
     def first_known(self) -> int:
         """Return the first round after which a list can be made; R + 1 if none."""
@@ -290,7 +295,7 @@ def time_splits(
     blocks = Blocks.of(work.segments(), block) if ends else None
     if blocks is not None and replicates > 1:
         values, listed = work.resample(blocks, replicates, seed)
-    losers = work.once([each.as_of([None]) for each in groupings], 0)
+    losers = work.once([each.today() for each in groupings], 0)
     found: list[TimeSplit] = []
     for place, grouping in enumerate(groupings):
         stopped = [each[place] for each in lists]
