@@ -27,12 +27,12 @@ from profitable.common.text_tables import money_text, number_text, several, text
 from profitable.common.types import BoolArray, FloatArray
 
 STOP_LEVEL = 0.1  # the false discovery rate of a list
-ROWS_SHOWN = 8  # of a table, unless more are listed
+LEAST_LISTED = 8  # of a table, unless more are listed
 STOP_HEADERS = (
     *("category", "", "clients", "open", "mean", "needed", "profit", "per client, 95 %", "P(pays)"),
 )
 MOST_NAMED = 12  # categories in a sentence
-WORDS = (
+NUMBER_WORDS = (
     *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve"),
 )
@@ -159,7 +159,7 @@ class StopList:
         ]
         return f"{first}: {'; '.join(parts)} ({rate} over all groupings together)."
 
-    def table(self, most: int = ROWS_SHOWN) -> str:
+    def table(self, most: int = LEAST_LISTED) -> str:
         """Return the categories that hardly pay as a table; all that are listed."""
         shown = self.rows[: max(most, sum(row.stop for row in self.rows))]
         several_ways = len(self.groupings) > 1
@@ -203,7 +203,7 @@ def several_categories(count: int) -> str:
 
 
 def _count(number: int) -> str:
-    return WORDS[number - 1] if number <= len(WORDS) else number_text(number)
+    return NUMBER_WORDS[number - 1] if number <= len(NUMBER_WORDS) else number_text(number)
 
 
 def _named(names: Sequence[str]) -> str:
