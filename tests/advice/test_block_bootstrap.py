@@ -8,7 +8,7 @@ from profitable.advice.block_bootstrap import Blocks, interval, times
 
 
 def test_rounds_stay_in_their_segment_and_blocks_together() -> None:
-    rounds, _ = Blocks.of([0, 9, 16], length=3).draw(np.random.default_rng(1), 200)
+    rounds, _ = Blocks((0, 9, 16), (3, 3)).draw(np.random.default_rng(1), 200)
     assert (rounds[:, :9] < 9).all()
     assert (rounds[:, 9:] >= 9).all()
     assert np.unique(rounds).size == 16
@@ -21,7 +21,7 @@ def test_rounds_stay_in_their_segment_and_blocks_together() -> None:
 def test_the_variance_of_a_sum_is_that_of_new_rounds(length: int) -> None:
     """Of 7 independent rounds with variance 1, it is 7; the error of 4 000 is 0.1."""
     rng = np.random.default_rng(length)
-    blocks, found = Blocks.of([0, 7], length), []
+    blocks, found = Blocks((0, 7), (length,)), []
     for _ in range(4_000):
         profit = 5.0 + rng.standard_normal(7)
         _, weights = blocks.draw(rng, 40)

@@ -1,7 +1,10 @@
 """Money, per cent and months: what is read, and what could mean two things."""
 
+import re
+
 import pytest
 
+from profitable.intake import quantities
 from profitable.intake.fields import FieldError
 from profitable.intake.quantities import quantity
 
@@ -67,3 +70,18 @@ def test_the_decimal_sign_decides() -> None:
     assert quantity("12,5 %", decimal=",").value == 0.125
     with pytest.raises(FieldError, match="has a decimal point"):
         quantity("1.5", decimal=",")
+
+
+@pytest.mark.parametrize(
+    "text", ["$304,713.50", "1,234.5", "12.25", "€7.10", "$0.05", "£1,000,000.00"]
+)
+def test_the_quick_way_says_the_same(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = quantity(text)
+    monkeypatch.setattr(quantities, "USUAL", re.compile("(?!)"))
+    assert quantity(text) == found
+
+
+@pytest.mark.parametrize("text", ["$1.234", "0,123.50", "1,23.50", "$12,34,567.00"])
+def test_what_the_quick_way_leaves_to_the_strict_one(text: str) -> None:
+    with pytest.raises(FieldError):
+        quantity(text)

@@ -103,6 +103,7 @@ def test_a_first_look_says_what_columns_hold(tmp_path: Path) -> None:
         "Columns that look like leaks; none is taken as category:\n- ",
         "Start with:\n\n  profitable backtest ",
         "required: not in the file",
+        "Add --or grade --or addr_state to compare",
     ):
         assert part in text, part
 

@@ -25,6 +25,7 @@ from profitable.replay.backtest_report import write_report
 from profitable.replay.backtest_result import Backtest
 from profitable.replay.backtest_tables import tables_of
 from profitable.replay.baselines import ALL
+from profitable.replay.verdict import AT_ONCE
 from tests.opened import Opened, launched, needs_browser
 from tests.replay.made_up import HOSTILE, NAMES, made_up
 
@@ -232,7 +233,7 @@ def test_verdict_stop_list_basis_and_doubts_come_first(opened: Opened) -> None:
     when_known = backtest.get("when_known") or backtest["first_line"]
     is_immediate = when_known.startswith("Outcomes assumed immediate")
     said = f"{backtest.get('advice')} {backtest['verdict']}"
-    is_said = "immediate" in said or "at once" in said
+    is_said = "immediate" in said or AT_ONCE in said
     assert page.locator("#caveat").count() == (is_immediate and not is_said)
     assert page.locator("#uninformative").count() == bool(backtest.get("uninformative"))
     assert page.locator("#first-line").inner_text() == when_known

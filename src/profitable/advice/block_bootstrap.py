@@ -13,7 +13,8 @@ rounds would reject too seldom in a replicate.
 A round may be there 0, 1, 2, ... times.  Profits are judged with weights that differ
 from 1 a little more than these numbers.  Of n rounds in blocks of b, the numbers give a
 sum of profits a variance that is too small by 1 - b / n on average, and the square root
-of that is taken out.  Such a weight may be below 0, which does no harm to a sum.
+of that is taken out.  Such a weight may be below 0, which does no harm to a sum.  What
+is learnt cannot be mended so; that is why blocks are short.
 
 The interval of a gain (`interval`).  Replicates repeat the chances of the past and add
 their own, so near the threshold they list other categories than new portfolios would,
@@ -22,9 +23,9 @@ many categories are near the threshold, it is biased.  The interval is centred h
 which covered best (benchmarks/time_split.py).  It is wider than the replicates as
 Student's quantiles are than normal ones (`Blocks.freedom`).
 
->>> rounds, weights = Blocks.of([0, 6, 10], length=2).draw(np.random.default_rng(1), 3)
+>>> rounds, weights = Blocks.of([0, 6, 10], length=1).draw(np.random.default_rng(1), 3)
 >>> rounds[0].tolist()
-[2, 3, 3, 4, 4, 5, 7, 8, 9, 6]
+[2, 3, 4, 5, 0, 0, 6, 6, 9, 9]
 >>> [round(float(each), 9) for each in weights.sum(axis=1)]
 [10.0, 10.0, 10.0]
 """
@@ -42,6 +43,7 @@ from profitable.advice.periods import EDGE, quantile
 from profitable.common.amounts import Interval
 from profitable.common.types import FloatArray, IntArray
 
+FEWEST_BLOCKS = 4  # of a segment
 OVERLAP = 1.5  # times what blocks hold that do not overlap
 
 
@@ -56,11 +58,13 @@ class Blocks:
     def of(cls, edges: Sequence[int], length: int | None = None) -> Self:
         """Return blocks of a length; unless given, the cube root of the rounds.
 
-        A segment has two blocks at least.
+        They have at most a quarter of the rounds of their segment, if one can.
         """
         wanted = max(round(edges[-1] ** (1.0 / 3.0)), 1) if length is None else length
         sizes = [b - a for a, b in pairwise(edges)]
-        return cls(tuple(edges), tuple(max(min(wanted, size // 2), 1) for size in sizes))
+        return cls(
+            tuple(edges), tuple(max(min(wanted, size // FEWEST_BLOCKS), 1) for size in sizes)
+        )
 
     @property
     def freedom(self) -> float:

@@ -23,12 +23,16 @@ from profitable.advice.judged import BY_BETS, BY_HAZARDS, BY_PERIODS, JudgedGrou
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.periods import LEAST_PERIODS, PERIODS, Periods
 from profitable.common.amounts import in_short
-from profitable.common.text_tables import number_text, several
+from profitable.common.text_tables import money_text, number_text, several, text_table
 from profitable.common.types import BoolArray, FloatArray
 
 STOP_LEVEL = 0.1  # the false discovery rate of a list
+LEAST_LISTED = 8  # of a table, unless more are listed
+STOP_HEADERS = (
+    *("category", "", "clients", "open", "mean", "needed", "profit", "per client, 95 %", "P(pays)"),
+)
 MOST_NAMED = 12  # categories in a sentence
-WORDS = (
+NUMBER_WORDS = (
     *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve"),
 )
@@ -155,6 +159,32 @@ class StopList:
         ]
         return f"{first}: {'; '.join(parts)} ({rate} over all groupings together)."
 
+    def table(self, most: int = LEAST_LISTED) -> str:
+        """Return the categories that hardly pay as a table; all that are listed."""
+        shown = self.rows[: max(most, sum(row.stop for row in self.rows))]
+        several_ways = len(self.groupings) > 1
+        rows = [
+            (
+                *([row.grouping] if several_ways else []),
+                row.category,
+                "stop" if row.stop else "",
+                number_text(row.clients),
+                number_text(row.open),
+                number_text(row.mean),
+                number_text(row.threshold),
+                money_text(row.profit),
+                "-"
+                if row.low is None or row.high is None
+                else f"{money_text(row.low)} to {money_text(row.high)}",
+                number_text(row.pays, 2),
+            )
+            for row in shown
+        ]
+        headers = ("grouping", *STOP_HEADERS) if several_ways else STOP_HEADERS
+        more = len(self.rows) - len(shown)
+        rest = f"\n... and {number_text(more)} more that are likelier to pay" if more > 0 else ""
+        return text_table(headers, rows, words=(0, 1, 2) if several_ways else (0, 1)) + rest
+
     def to_dict(self) -> dict[str, Any]:
         """Return the list as JSON-ready values."""
         return {
@@ -173,7 +203,7 @@ def several_categories(count: int) -> str:
 
 
 def _count(number: int) -> str:
-    return WORDS[number - 1] if number <= len(WORDS) else number_text(number)
+    return NUMBER_WORDS[number - 1] if number <= len(NUMBER_WORDS) else number_text(number)
 
 
 def _named(names: Sequence[str]) -> str:

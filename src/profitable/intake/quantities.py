@@ -21,7 +21,7 @@ from profitable.intake.fields import GAPS, FieldError, parse_number
 
 PERCENT, IN_MONTHS = "%", "months"
 CURRENCY_SIGNS = "$€£¥₹₩₽₺₪₴₫₦₱฿₲₡₸₵"
-WORDS = (
+CURRENCY_WORDS = (
     *("US$", "A$", "C$", "R$", "S$", "HK$", "NZ$", "kr.", "kr", "zł", "Kč", "Ft", "lei", "Rs."),
     *("Rs", "Fr.", "RM", "Rp", "KSh"),
 )
@@ -90,13 +90,17 @@ CODES = [
 CURRENCY = "|".join(
     [
         rf"[{re.escape(CURRENCY_SIGNS)}]",
-        *(re.escape(each) for each in sorted([*WORDS, *CODES], reverse=True)),
+        *(re.escape(each) for each in sorted([*CURRENCY_WORDS, *CODES], reverse=True)),
     ]
 )
 ONE_GAP = rf"[{GAPS}]?"
 QUANTITY = re.compile(
     rf"(?P<outer>[+-]?){ONE_GAP}(?P<before>{CURRENCY})?{ONE_GAP}(?P<number>[+-]?[0-9.,][^%]*?){ONE_GAP}"
     rf"(?:(?P<after>{CURRENCY})|(?P<percent>%)|(?P<months>months?))?"
+)
+# What most amounts look like: read first, because it is quick.
+USUAL = re.compile(
+    rf"([{re.escape(CURRENCY_SIGNS)}]?)([1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+\.[0-9]{{1,2}}|[0-9]+\.[0-9]{{1,2}})"
 )
 # Separators that say by themselves which of them is the decimal sign.
 DECIMAL_COMMA = re.compile(rf"[+-]?[1-9][0-9]{{0,2}}(?:[{GAPS}.][0-9]{{3}})+,[0-9]*")
@@ -117,6 +121,8 @@ def quantity(text: str, *, decimal: str | None = None) -> Quantity:
     are a minus.
     """
     plain = text.strip()
+    if decimal != "," and (usual := USUAL.fullmatch(plain)):
+        return Quantity(float(usual[2].replace(",", "")), usual[1])
     if bracketed := re.fullmatch(r"\((.*)\)", plain):
         plain = bracketed[1].strip()
     found = QUANTITY.fullmatch(plain)

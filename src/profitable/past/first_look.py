@@ -12,10 +12,12 @@ pb.backtest(data, category='job', time='issued', reward='paid=yes', cost=0.75)
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -40,6 +42,7 @@ LOOK_WIDTH = 100
 FLAG = re.compile(r"--([a-z][a-z-]+)")
 LOOK_HEADERS = ("column", "type", "missing", "differ", "may be", "values")
 ROLES_SHOWN = 2
+OTHERS = 2  # other categories that are offered
 ALWAYS_NEEDED = (("category", "scorecard"), ("reward", "defaulted"), ("cost", "amount"))
 NEEDED_OF_LOANS = (("term",), ("rate", "instalment"), ("closed",), ("amount",))
 
@@ -218,6 +221,15 @@ class FirstLook:
             lines.append(f"- {self.plan.problem}.")
         said = [f"- {name}: {what}." for name, what in self.plan.placeholders.items()]
         said += [f"- {text}." for text in self.plan.assumed]
+        bad = {each.column for each in self.leaks}
+        others = [
+            shlex.join(["--or", each.option])
+            for each in self.candidates
+            if each.role == "category" and each.column not in bad
+            if each.option != self.plan.options.get("category")
+        ]
+        if self.files and self.plan.is_complete and others:
+            said.append(f"- Add {' '.join(others[:OTHERS])} to compare other ways of grouping.")
         if self.files and self.plan.is_complete:
             said.append(
                 "- Add --describe to see how the rows are read with it, or --out results/first for "
@@ -337,7 +349,7 @@ def _check_names(source: Source, given: Mapping[str, Any]) -> None:
 
 def _files(data: Any) -> tuple[str, ...]:
     given: Sequence[Any] = data if is_list(data) else [data]
-    names = [str(each) for each in given if isinstance(each, str | os.PathLike)]
+    names = [os.fspath(each) for each in given if isinstance(each, str | Path)]
     return tuple(names) if len(names) == len(given) else ()
 
 

@@ -253,6 +253,7 @@ class PieceSheet(Worksheet):
         written = (
             f"{text}-01" if ONLY_YEAR.fullmatch(text) and dates.kind != rounds.NUMBER else text
         )
+        found = np.array([MISSING])
         try:
             found = constant.read(Piece(pa.record_batch({name: [written]}), "", 1))
         except InputError:

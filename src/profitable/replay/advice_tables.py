@@ -8,15 +8,16 @@ from typing import Any
 
 from profitable.common.text_tables import number_text, several
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
-from profitable.replay.baselines import ALL
+from profitable.replay.baselines import ACCEPT_NONE, ALL
 from profitable.replay.optional_keys import part_of, rows_of
 from profitable.replay.page_amounts import Money
 
 Table = dict[str, Any]  # headers, rows, and how many rows more there are
 MOST_ROWS = 200  # of a table on the page; all are among the numbers
-MOST_NAMED = 4  # categories in one cell
+NAMED_IN_CELL = 4  # categories in one cell
 MARKS = {BETTER: "▲", WORSE: "▼", UNSURE: "○"}
 LEAST_PAYS = 0.001
+MAY_BE_CHANCE, SURELY_BETTER = "may be chance", "significantly better"
 
 
 def key_figures(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
@@ -31,20 +32,7 @@ def key_figures(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
                 "rests": f"{several(backtest['clients'], 'client')}",
             }
         )
-    judged = [
-        each
-        for each in backtest["entries"]
-        if each["kind"] == "policy" and each["difference"] is not None
-    ]
-    if judged:
-        best = max(judged, key=lambda each: each["difference"])
-        found.append(
-            {
-                "label": f"Best policy ({best['name']}), against accepting everybody",
-                "number": f"{MARKS[best['standing']]} {money.short_signed(best['difference'])}",
-                "rests": _rests(best, money),
-            }
-        )
+    found += _best_policy(backtest, money)
     listed = part_of(backtest, "stop_list")
     stopped = [row for row in rows_of(listed, "rows") if row["stop"]]
     if listed:
@@ -71,6 +59,30 @@ def key_figures(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
     return found
 
 
+def _best_policy(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]:
+    """Return the figure of the policy that earned most, against the better baseline."""
+    judged = [
+        each
+        for each in backtest["entries"]
+        if each["kind"] == "policy" and each["difference"] is not None
+    ]
+    if not judged:
+        return []
+    best = max(judged, key=lambda each: each["difference"])
+    if backtest.get("uninformative"):
+        said = {"number": "-", "rests": "it could not learn in time"}
+    elif backtest.get("baseline") == ACCEPT_NONE:  # because accepting everybody loses
+        beats = best["name"] in rows_of(backtest, "beating")
+        mark, rests = (BETTER, SURELY_BETTER) if beats else (UNSURE, MAY_BE_CHANCE)
+        number = f"{MARKS[mark]} {money.short_signed(best['profit'])}"
+        said = {"number": number, "rests": rests}
+        return [{"label": f"Best policy ({best['name']}), against accepting nobody"} | said]
+    else:
+        number = f"{MARKS[best['standing']]} {money.short_signed(best['difference'])}"
+        said = {"number": number, "rests": _rests(best, money)}
+    return [{"label": f"Best policy ({best['name']}), against accepting everybody"} | said]
+
+
 def _rests(each: dict[str, Any], money: Money) -> str:
     if each.get("low") is None or each.get("high") is None:
         return "without an interval"
@@ -79,7 +91,7 @@ def _rests(each: dict[str, Any], money: Money) -> str:
     found = each.get("standing")
     if found is None and each["low"] <= 0.0 <= each["high"]:
         found = UNSURE
-    words = {UNSURE: "may be chance", BETTER: "significantly better", WORSE: "significantly worse"}
+    words = {UNSURE: MAY_BE_CHANCE, BETTER: SURELY_BETTER, WORSE: "significantly worse"}
     return f"{said}; {words[found]}" if found is not None else said
 
 
@@ -216,8 +228,8 @@ def named(names: Sequence[str]) -> str:
     """
     if not names:
         return "none"
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    more = f" and {len(names) - NAMED_IN_CELL} more" if len(names) > NAMED_IN_CELL else ""
+    return ", ".join(names[:NAMED_IN_CELL]) + more
 
 
 def swap_tables(found: Sequence[dict[str, Any]] | None, money: Money) -> list[Table]:

@@ -19,11 +19,10 @@ from profitable.replay.backtest_figures import PICTURES, figures_of
 from profitable.replay.backtest_summary import IMMEDIATE
 from profitable.replay.backtest_tables import tables_of
 from profitable.replay.page_amounts import Money
+from profitable.replay.verdict import AT_ONCE
 
 TEMPLATES = Path(__file__).parent / "templates"
 BACKTEST_PAGE, BACKTEST_NUMBERS = "report.html", "backtest.json"
-# A verdict with one of these says itself that outcomes were assumed immediate.
-AT_ONCE_WORDS = ("immediate", "at once")
 
 
 def write_report(backtest: dict[str, Any], folder: Path) -> list[Path]:
@@ -63,7 +62,7 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure], exported: list[s
         "emergence": advice_tables.emergence_table(backtest.get("emergence")),
     }
     when_known = backtest.get("when_known") or backtest["first_line"]
-    said = f"{backtest.get('advice') or ''} {backtest['verdict']}".lower()
+    said = f"{backtest.get('advice') or ''} {backtest['verdict']}"
     immediate = when_known.startswith(IMMEDIATE)
     return (
         environment(TEMPLATES, html=True)
@@ -77,7 +76,8 @@ def page_of(backtest: dict[str, Any], drawn: dict[str, Figure], exported: list[s
             tables=tables,
             when_known=when_known,
             immediate=immediate,
-            caveat=immediate and not any(word in said for word in AT_ONCE_WORDS),
+            caveat=immediate and "immediate" not in said and AT_ONCE not in said,
+            source=Path(str(backtest["settings"].get("data") or "")).name,
             exported=exported,
             script=chart_script(),
             specs=chart_specs(drawn.values()),

@@ -356,6 +356,7 @@ class Backtest:
                 *backtest_summary.headline(self.past, self.terms, self.unit),
                 *backtest_summary.added_up(self.past),
                 "",
+                *self._advice_lines(),
                 ruling.text(),
                 "",
                 self.table(),
@@ -365,7 +366,7 @@ class Backtest:
                 *sentences,
                 *([""] if sentences else []),
                 *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
-                *self._advice_lines(),
+                *self._groupings_lines(),
                 self.luck(),
                 *(f"note: {text}" for text in self.past.notes),
                 *(f"warning: {text}" for text in self.warnings()),
@@ -384,13 +385,18 @@ class Backtest:
         return [each for each in found if each is not None]
 
     def _advice_lines(self) -> list[str]:
-        """Whom to stop, and the groupings side by side, for `print`."""
-        lines = [] if self.advice is None else [str(self.advice), ""]
-        if self.groupings:
-            tried = groupings_sentence(self.groupings, self.ruling.tried, self.unit)
-            lines += ["Groupings, against accepting everybody:", ""]
-            lines += [groupings_table(self.groupings), "", tried, ""]
-        return lines
+        """Whom to stop, for `print`."""
+        if self.advice is None:
+            return []
+        return [self.advice.sentence(self.unit), "", self.advice.stop_list.table(), ""]
+
+    def _groupings_lines(self) -> list[str]:
+        """All groupings side by side, for `print`."""
+        if not self.groupings:
+            return []
+        tried = groupings_sentence(self.groupings, self.ruling.tried, self.unit)
+        table = groupings_table(self.groupings)
+        return ["Groupings, against accepting everybody:", "", table, "", tried, ""]
 
     # -------------------------------------------------------------------------- keeping
 
