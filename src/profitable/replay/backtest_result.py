@@ -24,7 +24,7 @@ from profitable.replay import backtest_summary, backtest_tables
 from profitable.replay.backtest_advice import Advice
 from profitable.replay.backtest_entry import POLICY, BacktestEntry
 from profitable.replay.backtest_export import save_workbook
-from profitable.replay.backtest_options import RunOptions
+from profitable.replay.backtest_options import RunOptions, grouping_name
 from profitable.replay.baselines import ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
@@ -189,6 +189,8 @@ class Backtest:
             backtest_summary.is_assumed_immediate(self.past),
             learnable(self.past),
             self.variants,
+            bool(self.past.layout.times),
+            grouping_name(self.past.layout.categories) if self.others else "",
         )
 
     @cached_property
@@ -249,7 +251,16 @@ class Backtest:
         str
             A few sentences.
         """
-        return self.ruling.text()
+        return " ".join([self.ruling.text(), *self._by_others()])
+
+    def _by_others(self) -> list[str]:
+        """Say which policies beat the baselines by other groupings."""
+        best = [each for each in self.others if each.ruling.beating]
+        best.sort(key=lambda each: -each.ruling.beating[0].profit)
+        return [
+            f"By {grouping_name(each.past.layout.categories)}: {each.ruling.text()}"
+            for each in best[:1]
+        ]
 
     def standing(self, entry: BacktestEntry) -> str:
         """Compare an entry with accepting everybody.
@@ -357,7 +368,7 @@ class Backtest:
                 *backtest_summary.added_up(self.past),
                 "",
                 *self._advice_lines(),
-                ruling.text(),
+                self.verdict(),
                 "",
                 self.table(),
                 *([fitting] if fitting else []),
@@ -460,6 +471,7 @@ class Backtest:
                 "entries": [self._entry(entry) for entry in self.entries],
                 "tried": self.ruling.tried,
                 **self.ruling.to_dict(),
+                "verdict": self.verdict(),
                 **({} if self.advice is None else self.advice.to_dict(self.unit)),
                 "groupings": self.groupings,
                 "swap_sets": [each.to_dict() for each in self.swap_sets],
