@@ -202,8 +202,8 @@ def affordable_figure(backtest: dict[str, Any]) -> Figure | None:
         rows,
     )
     caption = (
-        "Red: defaults that were known of the loans the policy had accepted. Black, dashed: how "
-        "many of them the category could afford by then. Red far above black is what the "
-        "evidence counts."
+        "Solid: defaults that were known of the loans the policy had accepted. Dashed: how many "
+        "of them the category could afford by then. The solid line far above the dashed one is "
+        "what the evidence counts."
     )
     return Figure("affordable", caption, chart)
