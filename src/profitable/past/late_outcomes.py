@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from profitable.past.past import PastClients
 
 NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is
-AT_ONCE, AS_THEY_AGE, OPEN_VALUE = "at once", "by age", "open value"  # further treatments
+NOT_LATE, AS_THEY_AGE, OPEN_VALUE = "at once", "by age", "open value"  # further treatments
 SOON = 1  # rounds after which an outcome is known without being late
 LATE_SHARE = 0.1  # share of the losing, or of the gaining clients, whose outcomes are late
 MATURE = 0.95  # share of the clients that is known at maturity
@@ -68,7 +68,7 @@ class LateOutcomes:
             treatment = AS_THEY_AGE if layout.open_value is None else OPEN_VALUE
             counts = asked
         else:
-            treatment, counts = AS_THEY_COME if layout.known else AT_ONCE, known
+            treatment, counts = AS_THEY_COME if layout.known else NOT_LATE, known
             gains = profit[ends] >= 0.0
             times = asked[ends], (known - asked)[ends], number[ends]
             is_late = layout.known is not None and _is_far(*times[1:], gains)
