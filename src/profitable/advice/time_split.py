@@ -68,7 +68,7 @@ class Grouping:
     how: str = BY_PERIODS  # how categories are judged
     lending: Lending | None = None  # of loans that are judged by their hazards
     matures: int | None = None  # in place of the age of maturity that is found
-    still_open: FloatArray | None = None  # clients without an outcome in the file, [R, K]
+    still_open: IntArray | None = None  # clients without an outcome in the file, [R, K]
     # What is earned by accepting a category in a round, where that is not the sum of
     # its clients' profits: the estimate of a log, [R, K].
     earned: FloatArray | None = None
