@@ -18,7 +18,8 @@ Example: "bad" loses from the first round on, and its outcomes are known at once
 >>> [(each.date, each.stopped, each.gain) for each in found.splits[2:4]]
 [('2024-10', ('bad',), 8.0), ('2025-02', ('bad',), 6.0)]
 >>> print(found.sentence())
-Dropping what lost by then would have earned 27.5 more afterwards (95 %: 18.6 to 33.1).
+Dropping what lost by then would have earned 27.5 more afterwards (difference 27.5,
+95 %: 18.6 to 33.1).
 
 How sure the gain is: the block bootstrap of the whole procedure (`block_bootstrap.py`).
 It is about other clients and other luck of rounds of the same law.  It knows nothing of
@@ -39,7 +40,7 @@ from profitable.advice.block_bootstrap import Blocks, interval
 from profitable.advice.judged import BY_HAZARDS, BY_PERIODS, how_of
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import STOP_LEVEL, chosen
-from profitable.common.amounts import digits_of, in_short, unit_of
+from profitable.common.amounts import Interval, in_short
 from profitable.common.text_tables import several
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.model.lending import Lending
@@ -67,7 +68,7 @@ class Grouping:
     how: str = BY_PERIODS  # how categories are judged
     lending: Lending | None = None  # of loans that are judged by their hazards
     matures: int | None = None  # in place of the age of maturity that is found
-    still_open: FloatArray | None = None  # clients without an outcome in the file, [R, K]
+    still_open: IntArray | None = None  # clients without an outcome in the file, [R, K]
     # What is earned by accepting a category in a round, where that is not the sum of
     # its clients' profits: the estimate of a log, [R, K].
     earned: FloatArray | None = None
@@ -192,7 +193,7 @@ class TimeSplit:
         """Number of dates at which something was listed."""
         return sum(bool(each.stopped) for each in self.splits)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, unit: str = "") -> dict[str, Any]:
         """Return everything as plain values."""
         names = ("grouping", "gain", "low", "high", "accept_all", "possible", "missed", "level")
         return {
@@ -201,53 +202,54 @@ class TimeSplit:
             "losers": list(self.losers),
             "replicates": self.replicates,
             "doubt": self.doubt,
-            "sentence": self.sentence(),
+            "sentence": self.sentence(unit),
         }
 
-    def sentence(self) -> str:
-        """Say whether the list would have paid."""
-        late = self._too_late()
+    def sentence(self, unit: str = "") -> str:
+        """Say whether the list would have paid; `unit` is that of amounts."""
+        late = self._too_late(unit)
         if not self.splits:
             return late or "Nothing can be said: too few rounds are left once outcomes are mature."
         if not self.dates_listed:
             dates = several(len(self.splits), "date")
             return late or f"Nothing to find here: nothing was listed at any of the {dates}."
-        return " ".join(filter(None, [self._gained(), late]))
+        return " ".join(filter(None, [self._gained(unit), late]))
 
-    def _too_late(self) -> str:
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval of the gain lies on one side of 0."""
+        return (self.low or 0.0) > 0.0 or (self.high or 0.0) < 0.0
+
+    def _too_late(self, unit: str) -> str:
         """Say what was lost in categories that do not pay, if that is most of it."""
         if not self.losers or self.missed <= max(self.gain, 0.0):
             return ""
         named = ", ".join(self.losers[:NAMED])
         if len(self.losers) > NAMED:
             named += f" and {len(self.losers) - NAMED} more"
-        what = in_short(self.missed)
+        what = in_short(self.missed, unit)
         if self.is_immediate or set(self.losers) & {
             k for each in self.splits for k in each.stopped
         }:
             return f"{what} was lost in {named} before that could be known."
         return f"+{what} was in {named}, but outcomes came too late to be learnt in this file."
 
-    def _gained(self) -> str:
-        size = max(abs(each) for each in (self.gain, self.low or 0.0, self.high or 0.0))
-        (unit, word), digits = unit_of(size), digits_of(size)
-        sign = 1.0 if self.gain >= 0.0 else -1.0
-        span, unsure = "", ""
-        if self.low is not None and self.high is not None:
-            edges = sorted((sign * self.low, sign * self.high))
-            low, high = (f"{edge / unit:z.{digits}f}" for edge in edges)
-            span = f" (95 %: {low} to {high}{word})"
-            unsure = ", which may be chance" if edges[0] <= 0.0 else ""
-        found = f"{abs(self.gain) / unit:.{digits}f}{word}"
+    def _gained(self, unit: str) -> str:
+        has_interval = self.low is not None and self.high is not None
+        low, high = (math.nan if each is None else each for each in (self.low, self.high))
+        found = Interval(self.gain, low, high)
+        span = f" ({found.in_short(unit)})" if has_interval else ""
+        size = found.of_size(abs(self.gain), unit)
         if self.gain == 0.0:
             return f"What lost by then had no clients afterwards, so nothing was gained{span}."
-        if self.gain >= 0.0:
+        unsure = ", which may be chance" if has_interval and not self.is_sure else ""
+        if self.gain > 0.0:
             return (
-                f"Dropping what lost by then would have earned {found} more afterwards{span}"
+                f"Dropping what lost by then would have earned {size} more afterwards{span}"
                 f"{unsure}."
             )
         why = unsure or ": what lost before paid later"
-        return f"Dropping what lost by then would have LOST {found} afterwards{span}{why}."
+        return f"Dropping what lost by then would have LOST {size} afterwards{span}{why}."
 
 
 def time_splits(
