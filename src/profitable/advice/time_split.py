@@ -76,14 +76,14 @@ class Grouping:
     @classmethod
     def of(cls, name: str, past: Past, earned: FloatArray | None = None) -> "Grouping":
         """Return the grouping of a file."""
-        how, layout, waiting = how_of(past.layout), past.layout, past.still_open
+        how, layout = how_of(past.layout), past.layout
         return cls(
             name,
             past.clients,
             how,
             lending_of(layout, past.round) if how == BY_HAZARDS else None,
             layout.matures,
-            None if waiting is None else waiting.astype(np.float64),
+            past.still_open,
             earned,
         )
 
