@@ -133,6 +133,18 @@ def test_bad_early_vintages_are_no_reason_to_stop_today() -> None:
     assert all(found.standing(each) != WORSE for each in found.policies)
 
 
+def test_an_empty_list_beside_a_policy_that_beats_is_explained() -> None:
+    """One product pays at first and loses since: not surely on average."""
+    rates = np.full((48, 4), 0.06)
+    rates[16:, 3] = 0.25
+    found = from_first_look(loans(rates, 48, 5_000, 10))
+    assert not stopped(found)
+    assert "There was something to find" in found.verdict() or found.ruling.beating
+    [said] = found.verdict().split("The stop list ")[1:]
+    assert said.startswith("is empty all the same")
+    assert "product 3 lost" in said
+
+
 def test_where_nothing_matures_the_list_still_speaks() -> None:
     """Repayments are known after the last decision; product 3 loses."""
     frame = loans([0.05, 0.05, 0.05, 0.5], 24, 2_500, 8, back=1.15)

@@ -13,9 +13,10 @@ import numpy as np
 
 from profitable.agent.cutoff_table import CutoffTable
 from profitable.agent.loan_curves import loan_curves
+from profitable.common.amounts import in_short
 from profitable.common.extras import extra, frame_of
 from profitable.common.files import as_path
-from profitable.common.text_tables import money_text, number_text, text_table
+from profitable.common.text_tables import money_text, number_text, several, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.past.past import Past, SingleClients
@@ -56,6 +57,7 @@ ESTIMATED = (
     "Profits are estimates (doubly robust, if refused clients are in the log) from those whom "
     "the past accepted:"
 )
+HARDLY_PAYS = 0.2  # P(pays) of a category that a stop list nearly names
 MOST_NUMBERS, FEWEST_TRACED = 120_000, 5  # of a table by round and category; and its columns
 
 
@@ -251,7 +253,22 @@ class Backtest:
         str
             A few sentences.
         """
-        return " ".join([self.ruling.text(), *self._by_others()])
+        return " ".join([self.ruling.text(), *self._by_others(), *self._why_none_is_stopped()])
+
+    def _why_none_is_stopped(self) -> list[str]:
+        """Say why nothing is on the stop list, though there was something to find."""
+        rows = () if self.advice is None else self.advice.stop_list.rows
+        if any(row.stop for row in rows) or not (self.ruling.beating or self.ruling.found()):
+            return []
+        own = grouping_name(self.past.layout.categories)
+        lost = [row for row in rows if row.grouping == own and row.profit < 0.0]
+        return [
+            f"The stop list is empty all the same, because it asks whether losses hold over most "
+            f"periods of the past: {row.category} lost {in_short(-row.profit, self.unit)}, with "
+            f"P(pays) = {row.pays:.2g}."
+            for row in lost[:1]
+            if row.pays is not None and row.pays < HARDLY_PAYS
+        ]
 
     def _by_others(self) -> list[str]:
         """Say which policies beat the baselines by other groupings."""
@@ -379,7 +396,7 @@ class Backtest:
                 *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
                 *self._groupings_lines(),
                 self.luck(),
-                *(f"note: {text}" for text in self.past.notes),
+                *(f"note: {text}" for text in [*self.past.notes, *self._left_out()]),
                 *(f"warning: {text}" for text in self.warnings()),
             ]
         )
@@ -395,6 +412,15 @@ class Backtest:
                 lists = each.accepted(clients).astype(np.float64)
                 found.append(SwapSet.of("the stop list, made earlier", clients, lists))
         return [each for each in found if each is not None]
+
+    def _left_out(self) -> list[str]:
+        """Count the rows that are left out, unless a warning does."""
+        return [
+            f"{several(each.rows, 'row')} {'is' if each.rows == 1 else 'are'} left out "
+            f"({each.reason})"
+            for each in self.past.left_out
+            if each.warning is None
+        ]
 
     def _advice_lines(self) -> list[str]:
         """Whom to stop, for `print`."""

@@ -148,7 +148,7 @@ class BacktestVerdict:
                 "profits say nothing about them. Take a longer past, or one whose outcomes are "
                 "known sooner."
             )
-            return f"{said} {self._found()}".strip()
+            return f"{said} {self.found()}".strip()
         if self.beating:
             return self._praise()
         said = self._nobody_wins() if self.nobody_is_better else self._everybody_wins()
@@ -248,7 +248,7 @@ class BacktestVerdict:
         """The cross-fitted set, if there is one."""
         return next((each for each in self.entries if each.name == CROSS_FITTED), None)
 
-    def _found(self) -> str:
+    def found(self) -> str:
         """Say that there was something to find, if that is significant."""
         fitted = self._fitted
         if fitted is None or fitted.standing(self.tried, self.baseline) != BETTER:
@@ -262,7 +262,7 @@ class BacktestVerdict:
         """Say whether there was anything to find, if no policy found it."""
         if self._fitted is None or not self._lead(self._fitted).is_known:
             return ""
-        if found := self._found():
+        if found := self.found():
             return found
         lead = self._lead(self._fitted)
         span = lead.in_short(self.unit)
