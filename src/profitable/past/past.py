@@ -488,9 +488,8 @@ class LeftOut:
             return None
         return (
             f"{number_text(self.rows)} rows are left out ({self.reason}), and their mean outcome "
-            "is "
-            f"{number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those kept: "
-            "the result is biased"
+            f"is {number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those "
+            "kept: the result is biased"
         )
 
 
@@ -580,10 +579,8 @@ class Past:
             rows=sum(each.rows for each in (*tallies, *bad)),
             left_out=sorted([*left, *bad], key=lambda each: each.reason),
             notes=[*notes, *LateOutcomes.of(clients, layout).notes, *notes_on(clients)],
-            warnings=[
-                *([PAST_REFUSED] if tallies[WAS_REFUSED].rows else []),
-                *warn_of_one_sided_dates(clients, layout),
-            ],
+            warnings=[PAST_REFUSED] * bool(tallies[WAS_REFUSED].rows)
+            + warn_of_one_sided_dates(clients, layout),
             **more,
         )
 
