@@ -400,7 +400,7 @@ class _Planner:
                 plan.assumed.append(
                     f"where: {share:.0%} of the clients are {', '.join(called)}, and are left out: "
                     "what they paid so far is no outcome. Their losses come first, so that the "
-                    "last rounds look better than they are"
+                    "last rounds look worse than they are"
                 )
                 return
 

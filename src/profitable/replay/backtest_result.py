@@ -57,6 +57,7 @@ ESTIMATED = (
     "Profits are estimates (doubly robust, if refused clients are in the log) from those whom "
     "the past accepted:"
 )
+MANY_OPEN = 0.1  # share of the clients without an outcome
 HARDLY_PAYS = 0.2  # P(pays) of a category that a stop list nearly names
 MOST_NUMBERS, FEWEST_TRACED = 120_000, 5  # of a table by round and category; and its columns
 
@@ -240,8 +241,21 @@ class Backtest:
                 f"of its logarithm), more than level = {self.loans['level']:g} allows for: "
                 "evidence may be overstated"
             )
-        said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
+        said = [*self.past.warnings, *left, *self._open(), *self.terms.warnings(), *levels]
+        said += self.said
         return [*said, *log, *doubts, *self.ruling.doubts()]
+
+    def _open(self) -> list[str]:
+        """Warn if many clients are open, of whom no profit knows."""
+        still, there = self.past.still_open, float(self.past.clients.sum_of("number").sum())
+        waiting = 0.0 if still is None else float(still.sum())
+        if waiting <= MANY_OPEN * (there + waiting):
+            return []
+        share = f"{waiting / (there + waiting):.0%}".replace("%", " %")
+        return [
+            f"{share} of the clients have no outcome yet and count in no profit: if losses are "
+            "known before gains, what the past and every policy earned is too low"
+        ]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.
