@@ -36,7 +36,6 @@ from profitable.replay.groupings import (
 )
 from profitable.replay.learnable import learnable
 from profitable.replay.notebook_view import html_of
-from profitable.replay.order_doubt import order_doubt
 from profitable.replay.swap_set import SwapSet, swap_set
 from profitable.replay.verdict import BacktestVerdict
 from profitable.version import VERSION
@@ -189,6 +188,7 @@ class Backtest:
             backtest_summary.is_assumed_immediate(self.past),
             learnable(self.past),
             self.variants,
+            bool(self.past.layout.times),
         )
 
     @cached_property
@@ -223,11 +223,6 @@ class Backtest:
             if entry.off_policy is not None
             for text in entry.off_policy.warnings
         ]
-        doubts = [
-            text
-            for entry in self.policies
-            if (text := order_doubt(entry, dated=bool(self.past.layout.times))) is not None
-        ]
         levels: list[str] = []
         if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:
             seen = self.loans["level_seen"]
@@ -237,7 +232,7 @@ class Backtest:
                 "evidence may be overstated"
             )
         said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
-        return [*said, *log, *doubts, *self.ruling.doubts()]
+        return [*said, *log, *self.ruling.doubts()]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.
@@ -353,6 +348,7 @@ class Backtest:
             [
                 *([uninformative] if uninformative else []),
                 self.when_known,
+                *self._emergence_lines(),
                 *backtest_summary.headline(self.past, self.terms, self.unit),
                 *backtest_summary.added_up(self.past),
                 "",
@@ -384,6 +380,11 @@ class Backtest:
                 lists = each.accepted(clients).astype(np.float64)
                 found.append(SwapSet.of("the stop list, made earlier", clients, lists))
         return [each for each in found if each is not None]
+
+    def _emergence_lines(self) -> list[str]:
+        """When outcomes are known by age, for `print`."""
+        found = None if self.advice is None else self.advice.emergence
+        return [] if found is None else [found.sentence()]
 
     def _advice_lines(self) -> list[str]:
         """Whom to stop, for `print`."""

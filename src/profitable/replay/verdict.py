@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from profitable.common.amounts import Interval, in_short
-from profitable.common.text_tables import several
+from profitable.common.text_tables import number_text, several
 from profitable.replay.backtest_entry import (
     BETTER,
     LEVEL,
@@ -31,6 +31,7 @@ from profitable.replay.backtest_entry import (
 )
 from profitable.replay.baselines import ACCEPT_NONE, ALL, CROSS_FITTED
 from profitable.replay.learnable import Learnable
+from profitable.replay.order_doubt import order_doubt
 
 # Of the clients: fewer who asked when enough was known show nothing, unless a
 # difference is significant.
@@ -52,6 +53,7 @@ class BacktestVerdict:
     immediate: bool = False
     learnable: Learnable | None = None
     variants: int | None = None  # policies of all groupings; those of the entries if None
+    dated: bool = False  # whether rounds are those of dates, not of rows
 
     # ------------------------------------------------------------------------- the rule
 
@@ -131,6 +133,24 @@ class BacktestVerdict:
 
     def text(self) -> str:
         """Say whether any policy beats the baseline, and what rests on what."""
+        return " ".join(filter(None, [self._ruled(), self._order()]))
+
+    @cached_property
+    def order_doubts(self) -> list[str]:
+        """Say which policies a shuffled order contradicts, the best first."""
+        ordered = sorted(self.judged, key=lambda each: -each.difference.middle)
+        found = (order_doubt(each, dated=self.dated) for each in ordered)
+        return [each for each in found if each is not None]
+
+    def _order(self) -> str:
+        """Say that shuffled time contradicts the order, in a sentence."""
+        if not self.order_doubts or self.reason is not None:
+            return ""
+        others = len(self.order_doubts) - 1
+        more = f" The same holds for {number_text(others)} more." if others else ""
+        return f"The order matters: {self.order_doubts[0]}.{more}"
+
+    def _ruled(self) -> str:
         if not self.judged:
             return "No policy can be judged on this log."
         if self.reason is not None:
