@@ -168,10 +168,9 @@ def _decimal(field: str, value: object) -> object:
     return value
 
 
-def _where(field: str, value: object) -> str:
+def _condition(field: str, value: object, *, such_as: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        remedy = "give one such as \"amount > 0 and status != 'open'\""
-        raise ParameterError(field, value, "must be a condition", remedy)
+        raise ParameterError(field, value, "must be a condition", f'give one such as "{such_as}"')
     return value
 
 
@@ -278,7 +277,7 @@ class Layout(DeclaredOptions):
         None,
         "Condition that rows must meet, such as \"amount > 0 and status != 'open'\"; others are "
         "left out and counted.",
-        check=_where,
+        check=partial(_condition, such_as="amount > 0 and status != 'open'"),
     )
     skip_bad_rows: bool = rows(
         False,
@@ -378,6 +377,13 @@ class Layout(DeclaredOptions):
     )
     known: str | None = delayed(
         None, "Column of the date at which the outcome was known.", check=_column, needs=("time",)
+    )
+    open: str | None = delayed(
+        None,
+        "Condition for clients whose outcome is not known yet, such as \"status in ('Current', "
+        "'Late')\", or column=value. They have no outcome, whatever the columns hold so far. Where "
+        "a value is missing, a client is not open.",
+        check=partial(_condition, such_as="status in ('Current', 'Late')"),
     )
     matures: int | None = delayed(
         None,

@@ -123,7 +123,7 @@ class _Planner:
                     {**optional.options, **self._time(optional), **self.given},
                     optional.assumed,
                 )
-                self._leave_out_open(whole)
+                self._say_who_is_open(whole)
                 self._leave_out_future(whole)
                 self._add_formats(whole)
                 self._add_decimal(whole)
@@ -347,22 +347,25 @@ class _Planner:
         before = plan.options.get("where")
         plan.options["where"] = condition if before is None else f"{before} and {condition}"
 
-    def _leave_out_open(self, plan: StartPlan) -> None:
-        """Leave out clients whose status says that nobody knows yet how they end."""
-        if "where" in self.given or "defaulted" in plan.options or "treated" in plan.options:
+    def _say_who_is_open(self, plan: StartPlan) -> None:
+        """Say of which clients nobody knows yet how they end, where a status tells."""
+        if "open" in self.given or "defaulted" in plan.options or "treated" in plan.options:
             return
         for column in self.finder.columns:
-            if still := open_words(column):
-                name = quoted(column.name)
-                self._add_condition(plan, " and ".join(f"{name} != {each!r}" for each in still))
-                shares = dict(zip(column.words, column.shares, strict=True))
-                share = sum(shares[each] for each in still)
-                plan.assumed.append(
-                    f"where: {share:.0%} of the clients are {', '.join(still)}, and are left out: "
-                    "what they paid so far is no outcome. Their losses come first, so that the "
-                    "last rounds look better than they are"
-                )
-                return
+            still = open_words(column)
+            if not still or column.name in str(self.given.get("where", "")):
+                continue
+            name, words = quoted(column.name), ", ".join(map(repr, still))
+            one = len(still) == 1
+            plan.options["open"] = f"{name} == {words}" if one else f"{name} in ({words})"
+            shares = dict(zip(column.words, column.shares, strict=True))
+            share = sum(shares[each] for each in still)
+            plan.assumed.append(
+                f"open: {share:.0%} of the clients are {', '.join(still)}: what they paid so far "
+                "is no outcome. They are counted as open; to leave them out with where would leave "
+                "early ends only in the last rounds"
+            )
+            return
 
     def _immediate(self) -> str:
         """Say that outcomes are taken as known at once."""
