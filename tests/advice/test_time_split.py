@@ -85,7 +85,7 @@ def test_a_list_knows_nothing_of_later_outcomes() -> None:
 def test_what_is_said() -> None:
     good = split(portfolio([0.5, -0.5]), replicates=50).sentence()
     assert good.startswith("Dropping what lost by then would have earned ")
-    assert "more afterwards (95 %: " in good
+    assert "more afterwards (difference 70.2, 95 %: 50.1 to 97.2)" in good
     turned = split(portfolio([0.5, -0.5], turn=15), replicates=50)
     assert turned.gain < 0.0
     assert turned.sentence().startswith("Dropping what lost by then would have LOST ")

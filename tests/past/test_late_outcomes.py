@@ -257,3 +257,14 @@ def test_the_baseline_that_learns_first_waits_for_maturity() -> None:
     )
     assert usual.difference.middle == 0.0
     assert naive.difference.middle < 0.0
+
+
+@pytest.mark.parametrize("seen", ["gains", "losses"])
+def test_dates_of_one_side_only_are_a_warning(seen: str) -> None:
+    """Policies would learn from gains only, or from losses only."""
+    frame = loans().astype({"then": "Int64"})
+    side = frame.share > 1.0
+    frame.loc[side != (seen == "gains"), "then"] = None
+    [said] = past_of(frame).warnings
+    assert f"so that policies learn from {seen} only" in said
+    assert not past_of(loans()).warnings

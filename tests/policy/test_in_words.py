@@ -3,7 +3,7 @@
 import pytest
 
 from profitable.model.prior import Prior
-from profitable.policy.in_words import PARAMETERS, WORDS, in_words
+from profitable.policy.in_words import PARAMETERS, POLICY_WORDS, in_words
 from profitable.policy.policies import POLICIES, Policy, ThompsonSampling
 
 OURS = {name: kind for name, kind in POLICIES.items() if kind.__module__.startswith("profitable.")}
@@ -11,10 +11,10 @@ OURS = {name: kind for name, kind in POLICIES.items() if kind.__module__.startsw
 
 def test_every_policy_and_every_parameter_has_words() -> None:
     """A new policy, or a new parameter, fails here until it has words."""
-    assert set(WORDS) == set(OURS)
+    assert set(POLICY_WORDS) == set(OURS)
     assert set(PARAMETERS) == {each for kind in OURS.values() for each in kind.constants()}
     plain = [in_words(kind()) for kind in OURS.values()]
-    assert plain == list(WORDS.values())
+    assert plain == list(POLICY_WORDS.values())
     assert len(set(plain)) == len(plain)
 
 

@@ -27,12 +27,12 @@ from profitable.common.text_tables import money_text, number_text, several, text
 from profitable.common.types import BoolArray, FloatArray
 
 STOP_LEVEL = 0.1  # the false discovery rate of a list
-ROWS_SHOWN = 8  # of a table, unless more are listed
+LEAST_LISTED = 8  # of a table, unless more are listed
 STOP_HEADERS = (
     *("category", "", "clients", "open", "mean", "needed", "profit", "per client, 95 %", "P(pays)"),
 )
 MOST_NAMED = 12  # categories in a sentence
-WORDS = (
+NUMBER_WORDS = (
     *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve"),
 )
@@ -138,8 +138,8 @@ class StopList:
         """Names of the groupings, those first that have the worst category."""
         return tuple(dict.fromkeys(row.grouping for row in self.rows))
 
-    def sentence(self) -> str:
-        """Say it to a head of credit."""
+    def sentence(self, unit: str = "") -> str:
+        """Say it to a head of credit; `unit` is that of amounts."""
         rate = f"false discovery rate at most {100.0 * self.level:g} %"
         bad = [row for row in self.rows if row.stop]
         if not self.tested:
@@ -151,7 +151,7 @@ class StopList:
             )
         first = "Stop this one" if len(bad) == 1 else f"Stop these {_count(len(bad))}"
         if len(self.groupings) == 1:
-            return f"{first}: {_named([row.category for row in bad])} ({rate}); {_lost(bad)}."
+            return f"{first}: {_named([row.category for row in bad])} ({rate}); {_lost(bad, unit)}."
         parts = [
             f"by {name}, {_named(stopped)}"
             for name in self.groupings
@@ -159,7 +159,7 @@ class StopList:
         ]
         return f"{first}: {'; '.join(parts)} ({rate} over all groupings together)."
 
-    def table(self, most: int = ROWS_SHOWN) -> str:
+    def table(self, most: int = LEAST_LISTED) -> str:
         """Return the categories that hardly pay as a table; all that are listed."""
         shown = self.rows[: max(most, sum(row.stop for row in self.rows))]
         several_ways = len(self.groupings) > 1
@@ -185,7 +185,7 @@ class StopList:
         rest = f"\n... and {number_text(more)} more that are likelier to pay" if more > 0 else ""
         return text_table(headers, rows, words=(0, 1, 2) if several_ways else (0, 1)) + rest
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, unit: str = "") -> dict[str, Any]:
         """Return the list as JSON-ready values."""
         return {
             "level": self.level,
@@ -193,7 +193,7 @@ class StopList:
             "tested": self.tested,
             "rows": [asdict(row) for row in self.rows],
             "notes": list(self.notes),
-            "sentence": self.sentence(),
+            "sentence": self.sentence(unit),
         }
 
 
@@ -203,7 +203,7 @@ def several_categories(count: int) -> str:
 
 
 def _count(number: int) -> str:
-    return WORDS[number - 1] if number <= len(WORDS) else number_text(number)
+    return NUMBER_WORDS[number - 1] if number <= len(NUMBER_WORDS) else number_text(number)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -212,9 +212,10 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {number_text(more)} more" if more else "")
 
 
-def _lost(rows: Sequence[StopRow]) -> str:
+def _lost(rows: Sequence[StopRow], unit: str) -> str:
     profit = sum(row.profit for row in rows)
-    what = f"lost {in_short(-profit)}" if profit < 0.0 else f"brought {in_short(profit)}"
+    brought = in_short(abs(profit), unit)
+    what = f"lost {brought}" if profit < 0.0 else f"brought {brought}"
     clients = several(sum(row.clients for row in rows), "client")
     return f"{'it' if len(rows) == 1 else 'they'} {what} on {clients}"
 

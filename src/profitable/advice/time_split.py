@@ -18,7 +18,8 @@ Example: "bad" loses from the first round on, and its outcomes are known at once
 >>> [(each.date, each.stopped, each.gain) for each in found.splits[2:4]]
 [('2024-10', ('bad',), 8.0), ('2025-02', ('bad',), 6.0)]
 >>> print(found.sentence())
-Dropping what lost by then would have earned 27.5 more afterwards (95 %: 18.6 to 33.1).
+Dropping what lost by then would have earned 27.5 more afterwards (difference 27.5,
+95 %: 18.6 to 33.1).
 
 How sure the gain is: the block bootstrap of the whole procedure (`block_bootstrap.py`).
 It is about other clients and other luck of rounds of the same law.  It knows nothing of
@@ -39,11 +40,11 @@ from profitable.advice.block_bootstrap import Blocks, interval
 from profitable.advice.judged import BY_HAZARDS, BY_PERIODS, how_of
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import STOP_LEVEL, chosen
-from profitable.common.amounts import digits_of, in_short, unit_of
+from profitable.common.amounts import Interval, in_short
 from profitable.common.text_tables import several
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.model.lending import Lending
-from profitable.past.past import Past, PastClients, SingleClients
+from profitable.past.past import NEVER_KNOWN, Past, PastClients, SingleClients
 from profitable.past.past_loans import lending_of
 
 DATES = 6  # at which the list is made
@@ -75,14 +76,14 @@ class Grouping:
     @classmethod
     def of(cls, name: str, past: Past, earned: FloatArray | None = None) -> "Grouping":
         """Return the grouping of a file."""
-        how, layout = how_of(past.layout), past.layout
+        how, layout, waiting = how_of(past.layout), past.layout, past.still_open
         return cls(
             name,
             past.clients,
             how,
             lending_of(layout, past.round) if how == BY_HAZARDS else None,
             layout.matures,
-            past.still_open,
+            None if waiting is None else waiting.astype(np.float64),
             earned,
         )
 
@@ -109,6 +110,11 @@ class Grouping:
             )
         assert isinstance(self.clients, SingleClients)
         return BooksAsOf(self.clients, ends, self.lending)
+
+    def today(self) -> AsOf:
+        """Return all that is known; loans that have all ended are tested by periods."""
+        ended = self.lending is not None and not (self.clients.known == NEVER_KNOWN).any()
+        return SumsAsOf(self.clients, [None]) if ended else self.as_of([None])
 
     def first_known(self) -> int:
         """Return the first round after which a list can be made; R + 1 if none."""
@@ -187,7 +193,7 @@ class TimeSplit:
         """Number of dates at which something was listed."""
         return sum(bool(each.stopped) for each in self.splits)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, unit: str = "") -> dict[str, Any]:
         """Return everything as plain values."""
         names = ("grouping", "gain", "low", "high", "accept_all", "possible", "missed", "level")
         return {
@@ -196,53 +202,54 @@ class TimeSplit:
             "losers": list(self.losers),
             "replicates": self.replicates,
             "doubt": self.doubt,
-            "sentence": self.sentence(),
+            "sentence": self.sentence(unit),
         }
 
-    def sentence(self) -> str:
-        """Say whether the list would have paid."""
-        late = self._too_late()
+    def sentence(self, unit: str = "") -> str:
+        """Say whether the list would have paid; `unit` is that of amounts."""
+        late = self._too_late(unit)
         if not self.splits:
             return late or "Nothing can be said: too few rounds are left once outcomes are mature."
         if not self.dates_listed:
             dates = several(len(self.splits), "date")
             return late or f"Nothing to find here: nothing was listed at any of the {dates}."
-        return " ".join(filter(None, [self._gained(), late]))
+        return " ".join(filter(None, [self._gained(unit), late]))
 
-    def _too_late(self) -> str:
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval of the gain lies on one side of 0."""
+        return (self.low or 0.0) > 0.0 or (self.high or 0.0) < 0.0
+
+    def _too_late(self, unit: str) -> str:
         """Say what was lost in categories that do not pay, if that is most of it."""
         if not self.losers or self.missed <= max(self.gain, 0.0):
             return ""
         named = ", ".join(self.losers[:NAMED])
         if len(self.losers) > NAMED:
             named += f" and {len(self.losers) - NAMED} more"
-        what = in_short(self.missed)
+        what = in_short(self.missed, unit)
         if self.is_immediate or set(self.losers) & {
             k for each in self.splits for k in each.stopped
         }:
             return f"{what} was lost in {named} before that could be known."
         return f"+{what} was in {named}, but outcomes came too late to be learnt in this file."
 
-    def _gained(self) -> str:
-        size = max(abs(each) for each in (self.gain, self.low or 0.0, self.high or 0.0))
-        (unit, word), digits = unit_of(size), digits_of(size)
-        sign = 1.0 if self.gain >= 0.0 else -1.0
-        span, unsure = "", ""
-        if self.low is not None and self.high is not None:
-            edges = sorted((sign * self.low, sign * self.high))
-            low, high = (f"{edge / unit:z.{digits}f}" for edge in edges)
-            span = f" (95 %: {low} to {high}{word})"
-            unsure = ", which may be chance" if edges[0] <= 0.0 else ""
-        found = f"{abs(self.gain) / unit:.{digits}f}{word}"
+    def _gained(self, unit: str) -> str:
+        has_interval = self.low is not None and self.high is not None
+        low, high = (math.nan if each is None else each for each in (self.low, self.high))
+        found = Interval(self.gain, low, high)
+        span = f" ({found.in_short(unit)})" if has_interval else ""
+        size = found.of_size(abs(self.gain), unit)
         if self.gain == 0.0:
             return f"What lost by then had no clients afterwards, so nothing was gained{span}."
-        if self.gain >= 0.0:
+        unsure = ", which may be chance" if has_interval and not self.is_sure else ""
+        if self.gain > 0.0:
             return (
-                f"Dropping what lost by then would have earned {found} more afterwards{span}"
+                f"Dropping what lost by then would have earned {size} more afterwards{span}"
                 f"{unsure}."
             )
         why = unsure or ": what lost before paid later"
-        return f"Dropping what lost by then would have LOST {found} afterwards{span}{why}."
+        return f"Dropping what lost by then would have LOST {size} afterwards{span}{why}."
 
 
 def time_splits(
@@ -290,7 +297,7 @@ def time_splits(
     blocks = Blocks.of(work.segments(), block) if ends else None
     if blocks is not None and replicates > 1:
         values, listed = work.resample(blocks, replicates, seed)
-    losers = work.once([each.as_of([None]) for each in groupings], 0)
+    losers = work.once([each.today() for each in groupings], 0)
     found: list[TimeSplit] = []
     for place, grouping in enumerate(groupings):
         stopped = [each[place] for each in lists]

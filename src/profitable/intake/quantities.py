@@ -21,7 +21,7 @@ from profitable.intake.fields import GAPS, FieldError, parse_number
 
 PERCENT, IN_MONTHS = "%", "months"
 CURRENCY_SIGNS = "$€£¥₹₩₽₺₪₴₫₦₱฿₲₡₸₵"
-WORDS = (
+CURRENCY_WORDS = (
     *("US$", "A$", "C$", "R$", "S$", "HK$", "NZ$", "kr.", "kr", "zł", "Kč", "Ft", "lei", "Rs."),
     *("Rs", "Fr.", "RM", "Rp", "KSh"),
 )
@@ -90,7 +90,7 @@ CODES = [
 CURRENCY = "|".join(
     [
         rf"[{re.escape(CURRENCY_SIGNS)}]",
-        *(re.escape(each) for each in sorted([*WORDS, *CODES], reverse=True)),
+        *(re.escape(each) for each in sorted([*CURRENCY_WORDS, *CODES], reverse=True)),
     ]
 )
 ONE_GAP = rf"[{GAPS}]?"

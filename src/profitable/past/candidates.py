@@ -41,6 +41,7 @@ MOST_MISSING = 0.5  # of a category
 LONGEST_SPAN = 60.0  # years between dates of one portfolio
 MICROSECONDS_A_YEAR = 365.25 * rounds.MICROSECONDS
 MOST_PERIODS = 5_000
+FEWEST_AMOUNTS = 6  # fewer different numbers may be codes, unless their name says more
 ROUND_AMOUNT = 25.0  # amounts that people ask for are multiples of it
 GOOD_WORDS = (
     *("good", "fully paid", "paid", "paid off", "paid in full", "p i f", "pif", "repaid", "yes"),
@@ -254,14 +255,15 @@ class Finder:
 
     # ---------------------------------------------------------------------------- money
 
-    def _positive(self) -> Iterator[tuple[ColumnProfile, FloatArray]]:
+    def _positive(self, least: int = FEWEST_AMOUNTS) -> Iterator[tuple[ColumnProfile, FloatArray]]:
+        """Yield columns of so many different numbers at least."""
         for each in self.columns:
-            if each.kind in NUMERIC_KINDS and each.numbers is not None and each.different > 5:
+            if each.kind in NUMERIC_KINDS and each.numbers is not None and each.different >= least:
                 yield each, each.numbers
 
     def amounts(self) -> Iterator[Candidate]:
         """Yield amounts lent."""
-        for each, values in self._positive():
+        for each, values in self._positive(least=2):  # some lend in a few sizes only
             given = values[~np.isnan(values)]
             wrong = float((given <= 0.0).mean())
             if not given.size or wrong > FEW_ROWS or each.missing > 0.2 or given.max() < 50.0:
@@ -286,7 +288,7 @@ class Finder:
         if self.lent is None or self.lent.numbers is None:
             return
         amount = self.lent.numbers
-        for each, values in self._positive():
+        for each, values in self._positive(least=2):
             if each is self.lent:
                 continue
             both = ~np.isnan(values) & (amount > 0.0)
@@ -301,7 +303,8 @@ class Finder:
             if not 0.7 <= middle <= 2.0 or not 0.002 <= lost <= 0.6 or ratio.min() < -0.5:
                 continue
             named = hinted(each.name, "back")
-            if np.isnan(ratio).any() or hinted(each.name, "funded"):
+            is_code = each.different < FEWEST_AMOUNTS and not named
+            if is_code or np.isnan(ratio).any() or hinted(each.name, "funded"):
                 continue
             is_part = hinted(each.name, "part of back")
             weight = 2.0 + 3.0 * named - 2.0 * is_part
@@ -380,6 +383,20 @@ class Finder:
         rare = column.words[1]
         return f"{column.name}={rare}", f"two values, {rare} in {column.shares[1]:.0%}"
 
+    def claims(self) -> Iterator[Candidate]:
+        """Yield what clients of an insurance cost: nothing in most rows."""
+        for each, values in self._positive():
+            zero = float((values == 0.0).mean())
+            if hinted(each.name, "claimed") and 0.4 <= zero < 1.0 and each.ends[0] >= 0.0:
+                reason = f"{each.values}, 0 in {zero:.0%}"
+                yield Candidate("claim", each.name, each.name, reason, 3.0)
+
+    def premiums(self) -> Iterator[Candidate]:
+        """Yield what clients of an insurance pay."""
+        for each, values in self._positive(least=2):
+            if hinted(each.name, "premium") and float((values > 0.0).mean()) >= 1.0 - FEW_ROWS:
+                yield Candidate("premium", each.name, each.name, each.values, 3.0)
+
     def gains(self) -> Iterator[Candidate]:
         """Yield numbers that a client brings."""
         for each, values in self._positive():
@@ -456,8 +473,9 @@ class Finder:
         for each in self.columns:
             if each.kind != Kind.TEXT or each.missing or not 2 <= each.different <= MOST_GROUPS:
                 continue
-            control = next((word for word in each.words if words(word) in NO_OFFER), None)
-            if control is not None and hinted(each.name, "group"):
+            control = next((word for word in each.words if is_no_offer(word, each)), None)
+            is_named = any(hinted(each.name, what) for what in ("group", "treated", "control"))
+            if control is not None and is_named:
                 share = 1.0 - each.shares[each.words.index(control)]
                 option = f"{quoted(each.name)} != {control!r}"
                 if each.different == 2:
@@ -474,7 +492,7 @@ class Finder:
         elif option.startswith(f"{candidate.column}="):
             chosen = [option.partition("=")[2]]
         else:
-            chosen = [word for word in column.words if words(word) not in NO_OFFER]
+            chosen = [word for word in column.words if not is_no_offer(word, column)]
         codes = [column.words.index(word) + 1 for word in chosen]
         return np.isin(column.codes, codes)
 
@@ -485,7 +503,7 @@ class Finder:
 
         What may be an outcome is none of them.
         """
-        outcomes = {each.column for role in ("reward", "loss") for each in self.of(role)}
+        outcomes = {each.column for role in ("reward", "loss", "claim") for each in self.of(role)}
         for each in self.columns:
             is_late = each.name in outcomes or hinted(each.name, "afterwards")
             if is_late or is_running_number(each):
@@ -519,6 +537,12 @@ def quoted(name: str) -> str:
 def is_no(word: str) -> bool:
     """Whether a word is a no."""
     return word.strip().lower() in ("0", "false", "no", "f", "n", "0.0")
+
+
+def is_no_offer(word: str, column: ColumnProfile) -> bool:
+    """Whether a word names the clients without an offer, such as "no mail" beside "mail"."""
+    plain, others = words(word), [words(each) for each in column.words if each != word]
+    return plain in NO_OFFER or any(plain in (f"no {each}", f"not {each}") for each in others)
 
 
 def good_word(column: ColumnProfile) -> str | None:
@@ -566,6 +590,8 @@ ROLE_FINDERS: dict[str, Callable[[Finder], Any]] = {
     "reward": Finder.rewards,
     "amount": Finder.amounts,
     "loss": Finder.losses,
+    "claim": Finder.claims,
+    "premium": Finder.premiums,
     "known": Finder.ends,
     "defaulted": Finder.ends,
     "closed": Finder.ends,

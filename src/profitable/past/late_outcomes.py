@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from profitable.past.past import PastClients
 
 NEVER_KNOWN = 2**31 - 1  # the round in which an outcome is known that never is
-AT_ONCE, AS_THEY_AGE, OPEN_VALUE = "at once", "by age", "open value"  # further treatments
+NOT_LATE, AS_THEY_AGE, OPEN_VALUE = "at once", "by age", "open value"  # further treatments
 SOON = 1  # rounds after which an outcome is known without being late
 LATE_SHARE = 0.1  # share of the losing, or of the gaining clients, whose outcomes are late
 MATURE = 0.95  # share of the clients that is known at maturity
 FEWEST_IN_BLOCK = 100  # clients whose rounds share an age
+FEWEST_DATED, ONE_SIDED = 20, 0.3  # clients of a side; difference of shares without a date
 FEWEST_SEEN = 0.05  # share of the clients that the file shows at an age, for it to count
 
 
@@ -68,7 +69,7 @@ class LateOutcomes:
             treatment = AS_THEY_AGE if layout.open_value is None else OPEN_VALUE
             counts = asked
         else:
-            treatment, counts = AS_THEY_COME if layout.known else AT_ONCE, known
+            treatment, counts = AS_THEY_COME if layout.known else NOT_LATE, known
             gains = profit[ends] >= 0.0
             times = asked[ends], (known - asked)[ends], number[ends]
             is_late = layout.known is not None and _is_far(*times[1:], gains)
@@ -116,6 +117,34 @@ class LateOutcomes:
                 f"before gains. late = {AS_THEY_COME!r} counts them naively"
             )
         ]
+
+
+def warn_of_one_sided_dates(clients: "PastClients", layout: Layout) -> list[str]:
+    """Warn if losses, or gains, lack a known date far more often than the others.
+
+    Policies would then learn from the others only.  For example, the date of the last
+    payment in full is missing where a loan was charged off.
+    """
+    profit, number = (clients.seen(clients.sum_of(name)) for name in ("profit", "number"))
+    dated = clients.seen(clients.known) != NEVER_KNOWN
+    if layout.known is None or layout.by_hazards or dated.all() or number.max() > 1.0:
+        return []  # cells know no single clients
+    lacking: list[float] = []
+    for group in (profit < 0.0, profit >= 0.0):
+        there = float(number[group].sum())
+        if there < FEWEST_DATED:
+            return []
+        lacking.append(float(number[group & ~dated].sum()) / there)
+    losing, others = lacking
+    if abs(losing - others) < ONE_SIDED:
+        return []
+    seen = "gains" if losing > others else "losses"
+    shares = [f"{share:.0%}".replace("%", " %") for share in lacking]
+    return [
+        f"{layout.known} is empty for {shares[0]} of the clients who lost and {shares[1]} of the "
+        f"others, so that policies learn from {seen} only: their decisions say nothing. Give a "
+        "column that dates every outcome, or leave out known and give matures"
+    ]
 
 
 def _is_far(age: IntArray, number: FloatArray, gains: BoolArray) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from profitable.common.text_tables import number_text, several
 from profitable.policy.policies import BY_ROUNDS, Policy
 
-WORDS = {
+POLICY_WORDS = {
     "kl-ucb": "upper confidence bound",
     "kl-ucb+": "stricter upper confidence bound",
     "bayes-ucb": "Bayesian upper confidence bound",
@@ -104,7 +104,7 @@ def in_words(policy: Policy) -> str:
         A noun phrase that can begin a sentence's subject.
     """
     name, _, rest = str(policy).partition(":")
-    if name not in WORDS:
+    if name not in POLICY_WORDS:
         return str(policy)
     said: list[str] = []
     for part in filter(None, rest.split(",")):
@@ -113,4 +113,4 @@ def in_words(policy: Policy) -> str:
     prior = getattr(policy, "prior", None)
     if prior is not None:
         said.append(f"with the prior {prior.kind}({prior.first:g}, {prior.second:g})")
-    return " ".join([WORDS[name], ", ".join(said)]) if said else WORDS[name]
+    return " ".join([POLICY_WORDS[name], ", ".join(said)]) if said else POLICY_WORDS[name]

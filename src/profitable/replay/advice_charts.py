@@ -24,7 +24,7 @@ ON_LIST, NOT_ON_IT = "on the stop list", "not on it"
 FULL_ROW = 24  # pixels of a row with a symbol
 AXIS_ROOM = 30  # pixels of the axis
 PALE_BAR = "#A3AAB1"
-EDGE = 0.05  # of a picture, left and right of what it shows
+PICTURE_EDGE = 0.05  # of a picture, left and right of what it shows
 TOO_FAR = 1.0  # an interval is cut off that leaves the points by more than their span
 
 
@@ -352,7 +352,7 @@ def _domain(rows: Rows) -> tuple[list[float], bool]:
     room = TOO_FAR * (high - low) or max(highs) - min(lows) or 1.0
     domain = [max(min(lows), low - room), min(max(high, *highs), high + room)]
     is_cut = domain[0] > min(lows) or domain[1] < max(highs)
-    edge = EDGE * (domain[1] - domain[0])
+    edge = PICTURE_EDGE * (domain[1] - domain[0])
     return [digits(domain[0] - edge), digits(domain[1] + edge)], is_cut
 
 

@@ -14,7 +14,7 @@ from profitable.replay.page_amounts import Money
 
 Table = dict[str, Any]  # headers, rows, and how many rows more there are
 MOST_ROWS = 200  # of a table on the page; all are among the numbers
-MOST_NAMED = 4  # categories in one cell
+NAMED_IN_CELL = 4  # categories in one cell
 MARKS = {BETTER: "▲", WORSE: "▼", UNSURE: "○"}
 LEAST_PAYS = 0.001
 MAY_BE_CHANCE, SURELY_BETTER = "may be chance", "significantly better"
@@ -228,8 +228,8 @@ def named(names: Sequence[str]) -> str:
     """
     if not names:
         return "none"
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    more = f" and {len(names) - NAMED_IN_CELL} more" if len(names) > NAMED_IN_CELL else ""
+    return ", ".join(names[:NAMED_IN_CELL]) + more
 
 
 def swap_tables(found: Sequence[dict[str, Any]] | None, money: Money) -> list[Table]:

@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from profitable.advice.emergence import Emergence
 from profitable.advice.judged import JudgedGrouping
 from profitable.advice.stop_list import StopList
@@ -30,7 +28,7 @@ from profitable.common.amounts import in_short
 from profitable.common.text_tables import several
 from profitable.common.types import FloatArray
 from profitable.past.layout import CALENDAR
-from profitable.past.past import Past, PastClients
+from profitable.past.past import Past
 from profitable.replay.backtest_options import grouping_name
 
 
@@ -44,24 +42,23 @@ class Advice:
 
     def sentence(self, unit: str = "") -> str:
         """Say what to do today, and what the same rule would have been worth."""
-        return " ".join(filter(None, [self.stop_list.sentence(), self._used_earlier(unit)]))
+        return " ".join(filter(None, [self.stop_list.sentence(unit), self._used_earlier(unit)]))
 
     def _used_earlier(self, unit: str) -> str:
         """Say what the same rule would have earned at earlier dates, in a sentence."""
         if len(self.time_splits) == 1:
             (only,) = self.time_splits
-            text = only.sentence()
+            text = only.sentence(unit)
             dates = several(len(only.splits), "earlier date")
             return f"At {dates}: {text[:1].lower()}{text[1:]}" if only.dates_listed else text
         said: list[str] = []
         for verb, those in (
-            ("earned", [each for each in self.time_splits if (each.low or 0.0) > 0.0]),
-            ("LOST", [each for each in self.time_splits if (each.high or 0.0) < 0.0]),
+            ("earned", [each for each in self.time_splits if each.is_sure and each.gain > 0.0]),
+            ("LOST", [each for each in self.time_splits if each.is_sure and each.gain < 0.0]),
         ):
             by = [f"{in_short(abs(each.gain), unit)} by {each.grouping}" for each in those]
             said += [f"would have {verb} {' and '.join(by)}"] if by else []
-        clear = {each.grouping for each in self.time_splits if _is_clear(each)}
-        others = [each.grouping for each in self.time_splits if each.grouping not in clear]
+        others = [each.grouping for each in self.time_splits if not each.is_sure]
         if not self.time_splits or not said:
             return (
                 "Made earlier, the same list would have made no difference beyond chance by any "
@@ -72,20 +69,6 @@ class Advice:
         rest = f"; by {' and '.join(others)}, no difference beyond chance" if others else ""
         return f"Made earlier, the same list {', and '.join(said)}{rest}."
 
-    def accepted(self, clients: PastClients) -> FloatArray | None:
-        """Return what the earlier lists accept, [R, K]; None if they list nothing.
-
-        They are those of the first grouping, whose clients are given.
-        """
-        if not self.time_splits or not self.time_splits[0].dates_listed:
-            return None
-        found = np.ones((clients.rounds, len(clients.names)))
-        for split in self.time_splits[0].splits:
-            first, last = (clients.labels.index(each) for each in (split.first, split.last))
-            columns = [clients.names.index(each) for each in split.stopped]
-            found[first : last + 1, columns] = 0.0
-        return found
-
     def __str__(self) -> str:
         return self.sentence()
 
@@ -93,15 +76,10 @@ class Advice:
         """Return what a report shows, as plain values."""
         return {
             "advice": self.sentence(unit),
-            "stop_list": self.stop_list.to_dict(),
-            "time_splits": [each.to_dict() for each in self.time_splits],
+            "stop_list": self.stop_list.to_dict(unit),
+            "time_splits": [each.to_dict(unit) for each in self.time_splits],
             "emergence": None if self.emergence is None else self.emergence.to_dict(),
         }
-
-
-def _is_clear(split: TimeSplit) -> bool:
-    """Whether the gain of a time split is beyond chance."""
-    return (split.low or 0.0) > 0.0 or (split.high or 0.0) < 0.0
 
 
 def advise(

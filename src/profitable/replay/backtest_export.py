@@ -48,7 +48,7 @@ def check_workbook(path: str | os.PathLike[str]) -> None:
 def workbook_writer() -> Callable[[Mapping[str, Columns], Path], None]:
     """Return the writer of workbooks; MissingLibraryError without openpyxl."""
     with extra("excel", "workbooks are written with it", otherwise="take the CSV files"):
-        from profitable.replay.workbook import write_workbook
+        from profitable.replay.workbook_sheets import write_workbook
     return write_workbook
 
 

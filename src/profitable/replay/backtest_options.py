@@ -143,7 +143,8 @@ class RunOptions(DeclaredOptions):
         POLICIES_TRIED,
         "Name of a policy, such as ts, kl-ucb:c=3 or optimal:horizon (the length of the file), or "
         "several. `profitable policies` lists them. Unless given, those that lost on no real "
-        "file where outcomes are known as here; if at once:",
+        "file whose outcomes are known as late as here; shown are those for outcomes known at "
+        "once.",
         check=_policies,
         group="Policies",
         flag="--policy",

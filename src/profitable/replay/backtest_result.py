@@ -379,9 +379,10 @@ class Backtest:
         limited, clients = self.options.limits is not None, self.past.clients
         judged = [each for each in self.policies if each.refusal is None]
         found = [swap_set(each, clients, is_limited=limited) for each in judged]
-        lists = None if self.advice is None or limited else self.advice.accepted(clients)
-        if lists is not None:
-            found.append(SwapSet.of("the stop list, made earlier", clients, lists))
+        for each in () if self.advice is None or limited else self.advice.time_splits[:1]:
+            if each.dates_listed:
+                lists = each.accepted(clients).astype(np.float64)
+                found.append(SwapSet.of("the stop list, made earlier", clients, lists))
         return [each for each in found if each is not None]
 
     def _advice_lines(self) -> list[str]:
@@ -462,7 +463,7 @@ class Backtest:
                 **self.ruling.to_dict(),
                 **({} if self.advice is None else self.advice.to_dict(self.unit)),
                 "groupings": self.groupings,
-                "swap_sets": [each.to_dict() for each in self.swap_sets],
+                "swap_sets": [each.to_dict(self.unit) for each in self.swap_sets],
             }
         )
 

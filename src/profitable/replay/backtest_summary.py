@@ -11,7 +11,7 @@ from profitable.common.text_tables import number_text, text_table
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import UnknownCategoryError
 from profitable.model.lending import Lending
-from profitable.past.late_outcomes import AT_ONCE
+from profitable.past.late_outcomes import NOT_LATE
 from profitable.past.layout import AS_THEY_COME, AT_MATURITY, CALENDAR
 from profitable.past.past import NEVER_KNOWN, Past, PastClients
 from profitable.past.vintages import vintages
@@ -266,7 +266,7 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
         texts.append(
             "The outcome of a client is known before the next round. Real outcomes are known later."
         )
-    elif options.limits is None and past.treatment in (AT_ONCE, AS_THEY_COME):
+    elif options.limits is None and past.treatment in (NOT_LATE, AS_THEY_COME):
         texts.append(
             "An outcome counts from the round after the one in which it was known, and not at "
             "all before."

@@ -19,11 +19,11 @@ from profitable.replay.baselines import CROSS_FITTED, HINDSIGHT
 if TYPE_CHECKING:
     from profitable.replay.backtest_result import Backtest
 
-HEADERS = (
+GROUPING_HEADERS = (
     *("grouping", "categories", "hindsight", "cross-fitted", "best policy", "it earned", "95 %"),
     *("stop list", "used earlier"),
 )
-MOST_NAMED = 3  # categories of a stop list in the table
+MOST_STOPPED_NAMED = 3  # categories of a stop list in the table
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _entry(found: "Backtest", name: str) -> BacktestEntry | None:
 def groupings_table(rows: Sequence[GroupingRow]) -> str:
     """Return the groupings as a table for a terminal."""
     return text_table(
-        HEADERS,
+        GROUPING_HEADERS,
         [
             (
                 row.name,
@@ -155,5 +155,5 @@ def _span(low: float | None, high: float | None) -> str:
 def _named(names: Sequence[str]) -> str:
     if not names:
         return "-"
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MOST_STOPPED_NAMED
+    return ", ".join(names[:MOST_STOPPED_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -134,39 +134,41 @@ class SwapSet:
         rows = [row(category, k) for k, category in enumerate(clients.names)]
         return cls(name, tuple(rows), row(TOTAL, slice(None)), log is not None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, unit: str = "") -> dict[str, Any]:
         """Return everything as plain values."""
         return {
             "name": self.name,
             "rows": [asdict(row) for row in self.rows],
             "total": asdict(self.total),
             "estimated": self.is_estimated,
-            "sentence": self.sentence(),
+            "sentence": self.sentence(unit),
         }
 
-    def sentence(self) -> str:
-        """Say what would have changed."""
+    def sentence(self, unit: str = "") -> str:
+        """Say what would have changed; `unit` is that of amounts."""
         total, parts = self.total, list[str]()
         out = None if total.clients_out is None else round(total.clients_out)
         if out is None:
-            parts.append(f"left out clients who {_brought(total.money_out)}")
+            parts.append(f"left out clients who {_brought(total.money_out, unit)}")
         elif out:
             who = f"refused {several(out, 'client')} whom you accepted"
-            parts.append(f"{who}: {'it' if out == 1 else 'they'} {_brought(total.money_out)}")
+            parts.append(f"{who}: {'it' if out == 1 else 'they'} {_brought(total.money_out, unit)}")
         entering = round(total.clients_in or 0.0)
         if entering:
             who = f"accepted {several(entering, 'client')} whom you refused"
             if total.money_in is None:
                 parts.append(f"{who}: nobody knows what they would have brought")
             else:
-                parts.append(f"{who}: by estimate, they would have {_brought(total.money_in)}")
+                parts.append(
+                    f"{who}: by estimate, they would have {_brought(total.money_in, unit)}"
+                )
         if not parts:
             return f"{self.name} would have changed nothing: it accepts whom you accepted."
         return f"{self.name} would have {'; and '.join(parts)}."
 
 
-def _brought(money: float) -> str:
-    return f"{'lost' if money < 0.0 else 'earned'} {in_short(abs(money))}"
+def _brought(money: float, unit: str) -> str:
+    return f"{'lost' if money < 0.0 else 'earned'} {in_short(abs(money), unit)}"
 
 
 def swap_set(
