@@ -40,8 +40,8 @@ NUMERIC = (
     *("score", "propensity", "accepted", "treated"),
 )
 FLAGS = ("treated", "accepted")  # that may be "column=value"
-QUOTES = ("'", '"')
-IN_EXPRESSIONS = {*QUOTES, "`", "("}
+QUOTATION = ("'", '"')
+IN_EXPRESSIONS = {*QUOTATION, "`", "("}
 SIMILAR = 0.75  # how similar the name of a column is that was probably meant
 ONLY_YEAR = re.compile("[0-9]{4}")
 ROW_COLUMN = "pb_row"  # the column of a frame that says how many rows it has
@@ -119,7 +119,7 @@ def _open_formula(text: str, columns: Sequence[str], place: str) -> Formula:
     column, value = value_of(text, columns) or ("", "")
     # A value in quotes was meant as an expression, which says that = is ==.
     is_value = column in columns or not set(column) & IN_EXPRESSIONS
-    if not column or not is_value or value.strip()[:1] in QUOTES:
+    if not column or not is_value or value.strip()[:1] in QUOTATION:
         return _formula("open", text, columns, place)
     if column not in columns:
         raise InputError(f"{place}: open", column, "is not a column", one_of(column, columns))

@@ -114,12 +114,6 @@ def _round(field: str, value: object) -> str | int:
     return check.whole(field, value)
 
 
-def _weight(field: str, value: object) -> object:
-    if value not in ("money", "client"):
-        raise ParameterError(field, value, "is unknown", "choose from money, client")
-    return value
-
-
 def _order(field: str, value: object) -> object:
     if value not in (RISES, FALLS):
         raise ParameterError(
@@ -191,9 +185,9 @@ def _emerges(field: str, value: object) -> str | tuple[float, ...]:
     return tuple(check.finite(field, each, remedy) for each in value)
 
 
-def _late(field: str, value: object) -> object:
-    if value not in TREATMENTS:
-        raise ParameterError(field, value, "is unknown", f"choose from {', '.join(TREATMENTS)}")
+def _chosen(field: str, value: object, *, among: Sequence[str]) -> object:
+    if value not in among:
+        raise ParameterError(field, value, "is unknown", f"choose from {', '.join(among)}")
     return value
 
 
@@ -309,14 +303,14 @@ class Layout(DeclaredOptions):
     weight: str = money(
         "money",
         "With `amount`, whether the mean over money or over clients decides: money or client.",
-        check=_weight,
+        check=partial(_chosen, among=("money", "client")),
     )
     late: str | None = delayed(
         None,
         "How late outcomes are treated: hazards (learnt from when loans defaulted and closed; the "
         "default with `defaulted`), at maturity (clients count when 95 % are known; the default "
         "where `known` is far after they asked), or as they come, which is naive.",
-        check=_late,
+        check=partial(_chosen, among=TREATMENTS),
         needs=("defaulted", "known", "matures"),
     )
     issued: str | None = loans(

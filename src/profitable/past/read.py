@@ -26,6 +26,7 @@ from profitable.past import calendar_rounds as rounds
 from profitable.past.bad_rows import BadRows
 from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.past.calendar_rounds import MISSING
+from profitable.past.end_dates import refuse_early, refuse_ended, without_open
 from profitable.past.formulas import PreparedSource
 from profitable.past.layout import FALLS, MONTHS, SCORECARD, Layout
 from profitable.past.open_rows import KeptRounds, OpenRows, said_of_condition
@@ -303,16 +304,23 @@ class Reader:
     def _times(
         self, piece: Piece, asked: IntArray, found: dict[str, npt.NDArray[Any]]
     ) -> dict[str, IntArray]:
-        """Return the times of all rows; an end before its beginning is bad."""
+        """Return the times of all rows; an end before its beginning is bad.
+
+        That an open loan ended is a contradiction.  That its outcome was known is none,
+        because exports have the date of the last payment there.
+        """
+        is_open, kept = found.get("pb_open"), found["pb_reason"] == IS_KEPT
         times, never = {"asked": asked}, found.get("pb_never")
         ends = self.ends | ({"known": self.known} if self.layout.known is not None else {})
         for name, dates in ends.items():
             times[name] = dates.read(piece)
-            if "pb_open" in found:
-                times[name] = self._without_open(piece, times[name], found, dates)
+            if is_open is not None and name in END_DATES:
+                ended = is_open & (times[name] != MISSING) & kept
+                refuse_ended(piece, ended, dates, self.layout.open)
+            times[name] = without_open(times[name], is_open)
             early = rounds.before(times[name], asked, self.time.kind, dates.kind)
             if early.any():
-                self._refuse_early(piece, early & (found["pb_reason"] == IS_KEPT), dates)
+                refuse_early(piece, early & kept, dates, self.time)
         if "known" in times and never is not None:
             times["known"] = np.where(never, MISSING, times["known"])
         self._check_kinds(piece, asked)
@@ -351,40 +359,6 @@ class Reader:
                     "looks like a date",
                     f'give date_format = "{written}", or round = "number" if they are none',
                 )
-
-    def _refuse_early(self, piece: Piece, early: BoolArray, end: Dates) -> None:
-        """Refuse rows that end before the client asked."""
-        name = self.time.name
-        piece.refuse(
-            end.name,
-            early,
-            lambda index: (
-                f"is before {name} = {_shown(piece, self.time, index)}, when the client asked"
-            ),
-            "correct the dates",
-            lambda index: _shown(piece, end, index),
-            reason=f"is before {name}",
-        )
-
-    def _without_open(
-        self, piece: Piece, ends: IntArray, found: dict[str, npt.NDArray[Any]], dates: Dates
-    ) -> IntArray:
-        """Return the ends of clients, who have none while they are open.
-
-        That a loan ended contradicts the condition; when an outcome was known does not,
-        because exports date the last payment there.
-        """
-        is_open = found["pb_open"]
-        if self.layout.by_hazards:
-            piece.refuse(
-                dates.name,
-                is_open & (ends != MISSING) & (found["pb_reason"] == IS_KEPT),
-                f"is given, but the client is open by open = {self.layout.open}",
-                "leave it empty, or correct the condition",
-                lambda index: _shown(piece, dates, index),
-                reason=f"is given, but the client is open by open = {self.layout.open}",
-            )
-        return np.where(is_open, MISSING, ends)
 
     # ------------------------------------------------------------------------- all rows
 
@@ -647,8 +621,3 @@ def needed_columns(
         | ({} if layout.where is None else {layout.where: "where"})
         | ({} if layout.open is None else {layout.open: "open"})
     )
-
-
-def _shown(piece: Piece, dates: Dates, index: int) -> str:
-    """Return a date of a piece as it is written."""
-    return " ".join(str(piece.column(name)[index].as_py()) for name in dates.columns)

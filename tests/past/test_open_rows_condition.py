@@ -132,7 +132,7 @@ def test_a_value_is_one_of_several() -> None:
 def test_loans_by_hazards_are_those_that_have_not_ended(fields: dict[str, Any]) -> None:
     frame = invented(size=600)
     is_open = frame["defaulted"].isna() & frame["closed"].isna()
-    assert 50 < is_open.sum() < 550
+    assert 50 < int(is_open.sum()) < 550
     frame["state"] = np.where(is_open, "Current", "Ended")
     frame["back"] = frame["lent"] * np.where(is_open, 0.4, 1.1)
     empty = frame.assign(back=frame["back"].where(~is_open))
