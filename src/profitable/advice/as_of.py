@@ -90,7 +90,7 @@ class SumsAsOf(AsOf):
         A round that is there in place of a mature one counts with all its outcomes.
         """
         found, rows = self.outcomes[place], rounds[:, : self.outcomes[place].mature]
-        if not found.mature:  # nothing can be said, in whatever portfolio
+        if not found.mature:  # nothing can be said
             return np.full((len(rows), len(found.names)), np.nan)
         is_mature = (np.arange(len(found.clients)) < found.mature)[:, np.newaxis]
         clients = np.where(is_mature, found.clients, self.all.clients)

@@ -72,7 +72,7 @@ def find_leaks(source: Source, layout: Layout, columns: Sequence[str] | None = N
         return []
     reader = Reader(source, layout)
     source, outcome = reader.source, [*reader.roles.values()]
-    others = {*outcome, *source.behind(outcome), layout.propensity, *layout.times}
+    others = {*outcome, *source.behind(outcome), layout.propensity, *layout.times, layout.open}
     checked = [name for name in (columns or source.columns) if name not in others]
     every = list(dict.fromkeys([*reader.columns, *checked]))
     measured = measure(sampled(source, every).piece, reader, checked)
