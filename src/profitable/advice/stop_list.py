@@ -207,7 +207,10 @@ def _count(number: int) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
+    """List categories; crossed ones, whose names have commas, stand in quotes."""
     shown = names[:MOST_NAMED]
+    if any("," in name for name in shown):
+        shown = [repr(name) for name in shown]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {number_text(more)} more" if more else "")
 

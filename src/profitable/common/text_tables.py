@@ -52,6 +52,15 @@ def several(count: int, noun: str) -> str:
     return f"{number_text(count)} {noun}{'' if count == 1 else 's'}"
 
 
+def percent_text(share: float, decimals: int = 0) -> str:
+    """Write a share.
+
+    >>> percent_text(0.054), percent_text(0.054, 1)
+    ('5 %', '5.4 %')
+    """
+    return f"{100.0 * share:.{decimals}f} %"
+
+
 def horizon_text(value: float) -> str:
     """Write a number of rounds; from a million on, powers of ten as such.
 

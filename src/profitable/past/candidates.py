@@ -503,9 +503,7 @@ class Finder:
 
         What may be an outcome is none of them.
         """
-        outcomes = {
-            each.column for role in ("reward", "loss", "claim") for each in self.of(role)
-        }
+        outcomes = {each.column for role in ("reward", "loss", "claim") for each in self.of(role)}
         for each in self.columns:
             is_late = each.name in outcomes or hinted(each.name, "afterwards")
             if is_late or is_running_number(each):

@@ -17,7 +17,15 @@ import numpy as np
 from profitable.errors import InputError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.candidates import FEW_ROWS, MOST_MISSING, Candidate, Finder, is_status, open_words, quoted
+from profitable.past.candidates import (
+    FEW_ROWS,
+    MOST_MISSING,
+    Candidate,
+    Finder,
+    is_status,
+    open_words,
+    quoted,
+)
 from profitable.past.column_names import hinted
 from profitable.past.column_profile import Kind
 from profitable.past.date_formats import moment_text

@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.amounts import Interval
+from profitable.common.text_tables import percent_text
 from profitable.common.types import BoolArray, FloatArray
 from profitable.replay.off_policy import OffPolicy
 
@@ -53,7 +54,7 @@ SAME = 0.95
 # rewards.
 HARDLY_ANY = 2.0
 SAME_DIFFERENCE = (
-    f"at least {SAME:.0%} of the bootstrap portfolios have the same difference, and a rare unlucky "
+    f"at least {percent_text(SAME)} of the bootstrap portfolios have the same difference, and a rare unlucky "
     "stop is in none"
 )
 REFUSED_ALIKE = "the clients who are refused are nearly all alike, and others may come"

@@ -432,7 +432,7 @@ class Backtest:
                     "reason": self.terms.reason,
                     "alternative": None
                     if self.terms.alternative is None
-                    else self.terms.alternative.to_dict(),
+                    else self.terms.alternative.to_dict(self.unit),
                     "fit": [
                         {
                             "category": each.category,

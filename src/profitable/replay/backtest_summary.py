@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.amounts import in_short
-from profitable.common.text_tables import number_text, text_table
+from profitable.common.text_tables import number_text, percent_text, several, text_table
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import UnknownCategoryError
 from profitable.model.lending import Lending
@@ -46,16 +46,13 @@ def first_line(past: Past) -> str:
     )
     delay = _median(late, people)
     seen = float(people @ (clients.known <= clients.rounds)) / float(people.sum())
-    later = (
-        f"{number_text(math.ceil(delay))} {'round' if 0.0 < delay <= 1.0 else 'rounds'}"
-        if delay < math.inf
-        else ""
-    )
-    typical = (
-        f"half of them {later} or more after the client asked"
-        if later
-        else "half of them or more never"
-    )
+    if delay == 0.0:
+        typical = "half of them or more in the round in which the client asked"
+    elif delay < math.inf:
+        later = several(math.ceil(delay), "round")
+        typical = f"half of them {later} or more after the client asked"
+    else:
+        typical = "half of them or more never"
     if layout.known is None:
         when = f"Outcomes assumed to be known {layout.matures} rounds after the client asked"
     else:
@@ -64,11 +61,11 @@ def first_line(past: Past) -> str:
     if past.late.is_chosen:
         counted = (
             f" They count at maturity, {past.late.span} after the client asked, "
-            f"{past.late.share:.0%} before the last round."
+            f"{percent_text(past.late.share)} before the last round."
         )
     elif past.treatment == AS_THEY_COME and layout.late == AS_THEY_COME:
         counted = " They count as they come, as asked for: losses may be known before gains."
-    return f"{when}; {seen:.0%} before the last round ended.{counted}"
+    return f"{when}; {percent_text(seen)} before the last round ended.{counted}"
 
 
 def _first_line_of_loans(clients: PastClients, defaulted: BoolArray) -> str:
@@ -82,7 +79,7 @@ def _first_line_of_loans(clients: PastClients, defaulted: BoolArray) -> str:
     ]
     shown = (defaulted & (clients.known <= clients.rounds)).mean()
     return (
-        f"{defaulted.mean():.1%} of the loans are known to have defaulted, {shown:.1%} before the "
+        f"{percent_text(defaulted.mean(), 1)} of the loans are known to have defaulted, {percent_text(shown, 1)} before the "
         f"last round ended; {' and '.join(said) or 'no end is known'}."
     )
 
@@ -118,7 +115,7 @@ def headline(past: Past, terms: FamilyChoice, unit: str = "") -> list[str]:
     if terms.lending is not None:
         return [first, terms_of_lending(terms.lending)]
     because = f"because {terms.reason}" if terms.reason != BY_THE_USER else "as chosen"
-    other = "" if terms.alternative is None else terms.alternative.sentence
+    other = "" if terms.alternative is None else terms.alternative.sentence(unit)
     return [first, f"Rewards: {terms.family}, {because}.", *([other] if other else [])]
 
 
@@ -133,9 +130,9 @@ def terms_of_lending(lending: Lending) -> str:
     """Return the constants that are assumed of all loans."""
     level = f"level {lending.level:g}" if lending.level else "no uncertainty of the common level"
     return (
-        f"Loans are judged by their hazards: payments are discounted at {lending.required:.1%} a "
+        f"Loans are judged by their hazards: payments are discounted at {percent_text(lending.required, 1)} a "
         f"year, a default is known {lending.lag} rounds after the last instalment and returns "
-        f"{lending.recovery:.0%} of the balance, {level}."
+        f"{percent_text(lending.recovery)} of the balance, {level}."
     )
 
 
@@ -297,7 +294,7 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
         )
     if layout.amount is not None:
         required = layout.margin
-        above = f" beyond the {required:.1%} that are required" if required else ""
+        above = f" beyond the {percent_text(required, 1)} that are required" if required else ""
         what = f"the money that came back less the amount{above}. It is not discounted further"
         if layout.by_hazards:
             said = "that the schedule says" if layout.by_schedule else f"in {layout.reward}"

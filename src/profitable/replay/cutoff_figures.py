@@ -84,6 +84,6 @@ def cutoff_figure(backtest: dict[str, Any]) -> Figure | None:
         most = max(apart, key=lambda each: each["apart"])
         caption += (
             " A policy may also accept a band below its cut-off, if little is known of it: "
-            f"{most['policy']} did so in {most['apart']:.0%} of the rounds, more often than others."
+            f"{most['policy']} did so in {percent_text(most['apart'])} of the rounds, more often than others."
         )
     return Figure("cutoff", caption, chart)

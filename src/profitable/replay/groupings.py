@@ -134,6 +134,8 @@ def groupings_sentence(rows: Sequence[GroupingRow], variants: int, unit: str) ->
     said = f"{tried}: {best.name} is worth most, {in_short(best.worth, unit)} {how}"
     if best.policy is None or best.difference is None:
         return f"{said}."
+    if best.difference <= 0.0:
+        return f"{said}; no policy got any of it."
     chance = "" if best.standing == BETTER else ", which may be chance"
     return f"{said}; the best policy, {best.policy}, got {in_short(best.difference, unit)}{chance}."
 
