@@ -112,9 +112,9 @@ class LateOutcomes:
             return []
         return [
             (
-                f"outcomes count {self.span} after the client asked, when {percent_text(MATURE)} of "
-                "those who lose and of those who gain are known: as they come, losses are often "
-                f"known before gains. late = {AS_THEY_COME!r} counts them naively"
+                f"outcomes count {self.span} after the client asked, when "
+                f"{percent_text(MATURE)} of those who lose and of those who gain are known: as they "
+                f"come, losses are often known before gains. late = {AS_THEY_COME!r} counts them naively"
             )
         ]
 
@@ -140,11 +140,12 @@ def warn_of_one_sided_dates(clients: "PastClients", layout: Layout) -> list[str]
         return []
     seen = "gains" if losing > others else "losses"
     shares = [percent_text(share) for share in lacking]
-    return [
+    said = (
         f"{layout.known} is empty for {shares[0]} of the clients who lost and {shares[1]} of the "
         f"others, so that policies learn from {seen} only: their decisions say nothing. Give a "
         "column that dates every outcome, or leave out known and give matures"
-    ]
+    )
+    return [said]
 
 
 def _is_far(age: IntArray, number: FloatArray, gains: BoolArray) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from profitable.common.text_tables import percent_text
 from profitable.errors import InputError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
@@ -398,8 +399,8 @@ class _Planner:
                 self._add_condition(plan, " and ".join(f"{name} != {each!r}" for each in unknown))
                 share += column.missing
                 plan.assumed.append(
-                    f"where: {share:.0%} of the clients are {', '.join(called)}, and are left out: "
-                    "what they paid so far is no outcome. Their losses come first, so that the "
+                    f"where: {percent_text(share)} of the clients are {', '.join(called)}, and are "
+                    "left out: what they paid so far is no outcome. Their losses come first, so that the "
                     "last rounds look better than they are"
                 )
                 return

@@ -60,10 +60,8 @@ class Advice:
             said += [f"would have {verb} {' and '.join(by)}"] if by else []
         others = [each.grouping for each in self.time_splits if not each.is_sure]
         if not self.time_splits or not said:
-            none = (
-                "Lists made earlier would have made no difference beyond chance, by any grouping."
-            )
-            return none if self.time_splits else ""
+            nothing = "made no difference beyond chance, by any grouping"
+            return f"Lists made earlier would have {nothing}." if self.time_splits else ""
         rest = f"; by {' and '.join(others)}, no difference beyond chance" if others else ""
         return f"Lists made earlier {', and '.join(said)}{rest}."
 

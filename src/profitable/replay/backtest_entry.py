@@ -54,8 +54,8 @@ SAME = 0.95
 # rewards.
 HARDLY_ANY = 2.0
 SAME_DIFFERENCE = (
-    f"at least {percent_text(SAME)} of the bootstrap portfolios have the same difference, and a rare unlucky "
-    "stop is in none"
+    f"at least {percent_text(SAME)} of the bootstrap portfolios have the same difference, and a "
+    "rare unlucky stop is in none"
 )
 REFUSED_ALIKE = "the clients who are refused are nearly all alike, and others may come"
 LEFT_BY_ROUNDING = 1e-9  # of all that clients bring: what rounding leaves of a difference

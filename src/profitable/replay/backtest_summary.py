@@ -79,8 +79,9 @@ def _first_line_of_loans(clients: PastClients, defaulted: BoolArray) -> str:
     ]
     shown = (defaulted & (clients.known <= clients.rounds)).mean()
     return (
-        f"{percent_text(defaulted.mean(), 1)} of the loans are known to have defaulted, {percent_text(shown, 1)} before the "
-        f"last round ended; {' and '.join(said) or 'no end is known'}."
+        f"{percent_text(defaulted.mean(), 1)} of the loans are known to have defaulted, "
+        f"{percent_text(shown, 1)} before the last round ended; "
+        f"{' and '.join(said) or 'no end is known'}."
     )
 
 
@@ -123,15 +124,16 @@ def _at_required(past: Past, terms: FamilyChoice) -> str:
     """Say which return was required of what the past earned, if one was."""
     required = past.layout.margin if terms.lending is None else terms.lending.required
     year = "" if terms.lending is None else " a year"
-    return f" at a required return of {100.0 * required:.1f} %{year}" if required else ""
+    return f" at a required return of {percent_text(required, 1)}{year}" if required else ""
 
 
 def terms_of_lending(lending: Lending) -> str:
     """Return the constants that are assumed of all loans."""
     level = f"level {lending.level:g}" if lending.level else "no uncertainty of the common level"
     return (
-        f"Loans are judged by their hazards: payments are discounted at {percent_text(lending.required, 1)} a "
-        f"year, a default is known {lending.lag} rounds after the last instalment and returns "
+        "Loans are judged by their hazards: payments are discounted at "
+        f"{percent_text(lending.required, 1)} a year, a default is known {lending.lag} rounds "
+        "after the last instalment and returns "
         f"{percent_text(lending.recovery)} of the balance, {level}."
     )
 
