@@ -312,8 +312,8 @@ class Finder:
             weight = 2.0 + 3.0 * named - 2.0 * is_part
             reason = (
                 f"about as much as {self.lent.name if self.lent else ''} (median "
-                f"{number_text(middle, 3)} of it), and less than 0.8 in {percent_text(lost)} of the "
-                "rows"
+                f"{number_text(middle, 3)} of it), and less than 0.8 in {percent_text(lost)} of "
+                "the rows"
             )
             yield Candidate("reward", each.name, each.name, reason, weight + 3.0, is_back=True)
 

@@ -51,9 +51,10 @@ def warn_of_refused_outcomes(source: Source, layout: Layout) -> list[str]:
 
 def refused_text(column: str, accepted: FloatArray, refused: FloatArray) -> str:
     """Say that refused clients are a control group."""
+    refusing = f"not {column}" if "=" in column else f"{column} = 0"
     means = [number_text(float(np.nanmean(each))) for each in (accepted, refused)]
     return (
-        f"clients whom the past refused ({column} = 0) have outcomes, {means[1]} on average "
+        f"clients whom the past refused ({refusing}) have outcomes, {means[1]} on average "
         f"against {means[0]} of those accepted: they bring something without being accepted. If "
         f"chance decided, give --treated {column} in place of --accepted; the difference is then "
         "the reward"

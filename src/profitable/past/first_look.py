@@ -372,7 +372,7 @@ def _share(share: float) -> str:
     """
     if 0.0 < share < 0.001:
         return "<0.1 %"
-    return f"{percent_text(share, 1)}" if 0.0 < share < 0.1 else f"{percent_text(share)}"
+    return percent_text(share, 1 if 0.0 < share < 0.1 else 0)
 
 
 def _is_terminal() -> bool:

@@ -113,8 +113,9 @@ class LateOutcomes:
         return [
             (
                 f"outcomes count {self.span} after the client asked, when "
-                f"{percent_text(MATURE)} of those who lose and of those who gain are known: as they "
-                f"come, losses are often known before gains. late = {AS_THEY_COME!r} counts them naively"
+                f"{percent_text(MATURE)} of those who lose and of those who gain are known: as "
+                "they come, losses are often known before gains. "
+                f"late = {AS_THEY_COME!r} counts them naively"
             )
         ]
 

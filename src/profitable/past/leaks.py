@@ -150,9 +150,9 @@ def loans_that_know(clients: SingleClients, layout: Layout) -> list[str]:
     found: list[str] = []
     if share >= OVERWRITTEN and isinstance(layout.term, str):
         found.append(
-            f"the column {layout.term} says of {percent_text(share)} of the loans that defaulted how "
-            "old they were then: it was overwritten and knows the outcome. Give the term of the "
-            "contract"
+            f"the column {layout.term} says of {percent_text(share)} of the loans that defaulted "
+            "how old they were then: it was overwritten and knows the outcome. Give the term of "
+            "the contract"
         )
     rates = clients.rate
     if rates is not None and isinstance(layout.rate, str) and defaulted.sum() >= ENOUGH_DEFAULTS:

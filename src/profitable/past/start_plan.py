@@ -400,8 +400,8 @@ class _Planner:
                 share += column.missing
                 plan.assumed.append(
                     f"where: {percent_text(share)} of the clients are {', '.join(called)}, and are "
-                    "left out: what they paid so far is no outcome. Their losses come first, so that the "
-                    "last rounds look better than they are"
+                    "left out: what they paid so far is no outcome. Their losses come first, so "
+                    "that the last rounds look better than they are"
                 )
                 return
 

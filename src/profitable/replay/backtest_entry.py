@@ -15,7 +15,7 @@ Why a policy that draws at random is replayed twice in each replicate.  An entry
 mean of many seeds, and a replicate of two.  So the luck of a seed is measured by how
 far the two are apart, and most of it is taken out.
 
-Where it may still fail (`doubt`).  If hardly any replicate refuses a client, the rare
+Where it may still fail (`too_narrow`).  If hardly any replicate refuses a client, the rare
 portfolio in which a good category is stopped by bad luck is in none of them.  If
 the clients who are refused hardly differ, since a rare reward did not come, no
 replicate has one.  How much too narrow it is depends on the law, which nobody knows: a
@@ -226,12 +226,6 @@ class BacktestEntry:
         # The variance that is not a seed's luck.
         clients = max(total - self.seed_variance / 2.0, LEAST * total)
         return math.sqrt((clients + self.seed_variance / (self.splits or self.seeds)) / total)
-
-    @property
-    def doubt(self) -> str | None:
-        """Warning that the interval may be too narrow; None if nothing suggests it."""
-        reason = self.too_narrow
-        return reason and f"The interval of {self.name} may be too narrow: {reason}."
 
     @property
     def too_narrow(self) -> str | None:

@@ -382,7 +382,7 @@ class Backtest:
         for each in () if self.advice is None or limited else self.advice.time_splits[:1]:
             if each.dates_listed:
                 lists = each.accepted(clients).astype(np.float64)
-                found.append(SwapSet.of("the stop list, made earlier", clients, lists))
+                found.append(SwapSet.of("stop lists made earlier", clients, lists))
         return [each for each in found if each is not None]
 
     def _advice_lines(self) -> list[str]:

@@ -17,7 +17,7 @@ from profitable.past.past import NEVER_KNOWN, Past, PastClients
 from profitable.past.vintages import vintages
 from profitable.replay.backtest_entry import BacktestEntry
 from profitable.replay.backtest_options import RunOptions
-from profitable.replay.family_choice import BY_THE_USER, FamilyChoice
+from profitable.replay.family_choice import BY_THE_USER, FamilyChoice, family_in_words
 
 MOST_PICTURED = 60  # categories in a picture; those with the most clients
 ROUNDS_TRACED = 12  # of one policy
@@ -107,9 +107,8 @@ def headline(past: Past, terms: FamilyChoice, unit: str = "") -> list[str]:
     lent = "" if amount is None else f", {in_short(amount, unit)} lent"
     earned = in_short(float(clients.seen(clients.profit).sum()), unit) + _at_required(past, terms)
     who = (
-        f"{number_text(len(clients))} clients in {len(clients.names)} categories and "
-        f"{clients.rounds} "
-        "rounds"
+        f"{several(len(clients), 'client')} in {several(len(clients.names), 'category')} and "
+        f"{several(clients.rounds, 'round')}"
     )
     span = f"{clients.labels[0]} to {clients.labels[-1]}"
     first = f"{who} ({span}){lent}; the past itself earned {earned}."
@@ -332,7 +331,7 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
         "are not in the file."
     )
     if terms.lending is None:
-        texts.append(f"Evidence is that of {terms.family} rewards.")
+        texts.append(f"Evidence is that of {family_in_words(terms.family)}.")
     return texts
 
 
