@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from profitable.advice.as_of import BooksAsOf, SumsAsOf
-from profitable.advice.judged import BY_BETS
+from profitable.advice.judged import BY_BETS, BY_PERIODS
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import probabilities
 from profitable.agent.loan_book import BookReading
@@ -139,6 +139,17 @@ def test_portfolios_side_by_side_are_tested_as_if_alone(monkeypatch: pytest.Monk
     monkeypatch.setattr("profitable.advice.as_of.MOST_SIDE_BY_SIDE", 1)
     assert [found.pays(0, each[np.newaxis])[0].tolist() for each in rounds] == together.tolist()
     assert found.pays(0, rounds).tolist() == together.tolist()
+
+
+@pytest.mark.parametrize("how", [BY_PERIODS, BY_BETS])
+def test_nothing_is_said_where_nothing_is_mature(how: str) -> None:
+    """Because most clients of every round are open when the file ends."""
+    waiting = np.full((ROUNDS, 2), 1_000.0)
+    found = SumsAsOf(returns(), [None], how=how, still_open=waiting)
+    assert found.mature == (0,)
+    said = found.pays(0, np.array([np.arange(ROUNDS)] * 3))
+    assert said.shape == (3, 2)
+    assert np.isnan(said).all()
 
 
 def test_bets_are_on_the_rounds_that_are_there() -> None:

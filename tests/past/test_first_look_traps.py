@@ -76,4 +76,4 @@ def test_a_date_that_losses_lack_is_not_when_outcomes_were_known() -> None:
         each.startswith("known: ChgOffDate dates losses and PaidOffDate the others")
         for each in look.plan.assumed
     )
-    assert look.options["where"] == "MIS_Status != ''"
+    assert look.options["open"] == "MIS_Status == ''"

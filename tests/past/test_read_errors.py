@@ -315,5 +315,5 @@ def test_pyarrow_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_table_with_two_columns_of_one_name_is_refused() -> None:
     table = pd.DataFrame([[1, 2]] * 9, columns=["a", "a"])
-    with pytest.raises(InputError, match="repeats a name .*give each column its own"):
+    with pytest.raises(InputError, match=r"repeats a name .*give each column its own"):
         open_source(table)

@@ -573,6 +573,13 @@ class Past:
             for code, tally in enumerate(tallies)
             if tally.rows and code != IS_KEPT
         ]
+        if not clients.seen(clients.round).size:
+            raise InputError(
+                "accepted",
+                layout.accepted,
+                "says that the past accepted none of the clients who are replayed",
+                "give a column with 1 for those whom it accepted",
+            )
         return cls(
             clients,
             layout,

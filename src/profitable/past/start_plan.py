@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from profitable.common.text_tables import percent_text
 from profitable.errors import InputError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
@@ -133,7 +134,7 @@ class _Planner:
                     {**optional.options, **self._time(optional), **self.given},
                     optional.assumed,
                 )
-                self._leave_out_open(whole)
+                self._say_who_is_open(whole)
                 self._leave_out_future(whole)
                 self._add_formats(whole)
                 self._add_decimal(whole)
@@ -381,26 +382,29 @@ class _Planner:
         before = plan.options.get("where")
         plan.options["where"] = condition if before is None else f"{before} and {condition}"
 
-    def _leave_out_open(self, plan: StartPlan) -> None:
-        """Leave out clients whose status says that nobody knows yet how they end."""
-        if "where" in self.given or "defaulted" in plan.options or "treated" in plan.options:
+    def _say_who_is_open(self, plan: StartPlan) -> None:
+        """Say of which clients nobody knows yet how they end, where a status tells."""
+        if "open" in self.given or "defaulted" in plan.options or "treated" in plan.options:
             return
         for column in self.finder.columns:
-            if not is_status(column):
+            if not is_status(column) or column.name in str(self.given.get("where", "")):
                 continue
             shares = dict(zip(column.words, column.shares, strict=True))
-            still = open_words(column)
-            share = sum(shares[each] for each in still)
+            still, name = open_words(column), quoted(column.name)
+            share = sum(shares[each] for each in still) + column.missing
             called = [*still, *(["without a status"] if column.missing else [])]
             if called:
-                unknown = [*still, *([""] if column.missing else [])]
-                name = quoted(column.name)
-                self._add_condition(plan, " and ".join(f"{name} != {each!r}" for each in unknown))
-                share += column.missing
+                words = [repr(each) for each in (*still, *([""] if column.missing else []))]
+                plan.options["open"] = (
+                    f"{name} == {words[0]}"
+                    if len(words) == 1
+                    else f"{name} in ({', '.join(words)})"
+                )
+                who = f"{percent_text(share)} of the clients are {', '.join(called)}"
                 plan.assumed.append(
-                    f"where: {share:.0%} of the clients are {', '.join(called)}, and are left out: "
-                    "what they paid so far is no outcome. Their losses come first, so that the "
-                    "last rounds look worse than they are"
+                    f"open: {who}: what they paid so far is no outcome. They are counted as "
+                    "open; without them, the last rounds would consist of early ends, and look "
+                    "worse or better than they are"
                 )
                 return
 

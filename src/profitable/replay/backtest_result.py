@@ -37,7 +37,6 @@ from profitable.replay.groupings import (
 )
 from profitable.replay.learnable import learnable
 from profitable.replay.notebook_view import html_of
-from profitable.replay.order_doubt import order_doubt
 from profitable.replay.swap_set import SwapSet, swap_set
 from profitable.replay.verdict import BacktestVerdict
 from profitable.version import VERSION
@@ -228,11 +227,6 @@ class Backtest:
             if entry.off_policy is not None
             for text in entry.off_policy.warnings
         ]
-        doubts = [
-            text
-            for entry in self.policies
-            if (text := order_doubt(entry, dated=bool(self.past.layout.times))) is not None
-        ]
         levels: list[str] = []
         if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:
             seen = self.loans["level_seen"]
@@ -243,7 +237,7 @@ class Backtest:
             )
         said = [*self.past.warnings, *left, *self._open(), *self.terms.warnings(), *levels]
         said += self.said
-        return [*said, *log, *doubts, *self.ruling.doubts()]
+        return [*said, *log, *self.ruling.doubts()]
 
     def _open(self) -> list[str]:
         """Warn if many clients are open, of whom no profit knows."""
@@ -252,10 +246,11 @@ class Backtest:
         if waiting <= MANY_OPEN * (there + waiting):
             return []
         share = f"{waiting / (there + waiting):.0%}".replace("%", " %")
-        return [
+        said = (
             f"{share} of the clients have no outcome yet and count in no profit: if losses are "
             "known before gains, what the past and every policy earned is too low"
-        ]
+        )
+        return [said]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.
@@ -395,6 +390,7 @@ class Backtest:
             [
                 *([uninformative] if uninformative else []),
                 self.when_known,
+                *self._emergence_lines(),
                 *backtest_summary.headline(self.past, self.terms, self.unit),
                 *backtest_summary.added_up(self.past),
                 "",
@@ -424,8 +420,13 @@ class Backtest:
         for each in () if self.advice is None or limited else self.advice.time_splits[:1]:
             if each.dates_listed:
                 lists = each.accepted(clients).astype(np.float64)
-                found.append(SwapSet.of("the stop list, made earlier", clients, lists))
+                found.append(SwapSet.of("stop lists made earlier", clients, lists))
         return [each for each in found if each is not None]
+
+    def _emergence_lines(self) -> list[str]:
+        """When outcomes are known by age, for `print`."""
+        found = None if self.advice is None else self.advice.emergence
+        return [] if found is None else [found.sentence()]
 
     def _left_out(self) -> list[str]:
         """Count the rows that are left out, unless a warning does."""
@@ -483,7 +484,7 @@ class Backtest:
                     "reason": self.terms.reason,
                     "alternative": None
                     if self.terms.alternative is None
-                    else self.terms.alternative.to_dict(),
+                    else self.terms.alternative.to_dict(self.unit),
                     "fit": [
                         {
                             "category": each.category,

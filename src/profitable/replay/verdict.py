@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import Any
 
 from profitable.common.amounts import Interval, in_short
-from profitable.common.text_tables import several
+from profitable.common.text_tables import number_text, percent_text, several
 from profitable.replay.backtest_entry import (
     BETTER,
     LEVEL,
@@ -140,6 +140,25 @@ class BacktestVerdict:
 
     def text(self) -> str:
         """Say whether any policy beats the baseline, and what rests on what."""
+        return " ".join(filter(None, [self._ruled(), self._order()]))
+
+    @cached_property
+    def order_doubts(self) -> list[str]:
+        """Say which policies a shuffled order contradicts, the best first."""
+        ordered = sorted(self.judged, key=lambda each: -each.difference.middle)
+        found = (order_doubt(each, dated=self.dated) for each in ordered)
+        return [each for each in found if each is not None]
+
+    def _order(self) -> str:
+        """Say that shuffled time contradicts the order, in a sentence."""
+        said = any(map(self._is_by_order, self.judged)) and not self.beating
+        if not self.order_doubts or said or self.reason is not None:
+            return ""
+        others = len(self.order_doubts) - 1
+        more = f" The same holds for {number_text(others)} more." if others else ""
+        return f"The order matters: {self.order_doubts[0]}.{more}"
+
+    def _ruled(self) -> str:
         if not self.judged:
             return "No policy can be judged on this log."
         if self.reason is not None:
@@ -311,7 +330,7 @@ class BacktestVerdict:
             if why is not None and matters:
                 names.setdefault(why, []).append(each.name)
         return [
-            f"the {LEVEL:.0%} {'interval' if len(those) == 1 else 'intervals'} of "
+            f"the {percent_text(LEVEL)} {'interval' if len(those) == 1 else 'intervals'} of "
             f"{', '.join(those)} may be too narrow: {why}"
             for why, those in names.items()
         ]
