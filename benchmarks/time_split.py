@@ -100,14 +100,16 @@ def measure(law: Law, portfolios: int, replicates: int, truths: int = TRUTHS) ->
     rng, started, truth = np.random.default_rng(2), time.perf_counter(), float(gains.mean())
     found = [split(law.draw(rng), replicates) for _ in range(portfolios)]
     seconds = (time.perf_counter() - started) / portfolios
-    given = [each for each in found if each.low is not None and each.high is not None]
+    given = [
+        (each.low, each.high) for each in found if each.low is not None and each.high is not None
+    ]
     what = f"| {law.name} | {truth:.1f} | {gains.std():.1f} |"
     share = f"{len(given) / len(found):.0%} | {seconds:.2f} s |"
     if not given:
         return f"{what} | | | {share}"
-    inside = np.array([each.low <= truth <= each.high for each in given])
-    widths = np.array([each.high - each.low for each in given])
-    above = float(np.mean([each.low > truth for each in given]))
+    inside = np.array([low <= truth <= high for low, high in given])
+    widths = np.array([high - low for low, high in given])
+    above = float(np.mean([low > truth for low, _ in given]))
     covered = float(inside.mean())
     error = math.sqrt(max(covered * (1.0 - covered), 1.0 / inside.size) / inside.size)
     covers = f"{covered:.1%} ± {error:.1%} | {above:.1%}"

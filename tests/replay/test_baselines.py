@@ -10,8 +10,8 @@ import pytest
 
 from profitable.past.past import NEVER_KNOWN, SingleClients
 from profitable.replay.baselines import (
-    Earned,
     HALVES,
+    Earned,
     Setup,
     accept_all,
     baselines_for,

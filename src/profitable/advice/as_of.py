@@ -67,7 +67,7 @@ class SumsAsOf(AsOf):
         *,
         how: str = BY_PERIODS,
         matures: int | None = None,
-        still_open: FloatArray | None = None,
+        still_open: IntArray | None = None,
     ) -> None:
         self.how = how
         self.outcomes = [

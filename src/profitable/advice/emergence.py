@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.text_tables import number_text, several
-from profitable.common.types import BoolArray, FloatArray
+from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.past.past import NEVER_KNOWN, PastClients, SmallInts
 from profitable.past.vintages import vintages
 
@@ -78,7 +78,7 @@ class Emergence:
 
     @classmethod
     def of(
-        cls, clients: PastClients, *, still_open: FloatArray | None = None, unit: str = "round"
+        cls, clients: PastClients, *, still_open: IntArray | None = None, unit: str = "round"
     ) -> "Emergence | None":
         """Return when outcomes are known; None if they are known at once.
 
@@ -143,7 +143,7 @@ class _Watched:
     last: int  # the greatest age that anybody was watched at
 
     @classmethod
-    def of(cls, clients: PastClients, still_open: FloatArray | None) -> "_Watched":
+    def of(cls, clients: PastClients, still_open: IntArray | None) -> "_Watched":
         chosen = np.full(clients.size, True) if clients.logged is None else clients.logged
         asked, known = clients.round[chosen], clients.known[chosen]
         number = clients.sum_of("number")[chosen]

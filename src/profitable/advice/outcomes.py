@@ -52,7 +52,7 @@ class Outcomes:
         until: int | None = None,
         matures: int | None = None,
         weights: IntArray | None = None,
-        still_open: FloatArray | None = None,
+        still_open: IntArray | None = None,
     ) -> "Outcomes":
         """Add up the clients who asked by the end of a round.
 
@@ -148,7 +148,7 @@ class _Rows:
         clients: PastClients,
         until: int | None,
         weights: IntArray | None,
-        still_open: FloatArray | None,
+        still_open: IntArray | None,
     ) -> "_Rows":
         number = clients.sum_of("number")
         number = number.astype(np.float64) if weights is None else number * weights

@@ -68,7 +68,7 @@ class Grouping:
     how: str = BY_PERIODS  # how categories are judged
     lending: Lending | None = None  # of loans that are judged by their hazards
     matures: int | None = None  # in place of the age of maturity that is found
-    still_open: FloatArray | None = None  # clients without an outcome in the file, [R, K]
+    still_open: IntArray | None = None  # clients without an outcome in the file, [R, K]
     # What is earned by accepting a category in a round, where that is not the sum of
     # its clients' profits: the estimate of a log, [R, K].
     earned: FloatArray | None = None
@@ -76,14 +76,14 @@ class Grouping:
     @classmethod
     def of(cls, name: str, past: Past, earned: FloatArray | None = None) -> "Grouping":
         """Return the grouping of a file."""
-        how, layout, waiting = how_of(past.layout), past.layout, past.still_open
+        how, layout = how_of(past.layout), past.layout
         return cls(
             name,
             past.clients,
             how,
             lending_of(layout, past.round) if how == BY_HAZARDS else None,
             layout.matures,
-            None if waiting is None else waiting.astype(np.float64),
+            past.still_open,
             earned,
         )
 

@@ -540,7 +540,7 @@ def is_no(word: str) -> bool:
 
 
 def is_no_offer(word: str, column: ColumnProfile) -> bool:
-    """Whether a word names the clients without an offer, such as "no mail" beside "mail"."""
+    """Whether a word names clients without an offer: "no mail" beside "mail"."""
     plain, others = words(word), [words(each) for each in column.words if each != word]
     return plain in NO_OFFER or any(plain in (f"no {each}", f"not {each}") for each in others)
 

@@ -140,11 +140,12 @@ def warn_of_one_sided_dates(clients: "PastClients", layout: Layout) -> list[str]
         return []
     seen = "gains" if losing > others else "losses"
     shares = [f"{share:.0%}".replace("%", " %") for share in lacking]
-    return [
+    said = (
         f"{layout.known} is empty for {shares[0]} of the clients who lost and {shares[1]} of the "
         f"others, so that policies learn from {seen} only: their decisions say nothing. Give a "
         "column that dates every outcome, or leave out known and give matures"
-    ]
+    )
+    return [said]
 
 
 def _is_far(age: IntArray, number: FloatArray, gains: BoolArray) -> bool:
