@@ -172,3 +172,13 @@ def test_books_take_rounds_as_often_as_they_are_there() -> None:
     slow = book_of(again(clients, np.bincount(rounds, minlength=ROUNDS)), TERMS, 20)
     pays = [slow.read(np.ones(3)).standing(k).pays for k in range(3)]
     assert found.pays(0, rounds[np.newaxis])[0] == pytest.approx(pays, rel=1e-9)
+
+
+def test_nothing_is_said_where_no_round_is_mature() -> None:
+    """One client in seven has no outcome, in old rounds as in young ones."""
+    clients = returns()
+    missing = np.full((ROUNDS, 2), 10.0)
+    found = SumsAsOf(clients, [12, None], still_open=missing)
+    assert found.mature == (0, 0)
+    many = np.zeros((3, ROUNDS), dtype=np.int64)
+    assert np.isnan(found.pays(0, many)).tolist() == [[True, True]] * 3

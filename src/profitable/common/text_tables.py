@@ -69,12 +69,12 @@ def horizon_text(value: float) -> str:
 def money_text(value: float | None) -> str:
     """Write an amount: with cents below a thousand, in whole units above.
 
-    >>> money_text(-1234.5), money_text(0.25), money_text(None)
-    ('-1 234', '0.25', 'not known')
+    >>> money_text(-1234.5), money_text(0.25), money_text(-0.001), money_text(None)
+    ('-1 234', '0.25', '0.00', 'not known')
     """
     if value is None:
         return "not known"
-    return f"{value:,.{2 if abs(value) < 1_000 else 0}f}".replace(",", " ")
+    return f"{value:z,.{2 if abs(value) < 1_000 else 0}f}".replace(",", " ")
 
 
 def text_table(

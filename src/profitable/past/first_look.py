@@ -210,7 +210,8 @@ class FirstLook:
         if not self.leaks:
             return ""
         listed = "\n".join(f"- {each}" for each in self.leaks)
-        return f"Columns that look like leaks; none is taken as category:\n{listed}\n{ADVICE}"
+        none = "" if any(each.is_category for each in self.leaks) else "; none is taken as category"
+        return f"Columns that look like leaks{none}:\n{listed}\n{ADVICE}"
 
     def _start(self) -> str:
         lead = "Start with:" if self.plan.is_complete else "Complete this command:"

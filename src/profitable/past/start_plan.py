@@ -557,6 +557,15 @@ class _Planner:
             if not check_categories(past) and len(past.clients.names) > 1:
                 plan.assumed += [self._if_honest(each) for each in doubtful]
                 return plan
+        if doubtful:
+            plan.options["category"] = doubtful[0].option
+            is_used = doubtful[0].column
+            plan.leaks = [replace(each, is_category=each.column == is_used) for each in leaks]
+            plan.assumed.append(
+                f"category: {is_used} may be a leak, and no other column is left; use it only if "
+                "it was known when the client asked"
+            )
+            return plan
         name, what = PLACEHOLDERS["category"]
         plan.options["category"] = name
         plan.placeholders[name] = what

@@ -161,7 +161,7 @@ class BacktestEntry:
     @property
     def spread(self) -> float:
         """Standard error of the difference, over new portfolios of the same law."""
-        return self._spread(self.resampled)
+        return self._without_rounding(self._spread(self.resampled))
 
     def _spread(self, differences: FloatArray) -> float:
         if differences.shape[0] < 2:
@@ -254,8 +254,9 @@ class BacktestEntry:
     def earned_against_all(self, than: str = " than accepting everybody") -> str:
         """Say what it earned beside accepting everybody, as a predicate."""
         found = self.difference
-        if found.middle == 0.0 and not (found.low < 0.0 or found.high > 0.0):
-            return "earned as much as accepting everybody"
+        if found.middle == 0.0:
+            span = f" ({found.in_short(self.unit)})" if found.low < found.high else ""
+            return f"earned as much as accepting everybody{span}"
         way = "more" if found.middle >= 0.0 else "less"
         size = found.of_size(abs(found.middle), self.unit)
         more = f" ({found.in_short(self.unit)})" if found.is_known else ""
