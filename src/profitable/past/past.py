@@ -488,9 +488,8 @@ class LeftOut:
             return None
         return (
             f"{number_text(self.rows)} rows are left out ({self.reason}), and their mean outcome "
-            "is "
-            f"{number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those kept: "
-            "the result is biased"
+            f"is {number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those "
+            "kept: the result is biased"
         )
 
 
