@@ -19,7 +19,6 @@ again.
 [[False, True], [False, True]]
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,12 +27,11 @@ from typing import NamedTuple
 import numpy as np
 
 from profitable.advice.block_bootstrap import times
-from profitable.advice.judged import BY_PERIODS
+from profitable.advice.judged import BY_PERIODS, pays_by
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import probabilities
 from profitable.agent.loan_book import LoanBook
 from profitable.common.types import FloatArray, IntArray
-from profitable.kernels.hazards import BookRow
 from profitable.model.lending import Lending
 from profitable.past.past import NEVER_KNOWN, PastClients, SingleClients
 from profitable.past.past_loans import LoanCells, last_round
@@ -197,9 +195,7 @@ class BooksAsOf(AsOf):
         """Read the books; rounds count as often as they are there, at their own age."""
         found = np.empty((len(rounds), self.number.shape[1]))
         for row, each in zip(found, times(rounds, rounds.shape[1]), strict=True):
-            reading = self.book(place, each).read(np.ones(row.size))
-            says = (reading[BookRow.EXPOSURE] > 0.0) & ~np.isnan(reading[BookRow.BREAK_EVEN])
-            row[:] = np.where(says, np.exp(-reading[BookRow.POSTERIOR]), math.nan)
+            row[:] = pays_by(self.book(place, each).read(np.ones(row.size)))
         return found
 
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.past.late_outcomes import MATURE
 from profitable.past.past import NEVER_KNOWN, PastClients
 
-MATURE = 0.95  # of the outcomes of an age are known, from the age of maturity on
 RECENT = 400  # clients that say whether a round is mature, where no outcome has a date
 
 
