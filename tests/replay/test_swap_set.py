@@ -47,7 +47,7 @@ def test_refused_clients_without_propensities_bring_what_nobody_knows() -> None:
 def test_what_is_said() -> None:
     clients = clients_of()
     assert SwapSet.of("it", clients, np.ones((2, 2))).sentence() == (
-        "it would have changed nothing: it accepts whom you accepted."
+        "it would have accepted the same clients as you."
     )
     one = SwapSet.of("it", clients, np.array([[0.0, 1.0], [1.0, 1.0]])).sentence()
     assert one == "it would have refused 1 client whom you accepted: it earned 2.0."

@@ -41,7 +41,7 @@ from profitable.advice.judged import BY_HAZARDS, BY_PERIODS, how_of
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import STOP_LEVEL, chosen
 from profitable.common.amounts import Interval, in_short
-from profitable.common.text_tables import several
+from profitable.common.text_tables import listed, several
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.model.lending import Lending
 from profitable.past.past import NEVER_KNOWN, Past, PastClients, SingleClients
@@ -224,9 +224,7 @@ class TimeSplit:
         """Say what was lost in categories that do not pay, if that is most of it."""
         if not self.losers or self.missed <= max(self.gain, 0.0):
             return ""
-        named = ", ".join(self.losers[:NAMED])
-        if len(self.losers) > NAMED:
-            named += f" and {len(self.losers) - NAMED} more"
+        named = listed(self.losers, NAMED)
         what = in_short(self.missed, unit)
         if self.is_immediate or set(self.losers) & {
             k for each in self.splits for k in each.stopped

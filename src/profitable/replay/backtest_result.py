@@ -405,7 +405,7 @@ class Backtest:
         for each in () if self.advice is None or limited else self.advice.time_splits[:1]:
             if each.dates_listed:
                 lists = each.accepted(clients).astype(np.float64)
-                found.append(SwapSet.of("the stop list, made earlier", clients, lists))
+                found.append(SwapSet.of("stop lists made earlier", clients, lists))
         return [each for each in found if each is not None]
 
     def _emergence_lines(self) -> list[str]:
@@ -469,7 +469,7 @@ class Backtest:
                     "reason": self.terms.reason,
                     "alternative": None
                     if self.terms.alternative is None
-                    else self.terms.alternative.to_dict(),
+                    else self.terms.alternative.to_dict(self.unit),
                     "fit": [
                         {
                             "category": each.category,
