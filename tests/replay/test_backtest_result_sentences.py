@@ -146,7 +146,7 @@ def test_first_lines() -> None:
     late = pb.backtest(frame, **given, matures=5).first_line
     assert late == (
         "Outcomes assumed to be known 5 rounds after the client asked; "
-        "75% before the last round ended."
+        "75 % before the last round ended."
     )
     assert "half of them or more never; " in pb.backtest(frame, **given, known="never").first_line
     assert pb.backtest(frame, **given, known="week").first_line.startswith(

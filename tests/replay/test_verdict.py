@@ -222,12 +222,12 @@ def test_intervals_are_doubted_only_where_something_rests_on_them() -> None:
     )
     doubts = verdict_of(better, worse, unsure, point).doubts()
     assert len(doubts) == 2
-    assert doubts[0].startswith("the 95% intervals of better, worse may be too narrow: ")
+    assert doubts[0].startswith("the 95 % intervals of better, worse may be too narrow: ")
     assert narrow in doubts[0]
-    assert doubts[1].startswith("the 95% interval of point may be too narrow: ")
+    assert doubts[1].startswith("the 95 % interval of point may be too narrow: ")
     assert verdict_of(unsure).doubts() == []
     assert verdict_of(better, worse, unsure, point, learnable=NOTHING).doubts() == []
-    assert [each.doubt is None for each in (better, unsure)] == [False, False]  # of each alone
+    assert [each.too_narrow is None for each in (better, unsure)] == [False, False]  # of each alone
 
 
 def test_a_backtest_is_uninformative_if_nothing_could_be_learnt() -> None:

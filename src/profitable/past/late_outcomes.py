@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from profitable.common.text_tables import number_text
+from profitable.common.text_tables import number_text, percent_text
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.past.layout import AS_THEY_COME, AT_MATURITY, HAZARDS, Layout
 
@@ -112,9 +112,10 @@ class LateOutcomes:
             return []
         return [
             (
-                f"outcomes count {self.span} after the client asked, when {MATURE:.0%} of those "
-                "who lose and of those who gain are known: as they come, losses are often known "
-                f"before gains. late = {AS_THEY_COME!r} counts them naively"
+                f"outcomes count {self.span} after the client asked, when "
+                f"{percent_text(MATURE)} of those who lose and of those who gain are known: as "
+                "they come, losses are often known before gains. "
+                f"late = {AS_THEY_COME!r} counts them naively"
             )
         ]
 
@@ -139,7 +140,7 @@ def warn_of_one_sided_dates(clients: "PastClients", layout: Layout) -> list[str]
     if abs(losing - others) < ONE_SIDED:
         return []
     seen = "gains" if losing > others else "losses"
-    shares = [f"{share:.0%}".replace("%", " %") for share in lacking]
+    shares = [percent_text(share) for share in lacking]
     said = (
         f"{layout.known} is empty for {shares[0]} of the clients who lost and {shares[1]} of the "
         f"others, so that policies learn from {seen} only: their decisions say nothing. Give a "

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from profitable.common.text_tables import percent_text
 from profitable.errors import InputError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
@@ -400,9 +401,10 @@ class _Planner:
                     else f"{name} in ({', '.join(words)})"
                 )
                 plan.assumed.append(
-                    f"open: {share:.0%} of the clients are {', '.join(called)}: what they paid so "
-                    "far is no outcome. They are counted as open; without them, the last rounds "
-                    "would consist of early ends, and look worse or better than they are"
+                    f"open: {percent_text(share)} of the clients are {', '.join(called)}: what "
+                    "they paid so far is no outcome. They are counted as open; without them, "
+                    "the last rounds would consist of early ends, and look worse or better than "
+                    "they are"
                 )
                 return
 

@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import Any
 
 from profitable.common.amounts import Interval, in_short
-from profitable.common.text_tables import number_text, several
+from profitable.common.text_tables import number_text, percent_text, several
 from profitable.replay.backtest_entry import (
     BETTER,
     LEVEL,
@@ -330,7 +330,7 @@ class BacktestVerdict:
             if why is not None and matters:
                 names.setdefault(why, []).append(each.name)
         return [
-            f"the {LEVEL:.0%} {'interval' if len(those) == 1 else 'intervals'} of "
+            f"the {percent_text(LEVEL)} {'interval' if len(those) == 1 else 'intervals'} of "
             f"{', '.join(those)} may be too narrow: {why}"
             for why, those in names.items()
         ]
