@@ -400,11 +400,11 @@ class _Planner:
                     if len(words) == 1
                     else f"{name} in ({', '.join(words)})"
                 )
+                who = f"{percent_text(share)} of the clients are {', '.join(called)}"
                 plan.assumed.append(
-                    f"open: {percent_text(share)} of the clients are {', '.join(called)}: what "
-                    "they paid so far is no outcome. They are counted as open; without them, "
-                    "the last rounds would consist of early ends, and look worse or better than "
-                    "they are"
+                    f"open: {who}: what they paid so far is no outcome. They are counted as "
+                    "open; without them, the last rounds would consist of early ends, and look "
+                    "worse or better than they are"
                 )
                 return
 
