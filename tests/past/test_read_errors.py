@@ -48,6 +48,11 @@ def test_a_missing_column(field: str, tmp_path: Path) -> None:
     )
 
 
+def test_a_past_that_accepted_nobody() -> None:
+    text = message(loans(60) | {"no": [0] * 60}, accepted="no", propensity="chance")
+    assert "accepted = 'no' says that the past accepted none of the clients" in text
+
+
 def test_a_missing_column_in_one_of_several_files(tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv", loans(20))
     less = loans(20)

@@ -10,7 +10,7 @@ They are left out of the past, and advice needs to know how many there are.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from profitable.past import calendar_rounds as rounds
 from profitable.past.bands import CategoryCodes, CategoryColumn
 from profitable.past.source import Piece
 
+if TYPE_CHECKING:
+    from profitable.past.past import PastClients
+
+MANY_OPEN = 0.1  # share of the clients, from which on a warning says that they are open
 NOWHERE = -1  # the place of what no client of the past has
 
 
@@ -130,3 +134,17 @@ class KeptRounds:
         if self.asked is not None and asked is not None:
             place = np.searchsorted(self.asked, asked, side="right")
         return np.where(place < self.rows, place // self.round + 1, self.size + 1)
+
+
+def warn_of_open(clients: "PastClients", still_open: IntArray | None) -> list[str]:
+    """Warn if many clients are open, of whom no profit knows."""
+    there = float(clients.sum_of("number").sum())
+    waiting = 0.0 if still_open is None else float(still_open.sum())
+    if waiting <= MANY_OPEN * (there + waiting):
+        return []
+    share = f"{waiting / (there + waiting):.0%}".replace("%", " %")
+    said = (
+        f"{share} of the clients have no outcome yet and count in no profit: if losses are "
+        "known before gains, what the past and every policy earned is too low"
+    )
+    return [said]

@@ -19,6 +19,7 @@ from profitable.common.files import as_path
 from profitable.common.text_tables import money_text, number_text, several, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
+from profitable.past.open_rows import warn_of_open
 from profitable.past.past import Past, SingleClients
 from profitable.past.past_loans import book_of
 from profitable.replay import backtest_summary, backtest_tables
@@ -56,7 +57,6 @@ ESTIMATED = (
     "Profits are estimates (doubly robust, if refused clients are in the log) from those whom "
     "the past accepted:"
 )
-MANY_OPEN = 0.1  # share of the clients without an outcome
 HARDLY_PAYS = 0.2  # P(pays) of a category that a stop list nearly names
 MOST_NUMBERS, FEWEST_TRACED = 120_000, 5  # of a table by round and category; and its columns
 
@@ -235,22 +235,9 @@ class Backtest:
                 f"of its logarithm), more than level = {self.loans['level']:g} allows for: "
                 "evidence may be overstated"
             )
-        said = [*self.past.warnings, *left, *self._open(), *self.terms.warnings(), *levels]
-        said += self.said
+        still = warn_of_open(self.past.clients, self.past.still_open)
+        said = [*self.past.warnings, *left, *still, *self.terms.warnings(), *levels, *self.said]
         return [*said, *log, *self.ruling.doubts()]
-
-    def _open(self) -> list[str]:
-        """Warn if many clients are open, of whom no profit knows."""
-        still, there = self.past.still_open, float(self.past.clients.sum_of("number").sum())
-        waiting = 0.0 if still is None else float(still.sum())
-        if waiting <= MANY_OPEN * (there + waiting):
-            return []
-        share = f"{waiting / (there + waiting):.0%}".replace("%", " %")
-        said = (
-            f"{share} of the clients have no outcome yet and count in no profit: if losses are "
-            "known before gains, what the past and every policy earned is too low"
-        )
-        return [said]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.
@@ -267,6 +254,8 @@ class Backtest:
     def _why_none_is_stopped(self) -> list[str]:
         """Say why nothing is on the stop list, though there was something to find."""
         rows = () if self.advice is None else self.advice.stop_list.rows
+        if not self.ruling.judged:
+            return []
         if any(row.stop for row in rows) or not (self.ruling.beating or self.ruling.found()):
             return []
         own = grouping_name(self.past.layout.categories)
