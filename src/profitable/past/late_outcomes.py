@@ -120,6 +120,38 @@ class LateOutcomes:
         ]
 
 
+def warn_of_lateness(
+    clients: "PastClients", layout: Layout, still_open: IntArray | None
+) -> list[str]:
+    """Warn if what is known is a biased part of what will be known."""
+    return [*warn_of_one_sided_dates(clients, layout), *warn_of_early_ends(clients, still_open)]
+
+
+def warn_of_early_ends(clients: "PastClients", still_open: IntArray | None) -> list[str]:
+    """Warn if many clients asked when others did who are open, [R, K].
+
+    Those of them who are known ended early, and count in every profit.
+    """
+    if still_open is None:
+        return []
+    number, waiting = (each.sum(axis=1).astype(float) for each in (clients.counts, still_open))
+    blocks = blocks_of(number + waiting)
+    known, opened = np.bincount(blocks, number), np.bincount(blocks, waiting)
+    is_young = opened > LATE_SHARE * (known + opened)
+    early = float(known[is_young].sum())
+    if early <= LATE_SHARE * float(known.sum()):
+        return []
+    first = int(is_young[blocks].argmax())
+    since = f" since {clients.labels[first]}" if first else ""
+    said = (
+        f"{number_text(opened[is_young].sum())} of the clients who asked{since} are open, and the "
+        f"{number_text(early)} others are those who ended early: profits, policies and baselines "
+        "count them, and are biased. The stop list waits for the rest. Replay older clients only, "
+        "or give open_value"
+    )
+    return [said]
+
+
 def warn_of_one_sided_dates(clients: "PastClients", layout: Layout) -> list[str]:
     """Warn if losses, or gains, lack a known date far more often than the others.
 

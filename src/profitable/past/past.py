@@ -39,7 +39,7 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, RewardError
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Statistic
-from profitable.past.late_outcomes import NEVER_KNOWN, LateOutcomes, warn_of_one_sided_dates
+from profitable.past.late_outcomes import NEVER_KNOWN, LateOutcomes, warn_of_lateness
 from profitable.past.layout import Layout
 from profitable.past.past_notes import MISSING_NAME, notes_on
 from profitable.past.row_meaning import IS_KEPT, NOT_WHERE, REASONS, WAS_REFUSED, WITHOUT_REWARD
@@ -488,9 +488,8 @@ class LeftOut:
             return None
         return (
             f"{number_text(self.rows)} rows are left out ({self.reason}), and their mean outcome "
-            "is "
-            f"{number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those kept: "
-            "the result is biased"
+            f"is {number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those "
+            "kept: the result is biased"
         )
 
 
@@ -589,7 +588,7 @@ class Past:
             notes=[*notes, *LateOutcomes.of(clients, layout).notes, *notes_on(clients)],
             warnings=[
                 *([PAST_REFUSED] if tallies[WAS_REFUSED].rows else []),
-                *warn_of_one_sided_dates(clients, layout),
+                *warn_of_lateness(clients, layout, more.get("still_open")),
             ],
             **more,
         )

@@ -252,6 +252,8 @@ class Backtest:
     def _why_none_is_stopped(self) -> list[str]:
         """Say why nothing is on the stop list, though there was something to find."""
         rows = () if self.advice is None else self.advice.stop_list.rows
+        if not self.ruling.judged:
+            return []
         if any(row.stop for row in rows) or not (self.ruling.beating or self.ruling.found()):
             return []
         own = grouping_name(self.past.layout.categories)
