@@ -533,18 +533,6 @@ def test_a_pareto_tail(table: pd.DataFrame) -> None:
         ({"score": "age"}, "ranks single clients"),
         ({"accepted": "reached", "propensity": "age"}, "replay the rows"),
         ({"treated": "reached"}, "client by client"),
-        (
-            {"defaulted": "known", "closed": "asked", "amount": "price", "required": 0}
-            | {
-                "term": 12,
-                "rate": 0.1,
-                "known": None,
-                "cost": None,
-                "revenue": None,
-                "reward": None,
-            },
-            "hazards are learnt from when each loan ended",
-        ),
         ({"time": ["asked", "known"]}, "make one date of them"),
         ({"reward": "segment"}, "cast it to a number"),
         ({"reward": "boght"}, "did you mean bought"),
