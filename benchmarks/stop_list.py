@@ -15,8 +15,11 @@ categories that it finds.  The tables stand in docs/backtest.md.
 | wild | wild bootstrap of the signs of 8 periods, with the null hypothesis imposed |
 | periods | Student's, clustered by 8 periods |
 | Hall | the same, corrected for skewness by Hall's transformation |
-| stop list | the same, with two imagined clients: what the library does |
-| bets | e-values: what the library does where the past chose clients |
+| one look | the same, with two imagined clients |
+| stop list | the same, at the whole past and at its later half: what the library does |
+
+A category is wrong on the list if it pays over the whole past and over its later half.
+With "bets", e-values: what the library does where the past chose clients.
 """
 
 import itertools
@@ -28,9 +31,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from profitable.advice.betting import betting_test
-from profitable.advice.judged import BY_BETS
+from profitable.advice.judged import BY_BETS, BY_ORDER
 from profitable.advice.outcomes import Outcomes
-from profitable.advice.periods import Periods, PeriodTest
+from profitable.advice.periods import Periods, PeriodTest, later_half
 from profitable.advice.stop_list import STOP_LEVEL, chosen, probabilities
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.kernels.special import student_tails
@@ -51,6 +54,9 @@ class World:
     shock: float = SHOCK
     persistence: float = 0.0  # autocorrelation of the shocks
     drift: float = 0.0  # of the default rate, from the first round to the last
+    # What bad categories earn since then; before, they earn what good ones do.
+    turned: float = 0.0
+    then: float = 2.0 / 3.0  # of the rounds
     growth: float = 1.0  # of the number of clients
     largest: float = 0.0  # of a rare reward; 0 for loans
     just_pay: float = 0.4
@@ -65,11 +71,12 @@ class Portfolio:
     squares: FloatArray  # sums of squares of the profits, [K]
     cubes: FloatArray
     mean: FloatArray
+    recent: FloatArray  # true means of the later half, [K]
 
     @property
     def pays(self) -> BoolArray:
         """Whether the null hypothesis is true, [K]."""
-        return self.mean >= 0.0
+        return (self.mean >= 0.0) & (self.recent >= 0.0)
 
 
 def shocks(rng: np.random.Generator, world: World) -> FloatArray:
@@ -97,6 +104,7 @@ def draw(rng: np.random.Generator, world: World) -> Portfolio:
     kind = rng.random(CATEGORIES)
     is_fair = kind < world.just_pay
     factors = shocks(rng, world)
+    change = np.zeros(number.shape)  # of the mean profit of a client
     if world.largest:
         # A client costs 1.  A reward of `largest` is as frequent as it must be.
         worth = np.where(is_fair, 1.0, np.where(kind < 0.8, 1.5, 0.4))
@@ -106,10 +114,17 @@ def draw(rng: np.random.Generator, world: World) -> Portfolio:
     else:
         mean = np.where(is_fair, 0.0, np.where(kind < 0.8, 0.02, -0.04))
         rate = (GAIN - mean) / (GAIN - LOSS) * factors
+        if world.turned:
+            later = np.arange(world.rounds) + 0.5 > world.then * world.rounds
+            earned = np.where(later, world.turned, 0.02)[:, np.newaxis]
+            change = np.where(mean < 0.0, earned - mean, 0.0)
+            rate = (GAIN - mean - change) / (GAIN - LOSS) * factors
         # Around 0, weighted by clients, so that the mean of all rounds stays.
         weights = number.sum(axis=1) / max(number.sum(), 1)
         course = np.linspace(0.0, world.drift, world.rounds)
-        rate = np.clip(rate + (course - weights @ course)[:, np.newaxis], 0.0, 1.0)
+        course = (course - weights @ course)[:, np.newaxis]
+        change = change - (GAIN - LOSS) * course
+        rate = np.clip(rate + course, 0.0, 1.0)
         values = GAIN, LOSS
     rare = rng.binomial(number, rate)
     if world.policy:
@@ -129,7 +144,11 @@ def draw(rng: np.random.Generator, world: World) -> Portfolio:
         most=max(value for value, there in zip(values, (usual, rare), strict=True) if there.any()),
         least=min(values),
     )
-    return Portfolio(outcomes, second.sum(axis=0), third.sum(axis=0), mean)
+    halves = later_half(outcomes).clients
+    recent = mean + (halves * change).sum(axis=0) / np.maximum(halves.sum(axis=0), 1.0)
+    if world.turned:
+        mean = mean + (number * change).sum(axis=0) / np.maximum(number.sum(axis=0), 1)
+    return Portfolio(outcomes, second.sum(axis=0), third.sum(axis=0), mean, recent)
 
 
 # ----------------------------------------------------------- how the past chose clients
@@ -244,6 +263,7 @@ METHODS: dict[str, Callable[[Portfolio], FloatArray]] = {
     "wild": wild,
     "periods": plain_periods,
     "Hall": hall,
+    "one look": lambda portfolio: probabilities(portfolio.outcomes, BY_ORDER),
     "stop list": lambda portfolio: probabilities(portfolio.outcomes),
     "bets": lambda portfolio: probabilities(portfolio.outcomes, BY_BETS),
 }
@@ -254,6 +274,11 @@ WORLDS = {
     "12 rounds": World(rounds=12),
     "20 times as many at the end": World(growth=20.0),
     "default rate falls by 8 points": World(drift=-0.08),
+    "default rate rises by 8 points": World(drift=0.08),
+    "pays for the first third, loses .08 since": World(turned=-0.08, then=1.0 / 3.0),
+    "pays for the first half, loses .08 since": World(turned=-0.08, then=0.5),
+    "pays for the first two thirds, loses .08 since": World(turned=-0.08),
+    "the same, loses .16 since": World(turned=-0.16),
     "shocks persist, .6": World(persistence=0.6),
     "the same, all just pay ": World(persistence=0.6, just_pay=1.0),
     "shocks persist, .8": World(persistence=0.8),

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from profitable.advice.as_of import BooksAsOf, SumsAsOf
-from profitable.advice.judged import BY_BETS, BY_PERIODS
+from profitable.advice.judged import BY_BETS, BY_ORDER, BY_PERIODS
 from profitable.advice.outcomes import Outcomes
+from profitable.advice.periods import PeriodTest
 from profitable.advice.stop_list import probabilities
 from profitable.agent.loan_book import BookReading
 from profitable.common.types import IntArray
@@ -139,6 +140,18 @@ def test_portfolios_side_by_side_are_tested_as_if_alone(monkeypatch: pytest.Monk
     monkeypatch.setattr("profitable.advice.as_of.MOST_SIDE_BY_SIDE", 1)
     assert [found.pays(0, each[np.newaxis])[0].tolist() for each in rounds] == together.tolist()
     assert found.pays(0, rounds).tolist() == together.tolist()
+
+
+@pytest.mark.parametrize("how", [BY_PERIODS, BY_ORDER])
+def test_portfolios_are_tested_as_the_list_is(how: str) -> None:
+    """Both looks at each portfolio, as at outcomes with its rounds in their places."""
+    found = SumsAsOf(returns(), [None], how=how)
+    rounds, every = np.random.default_rng(4).integers(0, ROUNDS, (20, ROUNDS)), found.outcomes[0]
+    for row, pays in zip(rounds, found.pays(0, rounds), strict=True):
+        drawn = replace(every, clients=every.clients[row], profit=every.profit[row])
+        test = PeriodTest.of(drawn, looks_twice=how == BY_PERIODS)
+        assert pays.tolist() == test.both.tolist()
+        assert (test.recent is None) == (how == BY_ORDER)
 
 
 @pytest.mark.parametrize("how", [BY_PERIODS, BY_BETS])

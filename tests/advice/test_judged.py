@@ -1,5 +1,6 @@
 """Groupings judged from files: what is tested, and in which unit it is shown."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from profitable.advice.judged import (
     BY_BETS,
     BY_HAZARDS,
+    BY_ORDER,
     BY_PERIODS,
     JudgedGrouping,
     hazard_probabilities,
@@ -87,11 +89,26 @@ def test_with_a_control_group_it_is_about_uplift():
     assert not StopList.of([JudgedGrouping.of("job", plain)]).stopped("job")
 
 
+def test_without_dates_there_is_no_later_half():
+    """Rows may be sorted by anything."""
+    frame = calls(np.random.default_rng(4), 8_000)
+    dated = Layout(category="job", time="week", reward="bought", **COST)
+    found = JudgedGrouping.of("job", read(frame, dated))
+    assert found.how == BY_PERIODS
+    assert found.test.recent is not None
+    sorted_by_job = frame.sort_values("job").drop(columns="week")
+    one = JudgedGrouping.of("job", read(sorted_by_job, replace(dated, time=None, round=100)))
+    assert one.how == BY_ORDER
+    assert one.test.recent is None
+    assert "later half" not in StopList.of([one]).method
+
+
 def test_clients_whom_the_past_chose_are_judged_by_bets():
     frame = calls(np.random.default_rng(4), 8_000)
     layout = Layout(category="job", time="week", reward="bought", accepted="called", **COST)
     found = JudgedGrouping.of("job", read(frame, layout))
     assert found.how == BY_BETS
+    assert found.test.recent is None
     listed = StopList.of([found])
     assert listed.stopped("job") == ("clerk",)
     assert "E-values" in listed.method
@@ -104,6 +121,8 @@ def test_loans_with_hazards_are_judged_by_the_book():
     reading = book_of(past.clients, lending_of(past.layout, past.round)).read(np.ones(4))
     standings = [reading.standing(k) for k in range(4)]
     assert found.how == BY_HAZARDS
+    assert found.test.recent is None
+    assert all(row.p == row.pays for row in StopList.of([found]).rows)
     np.testing.assert_allclose(found.test.pays, [each.pays for each in standings])
     listed = StopList.of([found])
     assert set(listed.stopped("purpose")) == {"shops", "trips"}

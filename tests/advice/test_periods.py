@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from profitable.advice.outcomes import Outcomes
-from profitable.advice.periods import PeriodTest, quantile
+from profitable.advice.periods import Periods, PeriodTest, either, later_half, quantile
 from profitable.advice.stop_list import probabilities
 
 
@@ -47,9 +47,72 @@ def test_p_values_are_those_of_a_jackknife_by_periods():
     rng = np.random.default_rng(3)
     clients = rng.poisson(4.0, (31, 6)) * rng.integers(0, 2, (31, 6))
     profit = rng.normal(-0.1, 1.0, (31, 6)) * clients
-    found = probabilities(outcomes_of(clients, profit, most=1.5))
+    found = Periods.of(outcomes_of(clients, profit, most=1.5)).pays()
     expected = [by_hand(clients[:, k], profit[:, k], 1.5) for k in range(6)]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_later_half_is_tested_as_if_it_were_all():
+    rng = np.random.default_rng(7)
+    clients = rng.poisson(4.0, (31, 6)) * rng.integers(0, 2, (31, 6))
+    profit = rng.normal(-0.1, 1.0, (31, 6)) * clients
+    outcomes = outcomes_of(clients, profit, mature=30, most=1.5)
+    found = PeriodTest.of(outcomes).recent
+    assert found is not None
+    for k in range(6):
+        number, money = clients[:30, k], profit[:30, k]
+        before = np.cumsum(number) - number
+        late = before + number / 2 >= number.sum() / 2
+        assert found.pays[k] == pytest.approx(by_hand(number[late], money[late], 1.5), rel=1e-9)
+        assert found.clients[k] == number[late].sum()
+        assert found.profit[k] == pytest.approx(money[late].sum())
+        assert found.first[k] == np.flatnonzero(late & (number > 0))[0]
+        assert 0.35 < number[late].sum() / number.sum() < 0.65
+    assert PeriodTest.of(outcomes, looks_twice=False).recent is None
+
+
+def test_two_looks_by_hand():
+    """Five rounds of ten clients in the half, one period each."""
+    profit = np.concatenate([np.full(5, 2.0), [-3.0, -5.0, -4.0, -2.0, -6.0]])[:, np.newaxis]
+    outcomes = outcomes_of(np.full((10, 1), 10.0), profit, most=0.5)
+    half = stats.t.cdf((-20.0 + 1.0) / math.sqrt(5 / 4 * 10.0 * 5 / 4 * 4 / 5 + 1.0), 4)
+    found = PeriodTest.of(outcomes)
+    assert found.recent is not None
+    # s^2 = 4/5 sum (v_j + 4)^2 / (4/5)^2, and the sum is 10.
+    assert found.recent.pays[0] == pytest.approx(half, rel=1e-9)
+    assert found.pays[0] > 0.1
+    assert found.both[0] == probabilities(outcomes)[0] == pytest.approx(2.0 * half)
+
+
+def test_where_one_look_says_nothing_the_other_counts_alone():
+    # All but ten of the clients asked in six rounds, and the half has three of these.
+    clients, profit = np.full((6, 1), 10.0), np.array([[-3.0, -5.0, -4.0, -2.0, -6.0, -4.0]]).T
+    outcomes = outcomes_of(clients, profit, most=0.5)
+    found = PeriodTest.of(outcomes)
+    assert found.recent is not None
+    assert np.isnan(found.recent.pays).all()
+    assert probabilities(outcomes)[0] == found.both[0] == found.pays[0] < 0.01
+    neither = either(np.array([math.nan, 0.3]), np.array([math.nan, math.nan]))
+    assert np.isnan(neither[0])
+    assert neither[1] == 0.3
+
+
+def test_a_category_that_turned_is_refuted_and_a_steady_one_is_not_more_easily():
+    rng = np.random.default_rng(8)
+    clients = np.full((48, 2), 20.0)
+    mean = np.where(np.arange(48) < 20, 1.0, -0.8)[:, np.newaxis] * [1.0, 0.0] + [0.0, 0.1]
+    outcomes = outcomes_of(clients, clients * mean + rng.normal(size=(48, 2)) * 3.0, most=1.0)
+    whole, both = Periods.of(outcomes).pays(), probabilities(outcomes)
+    assert whole[0] > 0.2
+    assert both[0] < 1e-4
+    assert both[1] >= whole[1] > 0.5
+
+
+def test_the_largest_profit_of_the_whole_past_is_imagined_in_its_half():
+    profit = np.array([[50.0]] + [[-5.0]] * 19)  # a round of ten that brought 5 each
+    half = later_half(outcomes_of(np.full((20, 1), 10.0), profit))
+    assert half.most == 5.0
+    assert half.clients.sum() == 100.0
 
 
 def test_rounds_that_are_not_mature_do_not_count():

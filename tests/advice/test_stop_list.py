@@ -2,14 +2,16 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from profitable.advice.judged import BY_PERIODS, JudgedGrouping
+from profitable.advice.betting import refutations
+from profitable.advice.judged import BY_BETS, BY_ORDER, BY_PERIODS, JudgedGrouping
 from profitable.advice.outcomes import Outcomes
-from profitable.advice.periods import PeriodTest
+from profitable.advice.periods import Periods, PeriodTest, Recent
 from profitable.advice.stop_list import StopList, chosen, probabilities
 
 
@@ -123,6 +125,57 @@ def test_the_list_is_ready_for_json():
     found = StopList.of([grouping("a", [0.001, math.nan], [-8.0, 1.0])]).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert set(found) == {"level", "method", "tested", "rows", "notes", "sentence"}
+
+
+def with_half(one: JudgedGrouping, pays: list[float], profit: list[float]) -> JudgedGrouping:
+    """The grouping, with given p-values of the later half; it began in round 5."""
+    size = len(pays)
+    half = np.array(pays), np.full(size, 40.0), np.array(profit), np.full(size, 4)
+    return replace(one, test=replace(one.test, recent=Recent(*half)))
+
+
+def test_what_lost_lately_is_named_with_what_it_lost_since():
+    one = grouping("a", [0.001, 0.6, 0.5, 0.002], [-8e4, 2e4, 1.0, -5e4])
+    found = StopList.of([with_half(one, [0.3, 0.004, math.nan, 0.001], [-1e4, -3e4, 0.0, -4e4])])
+    assert found.sentence() == (
+        "Stop these three: a0, a3, and a1 for its losses since 5 (false discovery rate at most "
+        "10 %); they lost 160.0 k on 200 clients."
+    )  # 80 + 50 + 30 thousand, on 80 + 80 + 40 clients
+    assert [row.p for row in found.rows] == [0.002, 0.002, 0.008, 0.5]
+    turned = next(row for row in found.rows if row.category == "a1")
+    assert (turned.profit, turned.pays) == (2e4, 0.6)
+    assert (turned.recent_clients, turned.recent_profit) == (40, -3e4)
+    assert (turned.recent_pays, turned.recent_since) == (0.004, "5")
+    silent = found.rows[-1]
+    assert (silent.recent_clients, silent.recent_profit, silent.recent_pays) == (None, None, None)
+    assert found.table().splitlines()[0].endswith("P(pays) lately")
+    assert "P(pays) lately" not in StopList.of([one]).table()
+    assert "the later half" in found.method
+
+
+def test_a_category_alone_may_be_stopped_for_late_losses():
+    found = StopList.of([with_half(grouping("a", [0.6], [5.0]), [0.004], [-3.0])])
+    assert found.sentence() == (
+        "Stop this one: a0 for its losses since 5 (false discovery rate at most 10 %); it lost 3.0 "
+        "on 40 clients."
+    )
+
+
+def test_rows_are_sorted_though_one_look_says_nothing():
+    one = grouping("a", [math.nan, 0.7, 0.8, math.nan], [-8.0, 1.0, 2.0, 3.0])
+    found = StopList.of([with_half(one, [0.6, 0.9, 1.0, math.nan], [-8.0, 1.0, 2.0, 3.0])])
+    assert [row.category for row in found.rows] == ["a0", "a1", "a2", "a3"]
+    assert found.tested == 3
+
+
+def test_bets_and_the_order_of_rows_have_one_look():
+    rng = np.random.default_rng(9)
+    outcomes = grouping("a", [0.5] * 3, [0.0] * 3).outcomes
+    outcomes = replace(outcomes, profit=rng.normal(-4.0, 3.0, (8, 3)))
+    bets, order = probabilities(outcomes, BY_BETS), probabilities(outcomes, BY_ORDER)
+    assert bets.tolist() == refutations(outcomes).tolist()
+    assert order.tolist() == Periods.of(outcomes).pays().tolist()
+    assert probabilities(outcomes).tolist() == order.tolist()  # four rounds say nothing alone
 
 
 def test_ten_thousand_categories():

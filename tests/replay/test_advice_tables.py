@@ -42,6 +42,22 @@ def test_stopped_categories_come_first_then_those_that_hardly_pay() -> None:
     assert stop_tables(None, MONEY) == []
 
 
+def test_the_later_half_has_a_column_where_something_is_said_of_it() -> None:
+    found = made_up(advised=True)["stop_list"]
+    late = next(row for row in found["rows"] if row["category"] == "A")
+    late |= {"recent_pays": 0.0002, "p": 0.0004}
+    purpose, grade = stop_tables(found, MONEY)
+    assert purpose["headers"][-1] == "P(pays)"  # as in all that was saved earlier
+    assert grade["headers"][-1] == "P(pays) lately"
+    assert [row["cells"][-2:] for row in grade["rows"][:2]] == [
+        ["< 0.001", "-"],
+        ["> 0.999", "< 0.001"],
+    ]
+    # A category is where its own p-value puts it.
+    late["stop"] = True
+    assert [row["cells"][0] for row in stop_tables(found, MONEY)[1]["rows"]] == ["B", "A", "C"]
+
+
 @pytest.mark.parametrize(("low", "said"), [(-1.0, "may be chance"), (1.0, "")])
 def test_a_gain_whose_interval_contains_0_may_be_chance(low: float, said: str) -> None:
     backtest = made_up(rounds=8, advised=True)

@@ -133,10 +133,34 @@ def test_bad_early_vintages_are_no_reason_to_stop_today() -> None:
     assert all(found.standing(each) != WORSE for each in found.policies)
 
 
-def test_an_empty_list_beside_a_policy_that_beats_is_explained() -> None:
-    """One product pays at first and loses since: not surely on average."""
+def test_what_paid_at_first_and_loses_since_is_stopped_today() -> None:
+    """Over the whole past that is not sure; of its later half it is."""
     rates = np.full((48, 4), 0.06)
     rates[16:, 3] = 0.25
+    found = from_first_look(loans(rates, 48, 5_000, 10))
+    assert found.advice is not None
+    assert stopped(found) == ["product 3"]
+    row = found.advice.stop_list.rows[0]
+    assert row.pays is not None
+    assert row.recent_pays is not None
+    assert row.pays > 0.1
+    assert row.p == 2.0 * row.recent_pays < 0.001
+    said = found.advice.sentence()
+    assert said.startswith("Stop this one: product 3 for its losses since 2018-01 (")
+    assert "it lost 142.3 k on 633 clients" in said
+    assert (row.recent_clients, round(row.recent_profit or 0.0, -2)) == (633, -142_300)
+    # Lists that were made earlier know the change as soon as it shows, and no sooner.
+    (split,) = found.advice.time_splits
+    listed = [bool(each.stopped) for each in split.splits]
+    assert listed == sorted(listed)
+    assert any(listed)
+    assert "P(pays) lately" in str(found)
+
+
+def test_an_empty_list_beside_a_policy_that_beats_is_explained() -> None:
+    """One product pays, then loses, and pays again at last: nothing is sure."""
+    rates = np.full((48, 4), 0.06)
+    rates[12:40, 3] = 0.3
     found = from_first_look(loans(rates, 48, 5_000, 10))
     assert not stopped(found)
     assert "There was something to find" in found.verdict() or found.ruling.beating

@@ -18,7 +18,7 @@ GIVEN: dict[str, Any] = {**CALLS, **QUICK, "policies": ["kl-ucb", "bayes-ucb"]}
 
 @pytest.fixture(scope="module")
 def frame() -> Any:
-    found = calls(weeks=24)
+    found = calls(weeks=36)
     found["noise"] = np.random.default_rng(2).choice(["x", "y"], len(found))
     return found
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from profitable.advice.block_bootstrap import times
-from profitable.advice.judged import BY_PERIODS, pays_by
+from profitable.advice.judged import BY_BETS, BY_PERIODS, pays_by
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import probabilities
 from profitable.agent.loan_book import LoanBook
@@ -93,7 +93,7 @@ class SumsAsOf(AsOf):
         is_mature = (np.arange(len(found.clients)) < found.mature)[:, np.newaxis]
         clients = np.where(is_mature, found.clients, self.all.clients)
         profit = np.where(is_mature, found.profit, self.all.profit)
-        if self.how != BY_PERIODS:
+        if self.how == BY_BETS:
             one_by_one = (replace(found, clients=clients[r], profit=profit[r]) for r in rows)
             return np.array([probabilities(each, self.how) for each in one_by_one])
         # Portfolios are tested side by side, as if the categories of each were others.
@@ -106,7 +106,7 @@ class SumsAsOf(AsOf):
                 clients=clients[some].reshape(found.mature, -1),
                 profit=profit[some].reshape(found.mature, -1),
             )
-            parts.append(probabilities(side_by_side).reshape(-1, size))
+            parts.append(probabilities(side_by_side, self.how).reshape(-1, size))
         return np.concatenate(parts)
 
 

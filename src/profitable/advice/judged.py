@@ -30,14 +30,18 @@ from profitable.past.layout import Layout
 from profitable.past.past import NEVER_KNOWN, Past, SingleClients
 from profitable.past.past_loans import book_of, last_round, lending_of
 
-BY_PERIODS, BY_BETS, BY_HAZARDS = "periods", "bets", "hazards"  # how categories are judged
+# How categories are judged.  Without dates, rows may be sorted by anything, so that a
+# later half means nothing: then only the whole is looked at, in the order of the rows.
+BY_PERIODS, BY_ORDER, BY_BETS, BY_HAZARDS = "periods", "order", "bets", "hazards"
 
 
 def how_of(layout: Layout) -> str:
     """Return how the categories of a file are judged."""
     if layout.by_hazards:
         return BY_HAZARDS
-    return BY_PERIODS if layout.accepted is None else BY_BETS
+    if layout.accepted is not None:
+        return BY_BETS
+    return BY_ORDER if layout.time is None else BY_PERIODS
 
 
 def hazard_probabilities(past: Past, until: int | None = None) -> FloatArray:
@@ -110,7 +114,10 @@ class JudgedGrouping:
             matures=None if until is None else layout.matures,
             still_open=past.still_open,
         )
-        test = PeriodTest.of(outcomes) if how == BY_PERIODS else betting_test(outcomes)
+        if how == BY_BETS:
+            test = betting_test(outcomes)
+        else:
+            test = PeriodTest.of(outcomes, looks_twice=how == BY_PERIODS)
         threshold, worth = layout.threshold, outcomes.clients * layout.revenue
         if outcomes.amount is not None:
             threshold, worth = 1.0 + layout.margin, outcomes.amount

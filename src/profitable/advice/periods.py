@@ -16,6 +16,10 @@ anybody has brought, L, all in one period more:
 which is compared with Student's law of g - 1 degrees of freedom.  For loans, 2 L is
 next to nothing.
 
+Two looks.  A category that paid at first and loses since is to be stopped today, but
+the change inflates the variance of its whole past.  So the later half of its clients is
+tested alone, too, by 8 periods of its own, and P = min(1, 2 min(P_all, P_recent)).
+
 Example: a category that loses 1 on each of ten clients in each of eight rounds, give or
 take, and one that earns it:
 
@@ -30,7 +34,7 @@ take, and one that earns it:
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -52,17 +56,43 @@ class PeriodTest:
     pays: FloatArray
     low: FloatArray
     high: FloatArray
+    recent: "Recent | None" = None  # by bets and by hazards there is no second look
+
+    @property
+    def both(self) -> FloatArray:
+        """P-values of both looks together, [K]."""
+        return self.pays if self.recent is None else either(self.pays, self.recent.pays)
 
     @classmethod
-    def of(cls, outcomes: Outcomes) -> "PeriodTest":
-        """Test each category."""
+    def of(cls, outcomes: Outcomes, *, looks_twice: bool = True) -> "PeriodTest":
+        """Test each category, and its later half unless it has none."""
         counts = Periods.of(outcomes)
         reach = quantile(EDGE, counts.freedom)
         with np.errstate(divide="ignore", invalid="ignore"):
             low = (counts.profit + reach * np.sqrt(counts.variance)) / counts.clients
             imagined = counts.profit + counts.more - reach * counts.error
             high = imagined / (counts.clients + IMAGINED)
-        return cls(counts.pays(), low, high)
+        return cls(counts.pays(), low, high, Recent.of(outcomes) if looks_twice else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Recent:
+    """The test of the later half of the clients of each category, [K]."""
+
+    pays: FloatArray  # NaN if unknown
+    clients: FloatArray
+    profit: FloatArray
+    first: IntArray  # the round in which that half begins, from 0
+
+    @classmethod
+    def of(cls, outcomes: Outcomes) -> "Recent":
+        """Test each category."""
+        half = later_half(outcomes)
+        counts = Periods.of(half)
+        first = np.zeros(counts.clients.size, np.int64)
+        if half.mature:
+            first = (half.clients > 0.0).argmax(axis=0).astype(np.int64)
+        return cls(counts.pays(), counts.clients, counts.profit, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +136,37 @@ class Periods:
     def pays(self) -> FloatArray:
         """Return P(so little is earned), if the category just pays, [K]."""
         return student_tails((self.profit + self.more) / self.error, self.freedom)
+
+
+def later_half(outcomes: Outcomes) -> Outcomes:
+    """Return the mature rounds with the later half of each category's clients.
+
+    A round belongs to the half in which the middle one of its clients is.
+    """
+    clients, profit = (each[: outcomes.mature] for each in (outcomes.clients, outcomes.profit))
+    middle = np.cumsum(clients, axis=0) - 0.5 * clients
+    is_late = middle >= 0.5 * clients.sum(axis=0)
+    return replace(
+        outcomes,
+        clients=np.where(is_late, clients, 0.0),
+        profit=np.where(is_late, profit, 0.0),
+        most=largest(outcomes),
+    )
+
+
+def both_looks(outcomes: Outcomes) -> FloatArray:
+    """Return the p-values of the whole past and of its later half together, [K]."""
+    return either(*(Periods.of(each).pays() for each in (outcomes, later_half(outcomes))))
+
+
+def either(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Combine two p-values by Bonferroni's correction; one alone where one is NaN.
+
+    >>> either(np.array([0.01, 0.7, 0.2]), np.array([0.4, 0.6, math.nan])).tolist()
+    [0.02, 1.0, 0.2]
+    """
+    looks = 2.0 - np.isnan(one) - np.isnan(other)
+    return np.minimum(looks * np.fmin(one, other), 1.0)
 
 
 def largest(outcomes: Outcomes) -> float:

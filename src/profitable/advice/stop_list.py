@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from profitable.advice.betting import refutations
-from profitable.advice.judged import BY_BETS, BY_HAZARDS, BY_PERIODS, JudgedGrouping
+from profitable.advice.judged import BY_BETS, BY_HAZARDS, BY_ORDER, BY_PERIODS, JudgedGrouping
 from profitable.advice.outcomes import Outcomes
-from profitable.advice.periods import LEAST_PERIODS, PERIODS, Periods
+from profitable.advice.periods import LEAST_PERIODS, PERIODS, Periods, Recent, both_looks
 from profitable.common.amounts import in_short
 from profitable.common.text_tables import listed, money_text, number_text, several, text_table
 from profitable.common.types import BoolArray, FloatArray
@@ -31,16 +31,22 @@ LEAST_LISTED = 8  # of a table, unless more are listed
 STOP_HEADERS = (
     *("category", "", "clients", "open", "mean", "needed", "profit", "per client, 95 %", "P(pays)"),
 )
+LATELY = "P(pays) lately"  # one column more, where the later half is looked at
 MOST_NAMED = 12  # categories in a sentence
 NUMBER_WORDS = (
     *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve"),
 )
+BY_ONE_LOOK = (
+    f"One-sided t-tests of the profit per client, clustered by {PERIODS} periods, with two "
+    "imagined clients who bring the most that any has"
+)
 SAYS_HOW = {
     BY_PERIODS: (
-        f"One-sided t-tests of the profit per client, clustered by {PERIODS} periods, with two "
-        "imagined clients who bring the most that any has"
+        f"{BY_ONE_LOOK}: of the whole past, and of the later half of each category's clients; "
+        "p is twice the smaller P(pays) of both"
     ),
+    BY_ORDER: BY_ONE_LOOK,
     BY_BETS: "E-values of bets on rounds, because the past chose its clients",
     BY_HAZARDS: "Posterior probabilities by the hazards of the loans",
 }
@@ -49,11 +55,14 @@ SAYS_HOW = {
 def probabilities(outcomes: Outcomes, how: str = BY_PERIODS) -> FloatArray:
     """Return P(pays) of each category, [K]; NaN where nothing can be said.
 
-    It is the p-value of the null hypothesis that the category pays; by bets it is the
-    inverse of an e-value.  It is fast, because a bootstrap calls it thousands of times.
+    It is the p-value of the null hypothesis that the category pays, by two looks: at
+    the whole past and at its later half.  By bets it is the inverse of an e-value.  It
+    is fast, because a bootstrap calls it thousands of times.
     Loans that are judged by their hazards have `hazard_probabilities`.
     """
-    return Periods.of(outcomes).pays() if how == BY_PERIODS else refutations(outcomes)
+    if how == BY_BETS:
+        return refutations(outcomes)
+    return both_looks(outcomes) if how == BY_PERIODS else Periods.of(outcomes).pays()
 
 
 def chosen(pays: FloatArray, level: float) -> BoolArray:
@@ -88,9 +97,17 @@ class StopRow:
     low, high : float or None
         95 % interval of the profit per client, in money.
     pays : float or None
-        One-sided p-value of "it pays"; None if nothing can be said.
+        One-sided p-value of "it pays", of the whole past; None if nothing can be said.
     stop : bool
         Whether it is on the list.
+    recent_clients, recent_profit : int and float, or None
+        Of the later half of the clients; None if nothing can be said of that half.
+    recent_pays : float or None
+        P-value of that half.
+    recent_since : str or None
+        The round in which that half begins.
+    p : float or None
+        The p-value that the list uses: of both together.
     """
 
     grouping: str
@@ -105,6 +122,17 @@ class StopRow:
     high: float | None
     pays: float | None
     stop: bool
+    recent_clients: int | None = None
+    recent_profit: float | None = None
+    recent_pays: float | None = None
+    recent_since: str | None = None
+    p: float | None = None
+
+    def lost_lately(self, level: float) -> bool:
+        """Whether only the later half shows that it loses."""
+        if self.recent_profit is None or self.recent_profit >= 0.0:
+            return False
+        return self.profit >= 0.0 or self.pays is None or self.pays > level
 
 
 @dataclass(frozen=True)
@@ -120,11 +148,11 @@ class StopList:
     @classmethod
     def of(cls, groupings: Sequence[JudgedGrouping], level: float = STOP_LEVEL) -> "StopList":
         """Make the list from the categories of all groupings that are tried."""
-        pays = np.concatenate([each.test.pays for each in groupings])
+        pays = np.concatenate([each.test.both for each in groupings])
         stop = iter(chosen(pays, level).tolist())
         rows = [row for each in groupings for row in _rows(each, stop)]
         tested = int((~np.isnan(pays)).sum())
-        rows.sort(key=lambda row: (row.pays is None, row.pays, row.profit, row.category))
+        rows.sort(key=_place)
         return cls(
             tuple(rows), level, _method(groupings, tested), tested, tuple(_notes(groupings, rows))
         )
@@ -151,19 +179,31 @@ class StopList:
             )
         first = "Stop this one" if len(bad) == 1 else f"Stop these {_count(len(bad))}"
         if len(self.groupings) == 1:
-            named = listed([row.category for row in bad], MOST_NAMED)
-            return f"{first}: {named} ({rate}); {_lost(bad, unit)}."
+            return f"{first}: {self._named(bad)} ({rate}); {_lost(bad, unit, self.level)}."
         parts = [
-            f"by {name}, {listed(stopped, MOST_NAMED)}"
+            f"by {name}, {self._named(stopped)}"
             for name in self.groupings
-            if (stopped := self.stopped(name))
+            if (stopped := [row for row in bad if row.grouping == name])
         ]
         return f"{first}: {'; '.join(parts)} ({rate} over all groupings together)."
+
+    def _named(self, rows: Sequence[StopRow]) -> str:
+        """Name categories, those last that are listed for what they lost lately."""
+        lately = [row for row in rows if row.lost_lately(self.level)]
+        others = [row.category for row in rows if not row.lost_lately(self.level)]
+        named = [listed(others, MOST_NAMED)] if others else []
+        named += [
+            f"{listed([row.category], 1)} for its losses since {row.recent_since}"
+            for row in lately[:MOST_NAMED]
+        ]
+        more = len(lately) - MOST_NAMED
+        return ", and ".join(named) + (f", and {more} more for late losses" if more > 0 else "")
 
     def table(self, most: int = LEAST_LISTED) -> str:
         """Return the categories that hardly pay as a table; all that are listed."""
         shown = self.rows[: max(most, sum(row.stop for row in self.rows))]
         several_ways = len(self.groupings) > 1
+        looks_twice = any(row.recent_pays is not None for row in shown)
         rows = [
             (
                 *([row.grouping] if several_ways else []),
@@ -178,10 +218,12 @@ class StopList:
                 if row.low is None or row.high is None
                 else f"{money_text(row.low)} to {money_text(row.high)}",
                 number_text(row.pays, 2),
+                *([number_text(row.recent_pays, 2)] if looks_twice else []),
             )
             for row in shown
         ]
         headers = ("grouping", *STOP_HEADERS) if several_ways else STOP_HEADERS
+        headers = (*headers, LATELY) if looks_twice else headers
         more = len(self.rows) - len(shown)
         rest = f"\n... and {number_text(more)} more that are likelier to pay" if more > 0 else ""
         return text_table(headers, rows, words=(0, 1, 2) if several_ways else (0, 1)) + rest
@@ -198,15 +240,24 @@ class StopList:
         }
 
 
+def _place(row: StopRow) -> tuple[bool, float, float, float, str]:
+    p, pays = (math.inf if each is None else each for each in (row.p, row.pays))
+    return row.p is None, p, pays, row.profit, row.category
+
+
 def _count(number: int) -> str:
     return NUMBER_WORDS[number - 1] if number <= len(NUMBER_WORDS) else number_text(number)
 
 
-def _lost(rows: Sequence[StopRow], unit: str) -> str:
-    profit = sum(row.profit for row in rows)
+def _lost(rows: Sequence[StopRow], unit: str, level: float) -> str:
+    """Say what was lost; by categories that lost lately, what their later half lost."""
+    lately = [row for row in rows if row.lost_lately(level)]
+    others = [row for row in rows if not row.lost_lately(level)]
+    profit = sum(row.profit for row in others) + sum(row.recent_profit or 0.0 for row in lately)
+    number = sum(row.clients for row in others) + sum(row.recent_clients or 0 for row in lately)
     brought = in_short(abs(profit), unit)
     what = f"lost {brought}" if profit < 0.0 else f"brought {brought}"
-    clients = several(sum(row.clients for row in rows), "client")
+    clients = several(number, "client")
     return f"{'it' if len(rows) == 1 else 'they'} {what} on {clients}"
 
 
@@ -220,7 +271,8 @@ def _rows(grouping: JudgedGrouping, stop: Any) -> list[StopRow]:
     totals = [each.sum(axis=0).tolist() for each in (outcomes.clients, outcomes.open)]
     profit = outcomes.profit.sum(axis=0).tolist()
     amount = None if outcomes.amount is None else outcomes.amount.sum(axis=0).tolist()
-    edges = [each.tolist() for each in (grouping.mean, test.low, test.high, test.pays)]
+    edges = [each.tolist() for each in (grouping.mean, test.low, test.high, test.pays, test.both)]
+    lately = [_lately(outcomes, test.recent, k) for k in range(len(outcomes.names))]
     return [
         StopRow(
             grouping=grouping.name,
@@ -235,9 +287,23 @@ def _rows(grouping: JudgedGrouping, stop: Any) -> list[StopRow]:
             high=_number(edges[2][k]),
             pays=_number(edges[3][k]),
             stop=next(stop),
+            **lately[k],
+            p=_number(edges[4][k]),
         )
         for k, name in enumerate(outcomes.names)
     ]
+
+
+def _lately(outcomes: Outcomes, recent: Recent | None, k: int) -> dict[str, Any]:
+    """Return the fields about the later half of a category; none if it says nothing."""
+    if recent is None or math.isnan(recent.pays[k]):
+        return {}
+    return {
+        "recent_clients": round(float(recent.clients[k])),
+        "recent_profit": float(recent.profit[k]),
+        "recent_pays": float(recent.pays[k]),
+        "recent_since": outcomes.labels[int(recent.first[k])],
+    }
 
 
 def _method(groupings: Sequence[JudgedGrouping], tested: int) -> str:
@@ -270,7 +336,7 @@ def _notes(groupings: Sequence[JudgedGrouping], rows: Sequence[StopRow]) -> list
             )
         else:
             notes.append(f"{some}, and no round is so old that 95 % of its outcomes are known")
-    silent = sum(row.pays is None for row in rows)
+    silent = sum(row.p is None for row in rows)
     if silent and (outcomes.mature or first.how == BY_HAZARDS):
         nobody = (
             "" if silent == len(rows) else f"nothing can be said of {several(silent, 'category')}: "

@@ -15,11 +15,11 @@ Example: "bad" loses from the first round on, and its outcomes are known at once
 ...     profit=np.tile([3.0, -2.0], 24) + 0.5 * (months % 3 - 1),
 ... )
 >>> (found,) = time_splits([Grouping("kind", clients)])
->>> [(each.date, each.stopped, each.gain) for each in found.splits[2:4]]
-[('2024-10', ('bad',), 8.0), ('2025-02', ('bad',), 6.0)]
+>>> [(each.date, each.stopped, each.gain) for each in found.splits[3:5]]
+[('2025-02', ('bad',), 6.0), ('2025-05', ('bad',), 6.0)]
 >>> print(found.sentence())
-Dropping what lost by then would have earned 27.5 more afterwards (difference 27.5,
-95 %: 18.6 to 33.1).
+Dropping what lost by then would have earned 19.5 more afterwards (difference 19.5,
+95 %: 16.2 to 23.0). 28.5 was lost in bad before that could be known.
 
 How sure the gain is: the block bootstrap of the whole procedure (`block_bootstrap.py`).
 It is about other clients and other luck of rounds of the same law.  It knows nothing of

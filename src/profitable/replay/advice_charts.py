@@ -43,6 +43,7 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
             "middle": digits(each["profit"] / each["clients"]),
             "clients": each["clients"],
             "pays": each["pays"],
+            "lately": each.get("recent_pays"),
             "decision": ON_LIST if each["stop"] else NOT_ON_IT,
         }
         | _ends(each)
@@ -61,6 +62,7 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
         more=[
             alt.Tooltip("clients:Q", format=",.0f"),
             alt.Tooltip("pays:Q", title="P(pays)", format=".3~g"),
+            alt.Tooltip("lately:Q", title="P(pays) lately", format=".3~g"),
         ],
         domain=domain,
     )
@@ -68,6 +70,8 @@ def stop_list_figure(backtest: dict[str, Any]) -> Figure | None:
         "Profit per client of each category, with its 95 % interval. Squares are on the stop "
         "list. The line at 0 is what breaks even."
     )
+    if any(each["stop"] and (each.get("p") or 0.0) < (each["pays"] or 0.0) for each in shown):
+        caption += " Intervals are of the whole past; some squares lost lately."
     caption += " Intervals that leave the picture are cut off." if is_cut else ""
     if len(shown) < len(judged):
         caption += f" Shown are {number_text(len(shown))} of {number_text(len(judged))} categories."

@@ -113,13 +113,14 @@ def stop_tables(found: dict[str, Any] | None, money: Money) -> list[Table]:
 
 
 def in_stop_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sort categories by grouping, the stopped ones first, then by P(pays)."""
+    """Sort categories by grouping, the stopped ones first, then by their p-value."""
     found = list(rows)
     groupings = list(dict.fromkeys(row["grouping"] for row in found))
 
     def place(row: dict[str, Any]) -> tuple[Any, ...]:
-        pays = row["pays"]
-        return groupings.index(row["grouping"]), not row["stop"], pays is None, pays or 0.0
+        p, pays = row.get("p", row["pays"]), row["pays"]
+        grouping = groupings.index(row["grouping"])
+        return grouping, not row["stop"], p is None, p or 0.0, pays or 0.0
 
     return sorted(found, key=place)
 
@@ -130,6 +131,7 @@ def _stop_table(found: Sequence[dict[str, Any]], money: Money) -> Table:
     means = [row["profit"] / row["clients"] if row["clients"] else None for row in found]
     client = money.per_client([*means, *(row[end] for row in found for end in ("low", "high"))])
     has_money = any(row["amount"] is not None for row in found)
+    has_two = any(row.get("recent_pays") is not None for row in found)
     headers = ["category", "stop?", "clients", "open", *([lent.head("money")] if has_money else [])]
     headers += ["mean", "needed", totals.head("profit"), client.head("per client"), "95 % interval"]
     rows = [
@@ -147,12 +149,13 @@ def _stop_table(found: Sequence[dict[str, Any]], money: Money) -> Table:
                 client.signed(mean),
                 client.span(row["low"], row["high"]),
                 pays_text(row["pays"]),
+                *([pays_text(row.get("recent_pays"))] if has_two else []),
             ],
         }
         for row, mean in zip(found, means, strict=True)
     ]
     return {
-        "headers": [*headers, "P(pays)"],
+        "headers": [*headers, "P(pays)", *(["P(pays) lately"] if has_two else [])],
         "rows": rows[:MOST_ROWS],
         "more": max(len(rows) - MOST_ROWS, 0),
     }

@@ -262,8 +262,8 @@ class Backtest:
         lost = [row for row in rows if row.grouping == own and row.profit < 0.0]
         return [
             f"The stop list is empty all the same, because it asks whether losses hold over most "
-            f"periods of the past: {row.category} lost {in_short(-row.profit, self.unit)}, with "
-            f"P(pays) = {row.pays:.2g}."
+            f"periods of the past, or of its later half: {row.category} lost "
+            f"{in_short(-row.profit, self.unit)}, with P(pays) = {row.pays:.2g}."
             for row in lost[:1]
             if row.pays is not None and row.pays < HARDLY_PAYS
         ]

@@ -25,6 +25,7 @@ ENTRY = (
 STOP = (
     *("grouping", "category", "clients", "open", "amount", "mean", "threshold", "profit"),
     *("low", "high", "pays", "stop"),
+    *("recent_clients", "recent_profit", "recent_pays", "recent_since", "p"),
 )
 SPLIT = (*("date", "known", "open", "stopped", "first", "last", "accept_all", "gain", "possible"),)
 SPLIT_TOTAL = ("grouping", "gain", "low", "high", "accept_all", "possible", "sentence")
