@@ -49,7 +49,8 @@ def betting_test(outcomes: Outcomes) -> PeriodTest:
     most, least = largest(outcomes), smallest(outcomes)
     high = _edge(x, bets, most, least)
     low = -_edge(-x, bets, -least, -most)  # the same bets on the mirror image
-    return PeriodTest(pays, *(np.where(unknown, math.nan, each) for each in (low, high)))
+    low, high = (np.where(unknown, math.nan, each) for each in (low, high))
+    return PeriodTest(pays, low, high)
 
 
 def refutations(outcomes: Outcomes) -> FloatArray:
