@@ -85,7 +85,7 @@ def test_a_list_knows_nothing_of_later_outcomes() -> None:
 def test_what_is_said() -> None:
     good = split(portfolio([0.5, -0.5]), replicates=50).sentence()
     assert good.startswith("Dropping what lost by then would have earned ")
-    assert "more afterwards (difference 70.2, 95 %: 50.1 to 97.2)" in good
+    assert "more afterwards (difference 70.2, 95 %: 49.2 to 103.7)" in good
     turned = split(portfolio([0.5, -0.5], turn=15), replicates=50)
     assert turned.gain < 0.0
     assert turned.sentence().startswith("Dropping what lost by then would have LOST ")
@@ -102,6 +102,22 @@ def test_what_is_said() -> None:
     assert never.sentence() == (
         "Nothing can be said: too few rounds are left once outcomes are mature."
     )
+
+
+def test_luck_that_lasts_makes_the_interval_wider_and_doubtful() -> None:
+    clients = portfolio([0.5, -0.5])
+    up = np.sin(np.arange(36) / 3.0)[clients.round - 1]
+    waves = replace(clients, profit=clients.profit + up)
+    found = split(waves, replicates=50)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.doubt is not None
+    assert found.doubt.startswith("Neighbouring rounds share their luck (autocorrelation 0.")
+    other = split(clients, replicates=50)
+    assert other.doubt is None
+    assert other.low is not None
+    assert other.high is not None
+    assert found.high - found.low > 1.5 * (other.high - other.low)
 
 
 def test_the_false_discovery_rate_is_that_of_all_groupings_together() -> None:

@@ -19,7 +19,7 @@ Example: "bad" loses from the first round on, and its outcomes are known at once
 [('2024-10', ('bad',), 8.0), ('2025-02', ('bad',), 6.0)]
 >>> print(found.sentence())
 Dropping what lost by then would have earned 27.5 more afterwards (difference 27.5,
-95 %: 18.6 to 33.1).
+95 %: 18.6 to 33.3).
 
 How sure the gain is: the block bootstrap of the whole procedure (`block_bootstrap.py`).
 It is about other clients and other luck of rounds of the same law.  It knows nothing of
@@ -38,6 +38,7 @@ import numpy as np
 from profitable.advice.as_of import AsOf, BooksAsOf, SumsAsOf
 from profitable.advice.block_bootstrap import Blocks, interval
 from profitable.advice.judged import BY_HAZARDS, BY_PERIODS, how_of
+from profitable.advice.lasting_luck import CHANCE, lasting
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import STOP_LEVEL, chosen
 from profitable.common.amounts import Interval, in_short
@@ -315,8 +316,18 @@ def time_splits(
                     "to measure."
                 )
             else:
-                around = interval(gain, values[place], max(blocks.freedom, FEW_FREEDOMS))
+                kept = lasting(work.profit[place], grouping.clients.counts)
+                wider = blocks.widening(kept)
+                # So much fewer rounds would tell as much if they were independent.
+                freedom = max(blocks.freedom / wider**2, FEW_FREEDOMS)
+                around = interval(gain, values[place], freedom, wider)
                 low, high = around.low, around.high
+                if kept > 0.0:
+                    doubt = (
+                        f"Neighbouring rounds share their luck (autocorrelation {kept:.2f}, beyond "
+                        f"chance at {CHANCE:.0%}). So the interval is {wider:.1f} times as wide "
+                        "as for independent rounds, and may still be too narrow."
+                    )
                 if blocks.freedom < FEW_FREEDOMS:
                     doubt = f"{rounds} rounds are few: the interval is hardly more than a guess."
         lost = -grouping.profit.sum(axis=0)
