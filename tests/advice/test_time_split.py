@@ -112,7 +112,7 @@ def test_luck_that_lasts_makes_the_interval_wider_and_doubtful() -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.doubt is not None
-    assert found.doubt.startswith("Neighbouring rounds share their luck (autocorrelation 0.")
+    assert found.doubt.startswith("Neighbouring rounds are alike beyond chance (autocorrelation 0.")
     other = split(clients, replicates=50)
     assert other.doubt is None
     assert other.low is not None

@@ -46,6 +46,7 @@ from profitable.common.amounts import Interval
 from profitable.common.types import FloatArray, IntArray
 
 FEWEST_BLOCKS = 4  # of a segment
+MOST_WIDENING = 3.0
 OVERLAP = 1.5  # times what blocks hold that do not overlap
 
 
@@ -86,7 +87,9 @@ class Blocks:
 
         The luck of rounds at a distance of d has a correlation of kept^d.  Then the sum
         of all rounds has a larger standard deviation than in replicates, whose segments
-        differ less inside, have nothing in common, and have short blocks.
+        differ less inside, have nothing in common, and have short blocks.  Where luck
+        lasts nearly as long as the file, nothing says how much larger it is: it is at
+        most 3 times as large here.
 
         >>> blocks = Blocks.of(range(0, 61, 10))
         >>> blocks.widening(0.0), round(blocks.widening(0.6), 2)
@@ -103,7 +106,8 @@ class Blocks:
             starts = (away < length) - length / size  # the mean is taken out, [starts, size]
             blocks = starts @ _correlations(size, kept) @ starts.T
             drawn += float(np.trace(blocks)) / length / (1.0 - length / size)
-        return math.sqrt(max(truth / drawn, 1.0)) if drawn > 0.0 else 1.0
+        lack = math.sqrt(truth / drawn) if drawn > 0.0 else 1.0
+        return min(max(lack, 1.0), MOST_WIDENING)
 
     def draw(self, generator: np.random.Generator, replicates: int) -> tuple[IntArray, FloatArray]:
         """Return which round is at each place, from 0, and the weights of profits.

@@ -323,11 +323,7 @@ def time_splits(
                 around = interval(gain, values[place], freedom, wider)
                 low, high = around.low, around.high
                 if kept > 0.0:
-                    doubt = (
-                        f"Neighbouring rounds share their luck (autocorrelation {kept:.2f}, beyond "
-                        f"chance at {CHANCE:.0%}). So the interval is {wider:.1f} times as wide "
-                        "as for independent rounds, and may still be too narrow."
-                    )
+                    doubt = _says_alike(kept, wider)
                 if blocks.freedom < FEW_FREEDOMS:
                     doubt = f"{rounds} rounds are few: the interval is hardly more than a guess."
         lost = -grouping.profit.sum(axis=0)
@@ -350,6 +346,14 @@ def time_splits(
             )
         )
     return tuple(found)
+
+
+def _says_alike(kept: float, wider: float) -> str:
+    return (
+        f"Neighbouring rounds are alike beyond chance (autocorrelation {kept:.2f}; test at "
+        f"{100.0 * CHANCE:g} %): they share their luck, or profits drift. So the interval is "
+        f"{wider:.1f} times as wide as for independent rounds, and may still be too narrow."
+    )
 
 
 def split_rounds(rounds: int, first: int, dates: int) -> list[int]:
