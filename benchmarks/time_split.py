@@ -124,13 +124,14 @@ def measure(law: Law, portfolios: int, replicates: int, seed: int, truths: int =
     found = [split(law, rng, replicates, each) for each in range(portfolios)]
     seconds = (time.process_time() - started) / portfolios
     given = [each for each in found if each.low is not None and each.high is not None]
+    edges = [(each.low or 0.0, each.high or 0.0) for each in given]
     what = f"| {law.name} | {truth:.1f} | {gains.std():.1f} |"
     share = f"{len(given) / len(found):.0%} | {seconds:.2f} s |"
     if not given:
         return f"{what} | | | | {share}"
-    inside = np.array([each.low <= truth <= each.high for each in given])
-    widths = np.array([each.high - each.low for each in given])
-    above = float(np.mean([each.low > truth for each in given]))
+    inside = np.array([low <= truth <= high for low, high in edges])
+    widths = np.array([high - low for low, high in edges])
+    above = float(np.mean([low > truth for low, _ in edges]))
     doubted = float(np.mean([each.doubt is not None for each in given]))
     covered = float(inside.mean())
     error = math.sqrt(max(covered * (1.0 - covered), 1.0 / inside.size) / inside.size)

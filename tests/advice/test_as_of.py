@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from profitable.advice.as_of import BooksAsOf, SumsAsOf
-from profitable.advice.judged import BY_BETS
+from profitable.advice.judged import BY_BETS, BY_PERIODS
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import probabilities
 from profitable.agent.loan_book import BookReading
@@ -160,6 +160,17 @@ def test_the_largest_profit_is_that_of_the_rounds_that_are_there() -> None:
     assert with_it > 1.1 * other
 
 
+@pytest.mark.parametrize("how", [BY_PERIODS, BY_BETS])
+def test_nothing_is_said_where_nothing_is_mature(how: str) -> None:
+    """Because most clients of every round are open when the file ends."""
+    waiting = np.full((ROUNDS, 2), 1_000.0)
+    found = SumsAsOf(returns(), [None], how=how, still_open=waiting)
+    assert found.mature == (0,)
+    said = found.pays(0, np.array([np.arange(ROUNDS)] * 3))
+    assert said.shape == (3, 2)
+    assert np.isnan(said).all()
+
+
 def test_bets_are_on_the_rounds_that_are_there() -> None:
     clients = returns(2.0)
     found, other = SumsAsOf(clients, [20], how=BY_BETS), np.full((1, ROUNDS), 4)
@@ -180,3 +191,13 @@ def test_books_take_rounds_as_often_as_they_are_there() -> None:
     slow = book_of(again(clients, np.bincount(rounds, minlength=ROUNDS)), TERMS, 20)
     pays = [slow.read(np.ones(3)).standing(k).pays for k in range(3)]
     assert found.pays(0, rounds[np.newaxis])[0] == pytest.approx(pays, rel=1e-9)
+
+
+def test_nothing_is_said_where_no_round_is_mature() -> None:
+    """One client in seven has no outcome, in old rounds as in young ones."""
+    clients = returns()
+    missing = np.full((ROUNDS, 2), 10.0)
+    found = SumsAsOf(clients, [12, None], still_open=missing)
+    assert found.mature == (0, 0)
+    many = np.zeros((3, ROUNDS), dtype=np.int64)
+    assert np.isnan(found.pays(0, many)).tolist() == [[True, True]] * 3

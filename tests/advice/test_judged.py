@@ -1,5 +1,7 @@
 """Groupings judged from files: what is tested, and in which unit it is shown."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,7 +43,7 @@ def test_means_are_in_the_unit_of_rewards():
     past = read(frame, Layout(category="job", time="week", reward="bought", **COST))
     found = JudgedGrouping.of("job", past)
     assert (found.how, found.threshold) == (BY_PERIODS, 0.2)
-    means = frame.groupby("job")["bought"].mean()
+    means: Any = frame.groupby("job")["bought"].mean()
     np.testing.assert_allclose(found.mean, means[list(found.outcomes.names)])
     rows = StopList.of([found]).rows
     assert [(row.category, row.stop) for row in rows] == [("clerk", True), ("cook", False)]
@@ -57,7 +59,7 @@ def test_loans_are_shown_by_what_comes_back_per_unit_lent():
         category="kind", time="month", reward="back", amount="lent", required=0.05, round="number"
     )
     found = JudgedGrouping.of("kind", read(frame, layout))
-    sums = frame.groupby("kind")[["back", "lent"]].sum()
+    sums: Any = frame.groupby("kind")[["back", "lent"]].sum()
     np.testing.assert_allclose(found.mean, sums["back"] / sums["lent"])
     assert found.threshold == pytest.approx(1.05)
     row = min(StopList.of([found]).rows, key=lambda each: each.category)

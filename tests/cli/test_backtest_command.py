@@ -8,6 +8,7 @@ import pytest
 
 import profitable as pb
 from tests.cli.test_app import call, run
+from tests.past.exports import running_loans
 from tests.past.tables import loans, write_csv, write_parquet
 
 COLUMNS = [
@@ -280,6 +281,36 @@ def test_an_order_of_loans_judged_by_hazards_ends_with_the_reason(folder: Path) 
     )
     assert done.returncode == 2
     assert "bands share the evidence of rewards, and loans that are open have none" in done.stderr
+
+
+def test_open_clients_by_their_status(folder: Path) -> None:
+    """As if their outcomes were empty; they are counted, and shown on the stop list."""
+    table = running_loans(1_500)
+    write_csv(folder / "running.csv", table)
+    empty = dict(table)
+    is_open = [each not in ("Completed", "Chargedoff") for each in table["LoanStatus"]]
+    empty["LP_CustomerPayments"] = [
+        None if each else back
+        for each, back in zip(is_open, table["LP_CustomerPayments"], strict=True)
+    ]
+    columns = {"category": "ListingCategory", "time": "LoanOriginationDate", "known": "ClosedDate"}
+    columns |= {"reward": "LP_CustomerPayments", "amount": "LoanOriginalAmount"}
+    done = call(
+        *("backtest", "running.csv", *QUICK, "--json"),
+        *(part for name, value in columns.items() for part in (f"--{name}", value)),
+        *("--open", "LoanStatus in ('Current', 'Past Due (1-15 days)')"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    expected = pb.backtest(empty, **columns, policies=["kl-ucb"], replays=0, shuffles=0).to_dict()
+    assert found["left_out"] == expected["left_out"]
+    assert found["left_out"][0] | {"mean_reward": None, "kept_mean": None} == {
+        **{"reason": "no outcome yet", "rows": sum(is_open), "differs": False},
+        **{"mean_reward": None, "kept_mean": None},
+    }
+    assert found["stop_list"] == expected["stop_list"]
+    assert sum(row["open"] for row in found["stop_list"]["rows"]) > 1_000
 
 
 def test_a_raw_file_of_loans(folder: Path) -> None:

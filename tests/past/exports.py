@@ -121,6 +121,36 @@ def prosper(rows: int = 1_200) -> Exported:
     }
 
 
+def running_loans(rows: int = 6_000, rounds: int = 48) -> Exported:
+    """Loans of 36 months, most of which still run, with what they paid so far.
+
+    All are equally good; defaults come early.
+    """
+    rng = np.random.default_rng(5)
+    asked = rng.integers(0, rounds, rows)
+    lent = 500.0 * rng.integers(2, 40, rows)
+    bad = rng.random(rows) < 0.14
+    prepaid = rng.random(rows) < 0.3
+    early, late = rng.integers(4, 28, rows), rng.integers(2, 36, rows)
+    ends = np.where(bad, early, np.where(prepaid, late, 36))
+    still = asked + ends >= rounds
+    lasted = np.minimum(ends, rounds - asked) / 36
+    back = lent * np.where(bad | still, 1.16 * lasted, 1 + 0.16 * lasted)
+    state = np.where(rng.random(rows) < 0.05, "Past Due (1-15 days)", "Current")
+    first = np.datetime64("2009-01")
+    return {
+        "ListingCategory": rng.choice(["Auto", "Business", "Debt", "Home"], rows).tolist(),
+        "LoanOriginationDate": (first + asked).astype(str).tolist(),
+        "LoanStatus": np.where(still, state, np.where(bad, "Chargedoff", "Completed")).tolist(),
+        "ClosedDate": [
+            None if each else str(day)
+            for each, day in zip(still, first + asked + ends, strict=True)
+        ],
+        "LoanOriginalAmount": lent.tolist(),
+        "LP_CustomerPayments": np.round(back, 2).tolist(),
+    }
+
+
 def german_credit(rows: int = 1_000) -> Exported:
     """German credit: no dates, no money back; 1 is good and 2 is bad."""
     rng = np.random.default_rng(24)

@@ -87,7 +87,11 @@ def test_they_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_their_outcomes_are_compared(tmp_path: Path) -> None:
     """Rows whose known date is wrong are the losses."""
-    table = {"asked": [1, 2, 3, 4] * 50, "grade": ["a", "b"] * 100, "known": [9] * 200}
+    table: dict[str, list[Any]] = {
+        "asked": [1, 2, 3, 4] * 50,
+        "grade": ["a", "b"] * 100,
+        "known": [9] * 200,
+    }
     table["good"] = [1] * 200
     for place in range(0, 200, 9):
         table["known"][place], table["good"][place] = 0, 0

@@ -18,7 +18,7 @@ def look(values: list[Any]) -> ColumnProfile:
 @pytest.mark.parametrize(
     ("values", "type", "shown"),
     [
-        (["cook", "clerk", "cook", "nurse"], "text", "cook 50%, clerk 25%, nurse 25%"),
+        (["cook", "clerk", "cook", "nurse"], "text", "cook 50 %, clerk 25 %, nurse 25 %"),
         (["3", "1", "200"], "whole number", "1 to 200"),
         ([3, 1, 200], "whole number", "1 to 200"),
         (["1997", "2014"], "whole number", "1997 to 2014"),
@@ -26,10 +26,10 @@ def look(values: list[Any]) -> ColumnProfile:
         (["1,234.5", "7"], "number", "7 to 1 234"),
         (["$1,234.50 ", "($3.00)"], "money", "-3 to 1 234"),
         (["5,00 €", "1.234,56 €"], "money", "5 to 1 235"),
-        (["13.56%", "5%"], "percent", "5% to 13.56%"),
+        (["13.56%", "5%"], "percent", "5 % to 13.56 %"),
         ([" 36 months", " 60 months"], "whole number", "36 to 60"),
-        (["yes", "no", "no", "no"], "yes or no", "no 75%, yes 25%"),
-        ([True, False], "yes or no", "true 50%, false 50%"),
+        (["yes", "no", "no", "no"], "yes or no", "no 75 %, yes 25 %"),
+        ([True, False], "yes or no", "true 50 %, false 50 %"),
         (["2026-01-31", "2026-02-01"], "date", "2026-01-31 to 2026-02-01"),
         (["2026-01", "2026-12"], "month", "2026-01 to 2026-12"),
         (["2026-01-31 12:30:00"] * 2, "timestamp", "2026-01-31 to 2026-01-31"),

@@ -42,7 +42,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "reward": "LP_CustomerPayments",
         "amount": "LoanOriginalAmount",
         "known": "ClosedDate",
-        "where": "LoanStatus != 'Current'",
+        "open": "LoanStatus == 'Current'",
     },
     "german_credit": {"category": "purpose", "reward": "class=1", "round": 20},
     "home_credit": {"category": "NAME_CONTRACT_TYPE", "reward": "TARGET=0"},
@@ -90,9 +90,12 @@ def test_the_printed_command_runs_as_it_is(name: str, tmp_path: Path) -> None:
     assert not named & AFTERWARDS.get(name, set())
 
 
-def test_a_first_look_says_what_columns_hold(tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "loans.csv", lending_club())
-    text = str(first_look(str(path)))
+def test_a_first_look_says_what_columns_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_csv(tmp_path / "loans.csv", lending_club())
+    monkeypatch.chdir(tmp_path)  # a long path makes long lines
+    text = str(first_look("loans.csv"))
     assert max(map(len, text.splitlines())) <= 100
     for part in (
         "loans.csv: 1 200 rows, 20 columns.",
@@ -157,6 +160,32 @@ def test_years_of_two_digits_that_lie_in_the_future_are_left_out(tmp_path: Path)
     past = read(tmp_path / "loans.csv", Layout.of(look.options))
     assert past.clients.labels[-1] < "2000"
     assert "2066-07-01, and are left out" in " ".join(str(look).split())
+
+
+def test_clients_who_are_open_by_their_status(tmp_path: Path) -> None:
+    table = {name: list(values) for name, values in prosper().items()}
+    late = [place for place, each in enumerate(table["LoanStatus"]) if each == "Current"][::3]
+    for place in late:
+        table["LoanStatus"][place] = "Past Due (1-15 days)"
+    path = str(write_csv(tmp_path / "loans.csv", table))
+    look = first_look(path)
+    assert look.options["open"] == "LoanStatus in ('Current', 'Past Due (1-15 days)')"
+    assert "where" not in look.options
+    assert "--open \"LoanStatus in ('Current', 'Past Due (1-15 days)')\"" in look.command
+    assert "what they paid so far is no outcome" in " ".join(str(look).split())
+    for place in range(0, len(table["LoanStatus"]), 20):
+        table["LoanStatus"][place] = None
+    options = first_look(str(write_csv(tmp_path / "other.csv", table))).options
+    assert options["open"] == "LoanStatus in ('Current', 'Past Due (1-15 days)', '')"
+    past = read(tmp_path / "other.csv", Layout.of(options))
+    is_open = [each not in ("Completed", "Chargedoff") for each in table["LoanStatus"]]
+    assert [(each.reason, each.rows) for each in past.left_out] == [
+        ("no outcome yet", sum(is_open))
+    ]
+    # What is given is taken, and a condition on the same column has said it.
+    assert first_look(path, open="LoanStatus=Current").options["open"] == "LoanStatus=Current"
+    assert "open" not in first_look(path, where="LoanStatus != 'Current'").options
+    assert "open" in first_look(path, where="Term == 36").options
 
 
 def test_several_offers_beside_a_control_group_are_a_treatment(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ def left_out(past: Past) -> dict[str, int]:
 
 @pytest.mark.parametrize("way", EVERY_WAY)
 def test_derived_columns_are_those_of_a_file_that_has_them(way: str, tmp_path: Path) -> None:
-    table = loans()
+    table: dict[str, Any] = loans()
     pairs = list(zip(table["back"], table["lent"], strict=True))
-    own = table | {
+    own: dict[str, Any] = table | {
         "ratio": [None if None in pair else pair[0] / pair[1] for pair in pairs],
         "spent": [0.02 * price + 5 for price in table["price"]],
     }

@@ -46,7 +46,7 @@ def test_far_dates_count_at_maturity_and_the_reader_is_told() -> None:
     counts = loans()[["month", "then"]].assign(at=lambda each: each.month + 12).max(axis=1)
     assert past.late.share == pytest.approx((counts < 40).mean())
     [note] = [text for text in past.notes if "at maturity" in text or "outcomes count" in text]
-    assert note.startswith("outcomes count 12 rounds after the client asked, when 95% of those")
+    assert note.startswith("outcomes count 12 rounds after the client asked, when 95 % of those")
     assert "late = 'as they come' counts them naively" in note
 
 
@@ -60,7 +60,7 @@ def test_losses_before_gains_lose_nothing_unless_counted_as_they_come() -> None:
     assert usual["kl-ucb"].difference.middle == 0.0
     assert naive["kl-ucb"].difference.middle < -0.1 * naive["accept all"].profit
     assert naive.past.treatment == "as they come"
-    share = f"{usual.past.late.share:.0%} before the last round."
+    share = f"{100.0 * usual.past.late.share:.0f} % before the last round."
     counted = "They count at maturity, 12 rounds after the client asked, "
     assert usual.first_line.endswith(counted + share)
     assert "They count as they come, as asked for" in naive.first_line
@@ -257,3 +257,14 @@ def test_the_baseline_that_learns_first_waits_for_maturity() -> None:
     )
     assert usual.difference.middle == 0.0
     assert naive.difference.middle < 0.0
+
+
+@pytest.mark.parametrize("seen", ["gains", "losses"])
+def test_dates_of_one_side_only_are_a_warning(seen: str) -> None:
+    """Policies would learn from gains only, or from losses only."""
+    frame = loans().astype({"then": "Int64"})
+    side = frame.share > 1.0
+    frame.loc[side != (seen == "gains"), "then"] = None
+    [said] = past_of(frame).warnings
+    assert f"so that policies learn from {seen} only" in said
+    assert not past_of(loans()).warnings

@@ -44,7 +44,7 @@ def test_leaks_are_found_and_honest_columns_are_not() -> None:
     assert "almost perfectly" in found["status"].reason
     assert found["status"].is_certain
     assert "suspiciously well" in found["calls"].reason
-    assert "dates after the client asked (100% of the rows)" in found["closed"].reason
+    assert "dates after the client asked (100 % of the rows)" in found["closed"].reason
     assert not any(leak.is_category for leak in found.values())
 
 

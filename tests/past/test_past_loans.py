@@ -172,8 +172,8 @@ def test_backtest_says_what_it_assumes_and_beats_accepting_everybody() -> None:
     found = pb.backtest(invented(), **COLUMNS, replays=0, shuffles=0)
     assert [entry.name for entry in found.policies] == ["bayes-ucb", "optimal"]
     text = str(found)
-    assert "discounted at 5.0% a year" in text
-    assert "2 rounds after the last instalment and returns 10% of the balance" in text
+    assert "discounted at 5.0 % a year" in text
+    assert "2 rounds after the last instalment and returns 10 % of the balance" in text
     assert "loans are open when the file ends" in text
     assert found["bayes-ucb"].profit > found["accept all"].profit
     values = found.to_dict()
@@ -215,7 +215,7 @@ def test_a_rate_that_was_overwritten_is_noticed() -> None:
     lost = frame.defaulted.notna()
     frame.loc[lost, "rate"] = 0.0
     (warning,) = loans_that_know(clients_of(frame), layout)
-    assert "the column rate is 0 in 100% of the loans that defaulted" in warning
+    assert "the column rate is 0 in 100 % of the loans that defaulted" in warning
     few = frame[~lost | (lost.cumsum() <= 19)]
     assert loans_that_know(clients_of(few), layout) == []
     frame.loc[~lost & (np.arange(len(frame)) % 10 == 0), "rate"] = 0.0  # some are free

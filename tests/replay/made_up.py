@@ -139,12 +139,14 @@ def made_up(
         },
         "cutoff": _cutoff(names, rounds, policies),
         "entries": entries,
+        "loans": None,
         "tried": 12,
         "luck": "12 variants were tried, and the best of several looks better than it is.",
         "verdict": f"{best['name']} earned {best['difference']:,.0f} more than accepting all.",
     }
     if not advised:
         return made
+    made["loans"] = _loans()
     for entry in entries[4:]:
         entry["words"] = f"policy {entry['name']} in words"
     known: dict[str, Any] = {"when_known": first, "cross_fitting": "Cross-fitted, it is less."}
@@ -154,6 +156,19 @@ def made_up(
             "first_line": "Uninformative: nothing matures.",
         }
     return made | made_up_advice(made) | known
+
+
+def _loans() -> dict[str, Any]:
+    """Hazards of loans of two years, and two levels."""
+    ages = np.arange(25)
+    product = {
+        "term": 24,
+        "hazard": [0.02] * 25,
+        "emerged": (ages / 24).tolist(),
+        "seen": [True] * 20 + [False] * 5,
+    }
+    levels = [{"first": first, "defaults": 9.0, "expected": 10.0, "level": 0.9} for first in (1, 4)]
+    return {"products": [product], "levels": levels, "level_seen": 0.1, "level": 0.3}
 
 
 def _cutoff(names: Sequence[str], rounds: int, policies: Sequence[str]) -> dict[str, Any]:

@@ -81,23 +81,22 @@ def test_the_luck_of_seeds_is_taken_out() -> None:
 
 def test_doubts() -> None:
     spread = [float(i) for i in range(100)]
-    assert made(0.0, spread).doubt is None
-    assert made(0.0, [0.0] * 94 + spread[1:7]).doubt is None
-    doubt = made(0.0, [0.0] * 95 + spread[1:6]).doubt
+    assert made(0.0, spread).too_narrow is None
+    assert made(0.0, [0.0] * 94 + spread[1:7]).too_narrow is None
+    doubt = made(0.0, [0.0] * 95 + spread[1:6]).too_narrow
     assert doubt is not None
-    assert "95% of the bootstrap portfolios have the same difference" in doubt
-    assert doubt.startswith("The interval of it may be too narrow: ")
+    assert "95 % of the bootstrap portfolios have the same difference" in doubt
     assert "%" not in doubt.replace(
-        "95% of the bootstrap", ""
+        "95 % of the bootstrap", ""
     )  # how much too narrow depends on a law that nobody knows
-    assert made(0.0, spread, varying=2.0).doubt is None
-    doubt = made(0.0, spread, varying=1.0).doubt
+    assert made(0.0, spread, varying=2.0).too_narrow is None
+    doubt = made(0.0, spread, varying=1.0).too_narrow
     assert doubt is not None
     assert "nearly all alike" in doubt
     baseline = BacktestEntry(
         "it", "baseline", np.zeros((1, 1)), np.zeros((1, 1)), 1.0, resampled=np.zeros((100, 1))
     )
-    assert baseline.doubt is None
+    assert baseline.too_narrow is None
 
 
 def test_clients_who_are_all_alike_do_not_vary() -> None:
@@ -127,9 +126,9 @@ def test_warnings_are_given_where_intervals_fail() -> None:
     and half of these fail.
     """
     found = entries_of(GOOD, "kl-ucb", 60, 60, seed=4)
-    doubtful = [each for each in found if each.doubt is not None]
+    doubtful = [each for each in found if each.too_narrow is not None]
     assert 2 <= len(doubtful) <= 25
-    assert judge([each for each in found if each.doubt is None]).covered > 0.85
+    assert judge([each for each in found if each.too_narrow is None]).covered > 0.85
 
 
 # Law, policy, least and most coverage in percent, repetitions.  The error of 2 000 at

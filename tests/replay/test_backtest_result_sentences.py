@@ -23,7 +23,6 @@ from tests.replay.calls import CALLS, FEW, QUICK, calls, entry
         (-20.0, -50.0, 10.0, "20.0 less", "difference -20.0, 95 %: -50.0 to 10.0"),
         (12_345.0, -1e3, 3e4, "12.3 k more", "difference 12.3 k, 95 %: -1.0 to 30.0 k"),
         (5.0, -0.01, 12.0, "5.0 more", "difference 5.0, 95 %: 0.0 to 12.0"),
-        (0.0, -1.0, 2.0, "0.0 more", "difference 0.0, 95 %: -1.0 to 2.0"),
         (0.031, 0.012, 0.05, "0.031 more", "difference 0.031, 95 %: 0.012 to 0.050"),
         (800.0, 600.0, 1_004.3, "800.0 more", "difference 800.0, 95 %: 600.0 to 1 004.3"),
     ],
@@ -32,6 +31,12 @@ def test_sentences(middle: float, low: float, high: float, size: str, span: str)
     """One sign: the interval is that of the signed difference, from low to high."""
     found = entry(middle=middle, values=_about(middle, low, high)).sentence()
     assert found == f"it earned {size} than accepting everybody ({span})."
+
+
+def test_nothing_is_neither_more_nor_less() -> None:
+    found = entry(middle=0.0, values=_about(0.0, -1.0, 2.0)).sentence()
+    span = "difference 0.0, 95 %: -1.0 to 2.0"
+    assert found == f"it earned as much as accepting everybody ({span})."
 
 
 def test_a_difference_that_is_nothing() -> None:
@@ -141,7 +146,7 @@ def test_first_lines() -> None:
     late = pb.backtest(frame, **given, matures=5).first_line
     assert late == (
         "Outcomes assumed to be known 5 rounds after the client asked; "
-        "75% before the last round ended."
+        "75 % before the last round ended."
     )
     assert "half of them or more never; " in pb.backtest(frame, **given, known="never").first_line
     assert pb.backtest(frame, **given, known="week").first_line.startswith(
@@ -161,7 +166,8 @@ def test_a_currency_is_written_behind_amounts() -> None:
     assert f"the past itself earned {in_short(found[ALL].profit, 'EUR')}." in text
     for each in found.policies:
         # The size, the difference and the interval, which has the unit at its end.
-        assert len(re.findall(r"\d EUR\b", each.sentence())) == 3
+        is_equal = each.difference.middle == 0.0
+        assert len(re.findall(r"\d EUR\b", each.sentence())) == 3 - is_equal
         assert each.sentence().endswith(" EUR).")
     assert "EUR over other clients" in plain["cross_fitting"]
 

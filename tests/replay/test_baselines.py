@@ -11,6 +11,7 @@ import pytest
 from profitable.past.past import NEVER_KNOWN, SingleClients
 from profitable.replay.baselines import (
     HALVES,
+    Earned,
     Setup,
     accept_all,
     baselines_for,
@@ -395,3 +396,10 @@ def test_which_baselines_there_are() -> None:
     with_limit = baselines_for(both, Limits(places=2), 0.2)
     assert list(with_limit)[2:5] == ["learn 20%, then commit", "by score", "by promised reward"]
     assert "by score" not in baselines_for(replace(both, score=None), Limits(places=2), 0.2)
+
+
+def test_splits_that_choose_the_same_differ_by_rounding_only() -> None:
+    """16 241.8 as a mean of 200 equal sums has a variance of 1e-24, and no error."""
+    earned = Earned(np.array([[16_241.8]]), splits=200, split_variance=1e-24)
+    assert earned.split_error == 0.0
+    assert Earned(np.array([[16_241.8]]), splits=4, split_variance=4.0).split_error == 1.0

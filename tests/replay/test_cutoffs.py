@@ -151,7 +151,7 @@ def test_bands_with_late_outcomes_are_judged_alone_at_maturity(
     policies = ["kl-ucb", "ts", "kl-ucb+"]
     found = backtest(frame, order="rising", policies=policies, **more)
     alone = backtest(frame, policies=policies, matures=matures)
-    said = "outcomes count 5 rounds after the client asked, when 95% of those who lose and"
+    said = "outcomes count 5 rounds after the client asked, when 95 % of those who lose and"
     assert any(said in note for note in found.past.notes) == ("known" in more)
     assert [entry.profit for entry in found.policies] == [entry.profit for entry in alone.policies]
     assert {category.order for category in found.terms.categories} == {None}

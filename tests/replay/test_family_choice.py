@@ -208,7 +208,7 @@ def test_the_other_family_is_replayed_once_and_said() -> None:
     assert plain["difference"] == pytest.approx(other["kl-ucb"].difference.middle)
     assert plain["instead"] == found["kl-ucb"].difference.middle
     assert plain["sentence"] in str(found).splitlines()
-    assert plain["sentence"].startswith("With Normal(alpha=-1), kl-ucb would have earned ")
+    assert plain["sentence"].startswith("With Normal rewards, kl-ucb would have earned ")
     assert other.to_dict()["family"]["alternative"] is None  # the user chose it
     given: dict[str, Any] = {"category": "group", "time": "week", "reward": "x", "cost": 0.5}
     normal = pb.backtest(drawn(lambda rng, n: rng.normal(0.5, 1.0, n)), **given, **ONCE)
@@ -230,8 +230,8 @@ def test_what_the_other_family_would_have_earned_in_words(
     difference: float, instead: float, words: str
 ) -> None:
     terms = (pb.Category("a", pb.Normal(), threshold=0.0),)
-    said = Alternative(terms, "kl-ucb", difference, instead).sentence
-    assert said == f"With {pb.Normal()}, kl-ucb would have {words}"
+    said = Alternative(terms, "kl-ucb", difference, instead).sentence()
+    assert said == f"With Normal rewards, kl-ucb would have {words}"
 
 
 @pytest.mark.statistical

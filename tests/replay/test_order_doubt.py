@@ -47,10 +47,9 @@ def test_rows_that_are_sorted_by_their_outcome() -> None:
     frame = pd.DataFrame({"group": rng.choice(["a", "b"], 2_000), "good": good.astype(int)})
     given: dict[str, Any] = {"category": "group", "reward": "good", "cost": 0.5, "round": 20}
     found = pb.backtest(frame, **given, policies="kl-ucb", replays=20, shuffles=2)
-    [said] = [text for text in found.warnings() if "in random order" in text]
-    assert said.startswith("kl-ucb earned ")
-    assert "so believe neither" in said
+    assert "in the order of the rows, and " in found.verdict()
+    assert "the file has no dates, so that its order decides" in found.verdict()
     mixed = pb.backtest(
         frame.sample(frac=1.0, random_state=1), **given, policies="kl-ucb", replays=20, shuffles=2
     )
-    assert not any("in random order" in text for text in mixed.warnings())
+    assert "in the order of the rows" not in mixed.verdict()

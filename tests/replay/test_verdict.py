@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE, BacktestEntry
+from profitable.replay.backtest_entry import (
+    BETTER,
+    UNSURE,
+    WORSE,
+    BacktestEntry,
+    ShuffledDifference,
+)
 from profitable.replay.baselines import ACCEPT_NONE, ALL, CROSS_FITTED
 from profitable.replay.learnable import Learnable
 from profitable.replay.off_policy import OffPolicy
@@ -216,12 +222,12 @@ def test_intervals_are_doubted_only_where_something_rests_on_them() -> None:
     )
     doubts = verdict_of(better, worse, unsure, point).doubts()
     assert len(doubts) == 2
-    assert doubts[0].startswith("the 95% intervals of better, worse may be too narrow: ")
+    assert doubts[0].startswith("the 95 % intervals of better, worse may be too narrow: ")
     assert narrow in doubts[0]
-    assert doubts[1].startswith("the 95% interval of point may be too narrow: ")
+    assert doubts[1].startswith("the 95 % interval of point may be too narrow: ")
     assert verdict_of(unsure).doubts() == []
     assert verdict_of(better, worse, unsure, point, learnable=NOTHING).doubts() == []
-    assert [each.doubt is None for each in (better, unsure)] == [False, False]  # of each alone
+    assert [each.too_narrow is None for each in (better, unsure)] == [False, False]  # of each alone
 
 
 def test_a_backtest_is_uninformative_if_nothing_could_be_learnt() -> None:
@@ -357,3 +363,17 @@ def check(found: BacktestVerdict) -> None:
             assert each.difference.middle >= 0.0
         if " less than accepting" in said:
             assert each.difference.middle < 0.0
+
+
+def test_what_rests_on_the_order_of_rows_beats_nobody() -> None:
+    """Without dates, a lead that is gone in random order is that of the order."""
+    sorted_rows = variant("x", 100.0, 10.0, shuffled=ShuffledDifference(1.0, 1.0))
+    usual = verdict_of(sorted_rows)
+    assert usual.beating == [sorted_rows]
+    found = verdict_of(sorted_rows, dated=False)
+    assert not found.beating
+    assert found.standing(sorted_rows) == UNSURE
+    assert "its order decides, and not the policy" in found.text()
+    assert "required" not in found.luck()
+    honest = variant("x", 100.0, 10.0, shuffled=ShuffledDifference(95.0, 1.0))
+    assert verdict_of(honest, dated=False).beating == [honest]

@@ -28,12 +28,11 @@ from typing import NamedTuple
 import numpy as np
 
 from profitable.advice.block_bootstrap import times
-from profitable.advice.judged import BY_PERIODS
+from profitable.advice.judged import BY_PERIODS, pays_by
 from profitable.advice.outcomes import Outcomes, furthest
 from profitable.advice.stop_list import probabilities
 from profitable.agent.loan_book import LoanBook
 from profitable.common.types import FloatArray, IntArray
-from profitable.kernels.hazards import BookRow
 from profitable.model.lending import Lending
 from profitable.past.past import NEVER_KNOWN, PastClients, SingleClients
 from profitable.past.past_loans import LoanCells, last_round
@@ -67,7 +66,7 @@ class SumsAsOf(AsOf):
         *,
         how: str = BY_PERIODS,
         matures: int | None = None,
-        still_open: FloatArray | None = None,
+        still_open: IntArray | None = None,
     ) -> None:
         self.how = how
         self.ends = [clients.rounds if end is None else end for end in ends]
@@ -92,6 +91,8 @@ class SumsAsOf(AsOf):
         A round that is there in place of a mature one counts with all its outcomes.
         """
         found, rows = self.outcomes[place], rounds[:, : self.outcomes[place].mature]
+        if not found.mature:  # nothing can be said
+            return np.full((len(rows), len(found.names)), np.nan)
         is_mature = (np.arange(len(found.clients)) < found.mature)[:, np.newaxis]
         clients = np.where(is_mature, found.clients, self.all.clients)
         profit = np.where(is_mature, found.profit, self.all.profit)
@@ -212,9 +213,7 @@ class BooksAsOf(AsOf):
         """Read the books; rounds count as often as they are there, at their own age."""
         found = np.empty((len(rounds), self.number.shape[1]))
         for row, each in zip(found, times(rounds, rounds.shape[1]), strict=True):
-            reading = self.book(place, each).read(np.ones(row.size))
-            says = (reading[BookRow.EXPOSURE] > 0.0) & ~np.isnan(reading[BookRow.BREAK_EVEN])
-            row[:] = np.where(says, np.exp(-reading[BookRow.POSTERIOR]), math.nan)
+            row[:] = pays_by(self.book(place, each).read(np.ones(row.size)))
         return found
 
 

@@ -35,8 +35,8 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import number_text, several
-from profitable.common.types import BoolArray, FloatArray
+from profitable.common.text_tables import number_text, percent_text, several
+from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.past.past import NEVER_KNOWN, PastClients, SmallInts
 from profitable.past.vintages import vintages
 
@@ -78,7 +78,7 @@ class Emergence:
 
     @classmethod
     def of(
-        cls, clients: PastClients, *, still_open: FloatArray | None = None, unit: str = "round"
+        cls, clients: PastClients, *, still_open: IntArray | None = None, unit: str = "round"
     ) -> "Emergence | None":
         """Return when outcomes are known; None if they are known at once.
 
@@ -113,7 +113,7 @@ class Emergence:
         half, losses, gains = self.medians.clients, self.medians.losses, self.medians.gains
         if half is None:
             last = several(self.total.ages[-1], self.unit)
-            known = f"{self.total.clients[-1]:.0%} of the clients are known after {last}"
+            known = f"{percent_text(self.total.clients[-1])} of the clients are known after {last}"
             return f"{known}, and half of them never."
         when = f"after {several(half, self.unit)}" if half else "at once"
         text = f"Half of the clients are known {when}"
@@ -143,7 +143,7 @@ class _Watched:
     last: int  # the greatest age that anybody was watched at
 
     @classmethod
-    def of(cls, clients: PastClients, still_open: FloatArray | None) -> "_Watched":
+    def of(cls, clients: PastClients, still_open: IntArray | None) -> "_Watched":
         chosen = np.full(clients.size, True) if clients.logged is None else clients.logged
         asked, known = clients.round[chosen], clients.known[chosen]
         number = clients.sum_of("number")[chosen]

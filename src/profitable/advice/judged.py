@@ -23,6 +23,7 @@ import numpy as np
 from profitable.advice.betting import betting_test
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.periods import EDGE, PeriodTest
+from profitable.agent.loan_book import BookReading
 from profitable.common.types import FloatArray
 from profitable.kernels.hazards import BookRow
 from profitable.past.layout import Layout
@@ -44,6 +45,12 @@ def hazard_probabilities(past: Past, until: int | None = None) -> FloatArray:
     return _by_hazards(past, until)[0].pays
 
 
+def pays_by(reading: BookReading) -> FloatArray:
+    """Return P(pays) of the categories of a lending book, [K]; NaN if it cannot say."""
+    says = (reading[BookRow.EXPOSURE] > 0.0) & ~np.isnan(reading[BookRow.BREAK_EVEN])
+    return np.where(says, np.exp(-reading[BookRow.POSTERIOR]), math.nan)
+
+
 def _by_hazards(past: Past, until: int | None) -> tuple[PeriodTest, FloatArray]:
     """Return P(pays) and intervals by hazards, and the mean value of a loan, [K]."""
     clients = past.clients
@@ -52,8 +59,8 @@ def _by_hazards(past: Past, until: int | None) -> tuple[PeriodTest, FloatArray]:
     size = len(clients.names)
     book = book_of(clients, lending_of(past.layout, past.round), until)
     reading = book.read(np.ones(size))
-    says = (reading[BookRow.EXPOSURE] > 0.0) & ~np.isnan(reading[BookRow.BREAK_EVEN])
-    pays = np.where(says, np.exp(-reading[BookRow.POSTERIOR]), math.nan)
+    pays = pays_by(reading)
+    says = ~np.isnan(pays)
     lent = clients.by_category("amount") / np.maximum(clients.by_category("number"), 1.0)
     low, high = (
         np.where(says, lent * (reading.indices(nats, is_posterior=True) - 1.0), math.nan)

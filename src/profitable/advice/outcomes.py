@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from profitable.common.types import BoolArray, FloatArray, IntArray
+from profitable.past.late_outcomes import MATURE
 from profitable.past.past import NEVER_KNOWN, PastClients
 
-MATURE = 0.95  # of the outcomes of an age are known, from the age of maturity on
 RECENT = 400  # clients that say whether a round is mature, where no outcome has a date
 
 
@@ -52,7 +52,7 @@ class Outcomes:
         until: int | None = None,
         matures: int | None = None,
         weights: IntArray | None = None,
-        still_open: FloatArray | None = None,
+        still_open: IntArray | None = None,
     ) -> "Outcomes":
         """Add up the clients who asked by the end of a round.
 
@@ -154,7 +154,7 @@ class _Rows:
         clients: PastClients,
         until: int | None,
         weights: IntArray | None,
-        still_open: FloatArray | None,
+        still_open: IntArray | None,
     ) -> "_Rows":
         number = clients.sum_of("number")
         number = number.astype(np.float64) if weights is None else number * weights

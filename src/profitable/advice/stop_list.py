@@ -23,7 +23,7 @@ from profitable.advice.judged import BY_BETS, BY_HAZARDS, BY_PERIODS, JudgedGrou
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.periods import LEAST_PERIODS, PERIODS, Periods
 from profitable.common.amounts import in_short
-from profitable.common.text_tables import money_text, number_text, several, text_table
+from profitable.common.text_tables import listed, money_text, number_text, several, text_table
 from profitable.common.types import BoolArray, FloatArray
 
 STOP_LEVEL = 0.1  # the false discovery rate of a list
@@ -149,14 +149,15 @@ class StopList:
             return f"Nothing can be said yet: {self.notes[-1]}."
         if not bad:
             return (
-                f"Nothing to stop: of {several_categories(self.tested)}, none loses beyond chance "
-                f"({rate})."
+                f"Nothing to stop: of {several(self.tested, 'category')}, none loses beyond "
+                f"chance ({rate})."
             )
         first = "Stop this one" if len(bad) == 1 else f"Stop these {_count(len(bad))}"
         if len(self.groupings) == 1:
-            return f"{first}: {_named([row.category for row in bad])} ({rate}); {_lost(bad, unit)}."
+            named = listed([row.category for row in bad], MOST_NAMED)
+            return f"{first}: {named} ({rate}); {_lost(bad, unit)}."
         parts = [
-            f"by {name}, {_named(stopped)}"
+            f"by {name}, {listed(stopped, MOST_NAMED)}"
             for name in self.groupings
             if (stopped := self.stopped(name))
         ]
@@ -200,19 +201,8 @@ class StopList:
         }
 
 
-def several_categories(count: int) -> str:
-    """Write a number of categories."""
-    return "1 category" if count == 1 else f"{number_text(count)} categories"
-
-
 def _count(number: int) -> str:
     return NUMBER_WORDS[number - 1] if number <= len(NUMBER_WORDS) else number_text(number)
-
-
-def _named(names: Sequence[str]) -> str:
-    shown = names[:MOST_NAMED]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {number_text(more)} more" if more else "")
 
 
 def _lost(rows: Sequence[StopRow], unit: str) -> str:
@@ -256,7 +246,7 @@ def _rows(grouping: JudgedGrouping, stop: Any) -> list[StopRow]:
 def _method(groupings: Sequence[JudgedGrouping], tested: int) -> str:
     first = groupings[0]
     what = "the effect of the offer pays for its cost" if first.is_uplift else "the category pays"
-    over = several_categories(tested)
+    over = several(tested, "category")
     if len(groupings) > 1:
         over = f"{over} of {_count(len(groupings))} groupings"
     return f"Null hypothesis: {what}. {SAYS_HOW[first.how]}; Benjamini-Hochberg over {over}."
@@ -286,7 +276,7 @@ def _notes(groupings: Sequence[JudgedGrouping], rows: Sequence[StopRow]) -> list
     silent = sum(row.pays is None for row in rows)
     if silent and (outcomes.mature or first.how == BY_HAZARDS):
         nobody = (
-            "" if silent == len(rows) else f"nothing can be said of {several_categories(silent)}: "
+            "" if silent == len(rows) else f"nothing can be said of {several(silent, 'category')}: "
         )
         notes.append(nobody + _reason(first))
     return notes

@@ -42,7 +42,7 @@ from profitable.advice.lasting_luck import CHANCE, lasting
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import STOP_LEVEL, chosen
 from profitable.common.amounts import Interval, in_short
-from profitable.common.text_tables import several
+from profitable.common.text_tables import listed, several
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.model.lending import Lending
 from profitable.past.past import NEVER_KNOWN, Past, PastClients, SingleClients
@@ -69,7 +69,7 @@ class Grouping:
     how: str = BY_PERIODS  # how categories are judged
     lending: Lending | None = None  # of loans that are judged by their hazards
     matures: int | None = None  # in place of the age of maturity that is found
-    still_open: FloatArray | None = None  # clients without an outcome in the file, [R, K]
+    still_open: IntArray | None = None  # clients without an outcome in the file, [R, K]
     # What is earned by accepting a category in a round, where that is not the sum of
     # its clients' profits: the estimate of a log, [R, K].
     earned: FloatArray | None = None
@@ -77,14 +77,14 @@ class Grouping:
     @classmethod
     def of(cls, name: str, past: Past, earned: FloatArray | None = None) -> "Grouping":
         """Return the grouping of a file."""
-        how, layout, waiting = how_of(past.layout), past.layout, past.still_open
+        how, layout = how_of(past.layout), past.layout
         return cls(
             name,
             past.clients,
             how,
             lending_of(layout, past.round) if how == BY_HAZARDS else None,
             layout.matures,
-            None if waiting is None else waiting.astype(np.float64),
+            past.still_open,
             earned,
         )
 
@@ -225,9 +225,7 @@ class TimeSplit:
         """Say what was lost in categories that do not pay, if that is most of it."""
         if not self.losers or self.missed <= max(self.gain, 0.0):
             return ""
-        named = ", ".join(self.losers[:NAMED])
-        if len(self.losers) > NAMED:
-            named += f" and {len(self.losers) - NAMED} more"
+        named = listed(self.losers, NAMED)
         what = in_short(self.missed, unit)
         if self.is_immediate or set(self.losers) & {
             k for each in self.splits for k in each.stopped

@@ -74,6 +74,17 @@ def _number(value: float, size: float) -> str:
     return f"{value / unit_of(size)[0]:z,.{digits_of(size)}f}".replace(",", " ")
 
 
+def more_or_less(difference: float, unit: str = "") -> str:
+    """Write a difference as a comparison.
+
+    >>> more_or_less(-5_321, "EUR"), more_or_less(0.0)
+    ('5 321.0 EUR less', 'as much')
+    """
+    if difference == 0.0:
+        return "as much"
+    return f"{in_short(abs(difference), unit)} {'more' if difference > 0.0 else 'less'}"
+
+
 def in_short(value: float, unit: str = "") -> str:
     """Money in few digits, with the unit behind, if it has one.
 

@@ -46,10 +46,32 @@ def number_text(value: float | None, digits: int = 4) -> str:
 def several(count: int, noun: str) -> str:
     """Write a number of things.
 
-    >>> several(1, "round"), several(1_234, "round")
-    ('1 round', '1 234 rounds')
+    >>> several(1, "round"), several(1_234, "round"), several(2, "category")
+    ('1 round', '1 234 rounds', '2 categories')
     """
-    return f"{number_text(count)} {noun}{'' if count == 1 else 's'}"
+    if count != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number_text(count)} {noun}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Name some things and count the others; names with commas stand in quotes.
+
+    >>> listed(["a", "b", "c"], 2), listed(["a, x", "b"], 2)
+    ('a, b and 1 more', "'a, x', b")
+    """
+    shown = [repr(name) if "," in name else name for name in names[:most]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {number_text(more)} more" if more else "")
+
+
+def percent_text(share: float, decimals: int = 0) -> str:
+    """Write a share.
+
+    >>> percent_text(0.054), percent_text(0.054, 1)
+    ('5 %', '5.4 %')
+    """
+    return f"{100.0 * share:.{decimals}f} %"
 
 
 def horizon_text(value: float) -> str:
@@ -69,12 +91,12 @@ def horizon_text(value: float) -> str:
 def money_text(value: float | None) -> str:
     """Write an amount: with cents below a thousand, in whole units above.
 
-    >>> money_text(-1234.5), money_text(0.25), money_text(None)
-    ('-1 234', '0.25', 'not known')
+    >>> money_text(-1234.5), money_text(0.25), money_text(-0.001), money_text(None)
+    ('-1 234', '0.25', '0.00', 'not known')
     """
     if value is None:
         return "not known"
-    return f"{value:,.{2 if abs(value) < 1_000 else 0}f}".replace(",", " ")
+    return f"{value:z,.{2 if abs(value) < 1_000 else 0}f}".replace(",", " ")
 
 
 def text_table(

@@ -36,7 +36,7 @@ from profitable.past.cells import KEYS, Cells, GroupedClients, Histogram, new_ce
 from profitable.past.file_kinds import sheet_of
 from profitable.past.formulas import with_formulas
 from profitable.past.layout import Layout
-from profitable.past.open_rows import counted
+from profitable.past.open_rows import counted, said_of_condition
 from profitable.past.past import NEVER_KNOWN, OutcomeTally, Past, check_kept
 from profitable.past.read import needed_columns
 from profitable.past.round_names import count_periods
@@ -54,6 +54,7 @@ ROWS_ONLY = {
     "skip_bad_rows": "leave them out in your engine, or with where",
     "propensity": "replay the rows: estimates from a log need every client",
     "treated": "replay the rows: the effect of a treatment is computed client by client",
+    "defaulted": "replay the rows: loans default and close one by one",
     "score": "leave it out: it ranks single clients",
     "scorecard": "replay the rows: it is fitted to single clients",
     "order": "replay the rows: cells do not keep the order of their categories",
@@ -142,6 +143,12 @@ def _refuse_rows_only(layout: Layout) -> None:
             "counts rows, and cells have none",
             "give time and a round of the calendar: in an engine, rows have no order",
         ),
+        (
+            "defaulted",
+            layout.by_hazards,
+            single,
+            "replay the rows: hazards are learnt from when each loan ended",
+        ),
         ("time", len(layout.times) > 1, "joins columns", "make one date of them in your engine"),
     ):
         if is_wrong:
@@ -226,6 +233,7 @@ class Aggregation:
         has_open = layout.promised is not None or layout.open_value is not None
         # Columns that say yes or no, and are counted.
         self.marks = ["given", "early", "no_id", "asked_broken", *(["bare"] if has_open else [])]
+        self.marks += ["open", "unsaid"] if layout.open is not None else []
         schema = frame.collect_schema()
         self.cuts = [CategoryColumn.parse(text, list(schema)) for text in layout.categories]
         self.meaning = RowMeaning.of(layout, schema)
@@ -249,6 +257,8 @@ class Aggregation:
             for role, name in self.meaning.columns.items()
             if role != "reward" or self.meaning.value is None
         }
+        conditions = (("where", self.layout.where), ("open", self.layout.open))
+        numeric |= {name: field for field, name in conditions if name is not None}
         for name, field in numeric.items():
             if not (schema[name].is_numeric() or schema[name] == nw.Boolean):
                 raise InputError(field, name, f"is of the type {schema[name]}, not a number", CAST)
@@ -282,6 +292,12 @@ class Aggregation:
             gone, period = nw.col("pb_known_in_gone"), nw.col("pb_known_in")
             known = nw.when(gone).then(nw.lit(NEVER_KNOWN)).otherwise(period)
             early = self.known.before("pb_known_in", self.time, "pb_asked")
+        if self.layout.open is not None:
+            unsaid = self.meaning.missing(self.layout.open)
+            is_open = ~unsaid & (self.meaning.number(self.layout.open) != 0.0)
+            frame = frame.with_columns(pb_open=is_open, pb_unsaid=unsaid)
+            known = nw.when(nw.col("pb_open")).then(nw.lit(NEVER_KNOWN)).otherwise(known)
+            early = early & ~nw.col("pb_open")
         fold, no_id = nw.lit(0), nw.lit(False)
         if self.id is not None:
             frame = with_fold(frame, self.id)
@@ -324,7 +340,7 @@ class Aggregation:
         reward, kept = nw.col("pb_reward"), nw.col("pb_reason") == IS_KEPT
         amount, cost = nw.col("pb_amount"), nw.col("pb_cost")
         marks = {name: kept & nw.col(f"pb_{name}") for name in self.marks}
-        marks["given"] = nw.col("pb_given")
+        marks |= {name: nw.col(f"pb_{name}") for name in ("given", "open") if name in marks}
         frame = frame.with_columns(
             pb_profit=profit_of(self.layout, nw.col("pb_outcome"), amount, cost),
             pb_total=self._statistic(reward),
@@ -394,15 +410,18 @@ class Aggregation:
         tallies = [_tally(sums, reason == code) for code in range(len(REASONS))]
         check_kept("frame", self.source, "table", tallies)
         kept = reason == IS_KEPT
+        opened = int(sums[f"{CHECK}open"].sum()) if "open" in self.marks else 0
         outcomes = _tally(sums, kept, "number", "outcome")
         sums = {name: values[kept] for name, values in sums.items()}
         self._check_sums(sums)
         if self.layout.amount is not None:
             sums["back"] = sums["outcome"]
         first = int(sums["pb_asked"].min())
+        unsaid = int(sums[f"{CHECK}unsaid"].sum()) if "unsaid" in self.marks else 0
         keys, notes = self._keys(table.filter(pa.array(kept)), sums)
         still_open, said = self._still_open(table, reason == HAS_NO_OUTCOME, first, keys)
         notes = [*notes, *([said] if said else [])]
+        notes += said_of_condition(self.layout.open, opened, unsaid)
         clients = GroupedClients.of(
             **keys,
             folds=1 if self.id is None and self.fold is None else FOLDS,

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import number_text
+from profitable.common.text_tables import number_text, percent_text
 from profitable.common.types import BoolArray, FloatArray
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
@@ -41,6 +41,7 @@ MOST_MISSING = 0.5  # of a category
 LONGEST_SPAN = 60.0  # years between dates of one portfolio
 MICROSECONDS_A_YEAR = 365.25 * rounds.MICROSECONDS
 MOST_PERIODS = 5_000
+FEWEST_AMOUNTS = 6  # fewer different numbers may be codes, unless their name says more
 ROUND_AMOUNT = 25.0  # amounts that people ask for are multiples of it
 GOOD_WORDS = (
     *("good", "fully paid", "paid", "paid off", "paid in full", "p i f", "pif", "repaid", "yes"),
@@ -229,9 +230,11 @@ class Finder:
     def ends(self) -> Iterator[Candidate]:
         """Yield dates at which outcomes were known, loans defaulted, or closed."""
         for each, early, later in self._later():
-            reason = f"dates after the client asked in {later:.0%} of the rows that have one"
+            reason = (
+                f"dates after the client asked in {percent_text(later)} of the rows that have one"
+            )
             if each.missing:
-                reason += f", missing in {each.missing:.0%}"
+                reason += f", missing in {percent_text(each.missing)}"
             weight = 1.0 - 5.0 * early + (early == 0.0)
             is_default = hinted(each.name, "defaulted")
             if is_default and each.missing >= 0.3:
@@ -254,14 +257,15 @@ class Finder:
 
     # ---------------------------------------------------------------------------- money
 
-    def _positive(self) -> Iterator[tuple[ColumnProfile, FloatArray]]:
+    def _positive(self, least: int = FEWEST_AMOUNTS) -> Iterator[tuple[ColumnProfile, FloatArray]]:
+        """Yield columns of so many different numbers at least."""
         for each in self.columns:
-            if each.kind in NUMERIC_KINDS and each.numbers is not None and each.different > 5:
+            if each.kind in NUMERIC_KINDS and each.numbers is not None and each.different >= least:
                 yield each, each.numbers
 
     def amounts(self) -> Iterator[Candidate]:
         """Yield amounts lent."""
-        for each, values in self._positive():
+        for each, values in self._positive(least=2):  # some lend in a few sizes only
             given = values[~np.isnan(values)]
             wrong = float((given <= 0.0).mean())
             if not given.size or wrong > FEW_ROWS or each.missing > 0.2 or given.max() < 50.0:
@@ -272,7 +276,7 @@ class Finder:
             rounded = float((given % ROUND_AMOUNT == 0.0).mean())
             weight = 3.0 + 2.0 * rounded - 20.0 * wrong + (each.kind == Kind.MONEY)
             weight -= 0.05 * name_place(each.name, "amount")
-            reason = f"{each.values}, {rounded:.0%} multiples of 25"
+            reason = f"{each.values}, {percent_text(rounded)} multiples of 25"
             yield Candidate("amount", each.name, each.name, reason, weight)
 
     @cached_property
@@ -286,7 +290,7 @@ class Finder:
         if self.lent is None or self.lent.numbers is None:
             return
         amount = self.lent.numbers
-        for each, values in self._positive():
+        for each, values in self._positive(least=2):
             if each is self.lent:
                 continue
             both = ~np.isnan(values) & (amount > 0.0)
@@ -301,13 +305,15 @@ class Finder:
             if not 0.7 <= middle <= 2.0 or not 0.002 <= lost <= 0.6 or ratio.min() < -0.5:
                 continue
             named = hinted(each.name, "back")
-            if np.isnan(ratio).any() or hinted(each.name, "funded"):
+            is_code = each.different < FEWEST_AMOUNTS and not named
+            if is_code or np.isnan(ratio).any() or hinted(each.name, "funded"):
                 continue
             is_part = hinted(each.name, "part of back")
             weight = 2.0 + 3.0 * named - 2.0 * is_part
             reason = (
                 f"about as much as {self.lent.name if self.lent else ''} (median "
-                f"{number_text(middle, 3)} of it), and less than 0.8 in {lost:.0%} of the rows"
+                f"{number_text(middle, 3)} of it), and less than 0.8 in {percent_text(lost)} of "
+                "the rows"
             )
             yield Candidate("reward", each.name, each.name, reason, weight + 3.0, is_back=True)
 
@@ -317,7 +323,7 @@ class Finder:
             zero = float((ratio == 0.0).mean())
             is_part = float(((ratio >= 0.0) & (ratio <= 1.0)).mean()) >= 0.95
             if hinted(each.name, "loss") and 0.4 <= zero < 1.0 and is_part:
-                reason = f"0 in {zero:.0%} of the rows, else a part of the amount"
+                reason = f"0 in {percent_text(zero)} of the rows, else a part of the amount"
                 yield Candidate("loss", each.name, each.name, reason, 3.0)
 
     # ------------------------------------------------------------------------- outcomes
@@ -359,7 +365,7 @@ class Finder:
     def _flag_option(self, column: ColumnProfile, good: str | None) -> tuple[str, str]:
         if good is not None and column.kind == Kind.TEXT:
             share = column.shares[column.words.index(good)]
-            return f"{column.name}={good}", f"text, {share:.0%} are {good}"
+            return f"{column.name}={good}", f"text, {percent_text(share)} are {good}"
         most = column.words[0]
         is_bad = hinted(column.name, "bad")
         if is_bad or (self.is_credit and not hinted(column.name, "good")):
@@ -367,18 +373,32 @@ class Finder:
             if is_bad and column.kind == Kind.YES_NO:
                 zero = next(word for word in column.words if is_no(word))
                 share = column.shares[column.words.index(zero)]
-                return f"{column.name}={zero}", f"a sign of losses: {zero} in {share:.0%}"
+                return f"{column.name}={zero}", f"a sign of losses: {zero} in {percent_text(share)}"
             return (
                 f"{column.name}={most}",
-                f"two values, and most clients have {most} ({share:.0%})",
+                f"two values, and most clients have {most} ({percent_text(share)})",
             )
         if column.kind == Kind.YES_NO:
             one = next(word for word in column.words if not is_no(word))
             share = column.shares[column.words.index(one)]
             option = column.name if one == "1" else f"{column.name}={one}"
-            return option, f"two values, {one} in {share:.0%}"
+            return option, f"two values, {one} in {percent_text(share)}"
         rare = column.words[1]
-        return f"{column.name}={rare}", f"two values, {rare} in {column.shares[1]:.0%}"
+        return f"{column.name}={rare}", f"two values, {rare} in {percent_text(column.shares[1])}"
+
+    def claims(self) -> Iterator[Candidate]:
+        """Yield what clients of an insurance cost: nothing in most rows."""
+        for each, values in self._positive():
+            zero = float((values == 0.0).mean())
+            if hinted(each.name, "claimed") and 0.4 <= zero < 1.0 and each.ends[0] >= 0.0:
+                reason = f"{each.values}, 0 in {percent_text(zero)}"
+                yield Candidate("claim", each.name, each.name, reason, 3.0)
+
+    def premiums(self) -> Iterator[Candidate]:
+        """Yield what clients of an insurance pay."""
+        for each, values in self._positive(least=2):
+            if hinted(each.name, "premium") and float((values > 0.0).mean()) >= 1.0 - FEW_ROWS:
+                yield Candidate("premium", each.name, each.name, each.values, 3.0)
 
     def gains(self) -> Iterator[Candidate]:
         """Yield numbers that a client brings."""
@@ -388,7 +408,7 @@ class Finder:
             given = values[~np.isnan(values)]
             has_both = bool((given < 0.0).any() and (given > 0.0).any())
             zeros = float((given == 0.0).mean())
-            reason = f"{each.values}" + (f", 0 in {zeros:.0%}" if zeros > 0.1 else "")
+            reason = f"{each.values}" + (f", 0 in {percent_text(zeros)}" if zeros > 0.1 else "")
             yield Candidate("reward", each.name, each.name, reason, 3.5 + has_both)
 
     def rewards(self) -> Iterator[Candidate]:
@@ -439,7 +459,9 @@ class Finder:
                     for word, share in zip(each.words, each.shares, strict=True)
                     if not is_no(word)
                 )
-                yield Candidate("accepted", each.name, each.name, f"{yes:.0%} were accepted", 3.0)
+                yield Candidate(
+                    "accepted", each.name, each.name, f"{percent_text(yes)} were accepted", 3.0
+                )
 
     def treated(self) -> Iterator[Candidate]:
         """Yield who got an offer, beside a control group."""
@@ -447,22 +469,27 @@ class Finder:
             if each.kind == Kind.YES_NO and hinted(each.name, "treated"):
                 one = next(word for word in each.words if not is_no(word))
                 share = each.shares[each.words.index(one)]
-                yield Candidate("treated", each.name, each.name, f"{one} in {share:.0%}", 3.0)
+                yield Candidate(
+                    "treated", each.name, each.name, f"{one} in {percent_text(share)}", 3.0
+                )
             elif each.kind == Kind.YES_NO and hinted(each.name, "control"):
                 zero = next(word for word in each.words if is_no(word))
                 share = each.shares[each.words.index(zero)]
                 option = f"{each.name}={zero}"
-                yield Candidate("treated", each.name, option, f"control is 0 in {share:.0%}", 3.0)
+                yield Candidate(
+                    "treated", each.name, option, f"control is 0 in {percent_text(share)}", 3.0
+                )
         for each in self.columns:
             if each.kind != Kind.TEXT or each.missing or not 2 <= each.different <= MOST_GROUPS:
                 continue
-            control = next((word for word in each.words if words(word) in NO_OFFER), None)
-            if control is not None and hinted(each.name, "group"):
+            control = next((word for word in each.words if is_no_offer(word, each)), None)
+            is_named = any(hinted(each.name, what) for what in ("group", "treated", "control"))
+            if control is not None and is_named:
                 share = 1.0 - each.shares[each.words.index(control)]
                 option = f"{quoted(each.name)} != {control!r}"
                 if each.different == 2:
                     option = f"{each.name}={next(word for word in each.words if word != control)}"
-                reason = f"others than {control} in {share:.0%}"
+                reason = f"others than {control} in {percent_text(share)}"
                 yield Candidate("treated", each.name, option, reason, 3.0)
 
     def is_treated(self, candidate: Candidate) -> BoolArray:
@@ -474,7 +501,7 @@ class Finder:
         elif option.startswith(f"{candidate.column}="):
             chosen = [option.partition("=")[2]]
         else:
-            chosen = [word for word in column.words if words(word) not in NO_OFFER]
+            chosen = [word for word in column.words if not is_no_offer(word, column)]
         codes = [column.words.index(word) + 1 for word in chosen]
         return np.isin(column.codes, codes)
 
@@ -485,7 +512,7 @@ class Finder:
 
         What may be an outcome is none of them.
         """
-        outcomes = {each.column for role in ("reward", "loss") for each in self.of(role)}
+        outcomes = {each.column for role in ("reward", "loss", "claim") for each in self.of(role)}
         for each in self.columns:
             is_late = each.name in outcomes or hinted(each.name, "afterwards")
             if is_late or is_running_number(each):
@@ -519,6 +546,12 @@ def quoted(name: str) -> str:
 def is_no(word: str) -> bool:
     """Whether a word is a no."""
     return word.strip().lower() in ("0", "false", "no", "f", "n", "0.0")
+
+
+def is_no_offer(word: str, column: ColumnProfile) -> bool:
+    """Whether a word names clients without an offer: "no mail" beside "mail"."""
+    plain, others = words(word), [words(each) for each in column.words if each != word]
+    return plain in NO_OFFER or any(plain in (f"no {each}", f"not {each}") for each in others)
 
 
 def good_word(column: ColumnProfile) -> str | None:
@@ -566,6 +599,8 @@ ROLE_FINDERS: dict[str, Callable[[Finder], Any]] = {
     "reward": Finder.rewards,
     "amount": Finder.amounts,
     "loss": Finder.losses,
+    "claim": Finder.claims,
+    "premium": Finder.premiums,
     "known": Finder.ends,
     "defaulted": Finder.ends,
     "closed": Finder.ends,

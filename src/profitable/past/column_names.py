@@ -266,8 +266,11 @@ FRAGMENTS: dict[str, tuple[str, ...]] = {
             "last",
             "final",
             "resol",
+            "claim",
         ),
     ),
+    "claimed": ("claim", "indemnit", "incurred", "payout", "loss"),
+    "premium": ("premium",),
     "id": (
         "=id",
         "id",

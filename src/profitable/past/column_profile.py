@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.text_tables import money_text, number_text
+from profitable.common.text_tables import money_text, number_text, percent_text
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import InputError
 from profitable.intake import quantities
@@ -101,7 +101,7 @@ class ColumnProfile:
             return " to ".join(ends)
         if self.kind in NUMERIC_KINDS and self.numbers is not None:
             if self.kind == Kind.PERCENT:
-                return " to ".join(f"{100.0 * each:.4g}%" for each in self.ends)
+                return " to ".join(f"{100.0 * each:.4g} %" for each in self.ends)
             is_year = (
                 self.kind == Kind.WHOLE
                 and YEAR_NUMBERS[0] <= self.ends[0] <= self.ends[1] <= YEAR_NUMBERS[1]
@@ -110,7 +110,7 @@ class ColumnProfile:
             return " to ".join(ends)
         shown: list[str] = []
         for word, share in zip(self.words[:FREQUENT], self.shares, strict=False):
-            one = f"{_short(word)} {share:.0%}"
+            one = f"{_short(word)} {percent_text(share)}"
             if len(", ".join([*shown, one])) <= LONGEST_WORDS:
                 shown.append(one)
         return ", ".join(shown) + (", ..." if self.different > len(shown) else "")

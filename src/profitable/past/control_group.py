@@ -18,6 +18,7 @@ import numpy as np
 from profitable.common.text_tables import number_text
 from profitable.common.types import FloatArray
 from profitable.past.column_sample import sampled
+from profitable.past.formulas import PreparedSource
 from profitable.past.layout import Layout
 from profitable.past.read import Reader
 from profitable.past.source import Source
@@ -41,7 +42,7 @@ def warn_of_refused_outcomes(source: Source, layout: Layout) -> list[str]:
         return []
     reader = Reader(source, replace(layout, accepted=None, propensity=None))
     columns = list(dict.fromkeys([*reader.columns, layout.accepted]))
-    piece = sampled(reader.source, columns).piece
+    piece = sampled(PreparedSource.of(source, layout), columns).piece
     accepted, rewards = flags(piece.marked(), layout.accepted), reader.rewards(piece)
     if accepted.all() or not accepted.any() or not is_control_group(rewards[~accepted]):
         return []
@@ -50,9 +51,10 @@ def warn_of_refused_outcomes(source: Source, layout: Layout) -> list[str]:
 
 def refused_text(column: str, accepted: FloatArray, refused: FloatArray) -> str:
     """Say that refused clients are a control group."""
+    refusing = f"not {column}" if "=" in column else f"{column} = 0"
     means = [number_text(float(np.nanmean(each))) for each in (accepted, refused)]
     return (
-        f"clients whom the past refused ({column} = 0) have outcomes, {means[1]} on average "
+        f"clients whom the past refused ({refusing}) have outcomes, {means[1]} on average "
         f"against {means[0]} of those accepted: they bring something without being accepted. If "
         f"chance decided, give --treated {column} in place of --accepted; the difference is then "
         "the reward"

@@ -44,6 +44,8 @@ class Parts(NamedTuple):
 class Worksheet(ABC):
     """A frame to which the steps of expressions are added, each as a column."""
 
+    role = "where"  # of the layout: the expression that is computed
+
     def __init__(self, frame: Any) -> None:
         self.frame = frame
         self._steps = 0

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.extras import frame_of
-from profitable.common.text_tables import html_table, number_text, text_table
+from profitable.common.text_tables import html_table, number_text, percent_text, text_table
 from profitable.errors import InputError
 from profitable.past.candidates import Candidate, Finder
 from profitable.past.column_profile import ColumnProfile, profile
@@ -210,7 +210,8 @@ class FirstLook:
         if not self.leaks:
             return ""
         listed = "\n".join(f"- {each}" for each in self.leaks)
-        return f"Columns that look like leaks; none is taken as category:\n{listed}\n{ADVICE}"
+        none = "" if any(each.is_category for each in self.leaks) else "; none is taken as category"
+        return f"Columns that look like leaks{none}:\n{listed}\n{ADVICE}"
 
     def _start(self) -> str:
         lead = "Start with:" if self.plan.is_complete else "Complete this command:"
@@ -368,11 +369,11 @@ def _share(share: float) -> str:
     """Write a share; one that is not 0 is never written as 0.
 
     >>> _share(0.0), _share(0.0001), _share(0.012), _share(0.5)
-    ('0%', '<0.1%', '1.2%', '50%')
+    ('0 %', '<0.1 %', '1.2 %', '50 %')
     """
     if 0.0 < share < 0.001:
-        return "<0.1%"
-    return f"{share:.1%}" if 0.0 < share < 0.1 else f"{share:.0%}"
+        return "<0.1 %"
+    return percent_text(share, 1 if 0.0 < share < 0.1 else 0)
 
 
 def _is_terminal() -> bool:

@@ -30,7 +30,7 @@ from profitable.past.calendar_rounds import MISSING
 from profitable.past.derived import IN_COLUMNS, EngineSheet, Parts, Worksheet
 from profitable.past.layout import Layout
 from profitable.past.row_meaning import value_of
-from profitable.past.source import OnShare, Piece, Source
+from profitable.past.source import OnShare, Piece, Source, one_of
 from profitable.past.typed_columns import Dates, decoded, is_text, numbers
 from profitable.past.units import Units
 
@@ -40,6 +40,8 @@ NUMERIC = (
     *("score", "propensity", "accepted", "treated"),
 )
 FLAGS = ("treated", "accepted")  # that may be "column=value"
+QUOTATION = ("'", '"')
+IN_EXPRESSIONS = {*QUOTATION, "`", "("}
 SIMILAR = 0.75  # how similar the name of a column is that was probably meant
 ONLY_YEAR = re.compile("[0-9]{4}")
 ROW_COLUMN = "pb_row"  # the column of a frame that says how many rows it has
@@ -56,6 +58,7 @@ class Formula(NamedTuple):
 
     def put(self, sheet: Worksheet) -> None:
         """Add the column to a frame."""
+        sheet.role = self.role
         if self.expression is not None:
             sheet.derive(self.text, self.expression)
         else:
@@ -72,6 +75,8 @@ def formulas_of(layout: Layout, columns: Sequence[str], place: str) -> list[Form
     found: list[Formula] = []
     if layout.where is not None and layout.where not in columns:
         found.append(_formula("where", layout.where, columns, place))
+    if layout.open is not None and layout.open not in columns:
+        found.append(_open_formula(layout.open, columns, place))
     for role in NUMERIC:
         text = getattr(layout, role)
         if not isinstance(text, str) or not text or text in columns:
@@ -100,17 +105,25 @@ def _formula(role: str, text: str, columns: Sequence[str], place: str) -> Formul
     """Return a formula; InputError if it names what is no column."""
     expression = Expression(text, f"{place}: {role}", IN_COLUMNS)
     for name in sorted(expression.names - set(columns)):
-        close = get_close_matches(name, columns, 1)
-        listed = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
-        raise expression.refusal(
-            f"has the unknown name {name!r}",
-            f"did you mean {close[0]}"
-            if close
-            else f"choose from {listed}, or put texts in quotes",
-        )
+        remedy = one_of(name, columns)
+        if remedy.startswith("choose"):
+            remedy += ", or put texts in quotes"
+        raise expression.refusal(f"has the unknown name {name!r}", remedy)
     if not expression.names:
         raise expression.refusal("names no column")
     return Formula(role, text, frozenset(expression.names), expression)
+
+
+def _open_formula(text: str, columns: Sequence[str], place: str) -> Formula:
+    """Return who is open: "column=value", or a condition."""
+    column, value = value_of(text, columns) or ("", "")
+    # A value in quotes was meant as an expression, which says that = is ==.
+    is_value = column in columns or not set(column) & IN_EXPRESSIONS
+    if not column or not is_value or value.strip()[:1] in QUOTATION:
+        return _formula("open", text, columns, place)
+    if column not in columns:
+        raise InputError(f"{place}: open", column, "is not a column", one_of(column, columns))
+    return Formula("open", text, frozenset([column]), None, value)
 
 
 def with_formulas(frame: Any, layout: Layout) -> Any:
@@ -264,7 +277,7 @@ class PieceSheet(Worksheet):
             constant.kind == rounds.NUMBER
         ):
             problem = f"is compared with {name}, and is not such a {dates.kind}"
-            raise InputError("where", text, problem, "write it like 2026-01-31, 2026-01 or 2026")
+            raise InputError(self.role, text, problem, "write it like 2026-01-31, 2026-01 or 2026")
         both: IntArray = np.append(times, found)
         unit = rounds.coarser_unit(dates.kind, constant.kind)
         if written != text:

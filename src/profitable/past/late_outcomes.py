@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from profitable.common.text_tables import number_text
+from profitable.common.text_tables import number_text, percent_text
 from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.past.layout import AS_THEY_COME, AT_MATURITY, HAZARDS, Layout
 
@@ -39,6 +39,7 @@ SOON = 1  # rounds after which an outcome is known without being late
 LATE_SHARE = 0.1  # share of the losing, or of the gaining clients, whose outcomes are late
 MATURE = 0.95  # share of the clients that is known at maturity
 FEWEST_IN_BLOCK = 100  # clients whose rounds share an age
+FEWEST_DATED, ONE_SIDED = 20, 0.3  # clients of a side; difference of shares without a date
 FEWEST_SEEN = 0.05  # share of the clients that the file shows at an age, for it to count
 
 
@@ -111,11 +112,41 @@ class LateOutcomes:
             return []
         return [
             (
-                f"outcomes count {self.span} after the client asked, when {MATURE:.0%} of those "
-                "who lose and of those who gain are known: as they come, losses are often known "
-                f"before gains. late = {AS_THEY_COME!r} counts them naively"
+                f"outcomes count {self.span} after the client asked, when "
+                f"{percent_text(MATURE)} of those who lose and of those who gain are known: as "
+                "they come, losses are often known before gains. "
+                f"late = {AS_THEY_COME!r} counts them naively"
             )
         ]
+
+
+def warn_of_one_sided_dates(clients: "PastClients", layout: Layout) -> list[str]:
+    """Warn if losses, or gains, lack a known date far more often than the others.
+
+    Policies would then learn from the others only.  For example, the date of the last
+    payment in full is missing where a loan was charged off.
+    """
+    profit, number = (clients.seen(clients.sum_of(name)) for name in ("profit", "number"))
+    dated = clients.seen(clients.known) != NEVER_KNOWN
+    if layout.known is None or layout.by_hazards or dated.all() or number.max() > 1.0:
+        return []  # cells know no single clients
+    lacking: list[float] = []
+    for group in (profit < 0.0, profit >= 0.0):
+        there = float(number[group].sum())
+        if there < FEWEST_DATED:
+            return []
+        lacking.append(float(number[group & ~dated].sum()) / there)
+    losing, others = lacking
+    if abs(losing - others) < ONE_SIDED:
+        return []
+    seen = "gains" if losing > others else "losses"
+    shares = [percent_text(share) for share in lacking]
+    said = (
+        f"{layout.known} is empty for {shares[0]} of the clients who lost and {shares[1]} of the "
+        f"others, so that policies learn from {seen} only: their decisions say nothing. Give a "
+        "column that dates every outcome, or leave out known and give matures"
+    )
+    return [said]
 
 
 def _is_far(age: IntArray, number: FloatArray, gains: BoolArray) -> bool:

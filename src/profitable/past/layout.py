@@ -114,12 +114,6 @@ def _round(field: str, value: object) -> str | int:
     return check.whole(field, value)
 
 
-def _weight(field: str, value: object) -> object:
-    if value not in ("money", "client"):
-        raise ParameterError(field, value, "is unknown", "choose from money, client")
-    return value
-
-
 def _order(field: str, value: object) -> object:
     if value not in (RISES, FALLS):
         raise ParameterError(
@@ -168,10 +162,9 @@ def _decimal(field: str, value: object) -> object:
     return value
 
 
-def _where(field: str, value: object) -> str:
+def _condition(field: str, value: object, *, such_as: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        remedy = "give one such as \"amount > 0 and status != 'open'\""
-        raise ParameterError(field, value, "must be a condition", remedy)
+        raise ParameterError(field, value, "must be a condition", f'give one such as "{such_as}"')
     return value
 
 
@@ -192,9 +185,9 @@ def _emerges(field: str, value: object) -> str | tuple[float, ...]:
     return tuple(check.finite(field, each, remedy) for each in value)
 
 
-def _late(field: str, value: object) -> object:
-    if value not in TREATMENTS:
-        raise ParameterError(field, value, "is unknown", f"choose from {', '.join(TREATMENTS)}")
+def _chosen(field: str, value: object, *, among: Sequence[str]) -> object:
+    if value not in among:
+        raise ParameterError(field, value, "is unknown", f"choose from {', '.join(among)}")
     return value
 
 
@@ -278,7 +271,7 @@ class Layout(DeclaredOptions):
         None,
         "Condition that rows must meet, such as \"amount > 0 and status != 'open'\"; others are "
         "left out and counted.",
-        check=_where,
+        check=partial(_condition, such_as="amount > 0 and status != 'open'"),
     )
     skip_bad_rows: bool = rows(
         False,
@@ -310,14 +303,14 @@ class Layout(DeclaredOptions):
     weight: str = money(
         "money",
         "With `amount`, whether the mean over money or over clients decides: money or client.",
-        check=_weight,
+        check=partial(_chosen, among=("money", "client")),
     )
     late: str | None = delayed(
         None,
         "How late outcomes are treated: hazards (learnt from when loans defaulted and closed; the "
         "default with `defaulted`), at maturity (clients count when 95 % are known; the default "
         "where `known` is far after they asked), or as they come, which is naive.",
-        check=_late,
+        check=partial(_chosen, among=TREATMENTS),
         needs=("defaulted", "known", "matures"),
     )
     issued: str | None = loans(
@@ -378,6 +371,13 @@ class Layout(DeclaredOptions):
     )
     known: str | None = delayed(
         None, "Column of the date at which the outcome was known.", check=_column, needs=("time",)
+    )
+    open: str | None = delayed(
+        None,
+        "Condition for clients whose outcome is not known yet, such as \"status in ('Current', "
+        "'Late')\", or column=value. They have no outcome, whatever the columns hold so far. Where "
+        "a value is missing, a client is not open.",
+        check=partial(_condition, such_as="status in ('Current', 'Late')"),
     )
     matures: int | None = delayed(
         None,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profitable.common.text_tables import percent_text
 from profitable.past.column_sample import sampled
 from profitable.past.layout import Layout
 from profitable.past.leak_measures import Measured, banded, measure, predicts, without_ends
@@ -72,7 +73,7 @@ def find_leaks(source: Source, layout: Layout, columns: Sequence[str] | None = N
         return []
     reader = Reader(source, layout)
     source, outcome = reader.source, [*reader.roles.values()]
-    others = {*outcome, *source.behind(outcome), layout.propensity, *layout.times}
+    others = {*outcome, *source.behind(outcome), layout.propensity, *layout.times, layout.open}
     checked = [name for name in (columns or source.columns) if name not in others]
     every = list(dict.fromkeys([*reader.columns, *checked]))
     measured = measure(sampled(source, every).piece, reader, checked)
@@ -89,19 +90,17 @@ def _judge(one: Measured, everyone: list[Measured], by_category: set[str]) -> Le
     below = [
         each.explains for each in everyone if each.column != one.column and each.explains < MUCH
     ]
+    explained = f"({percent_text(one.explains)} of its spread)"
     if one.after >= AFTERWARDS:
-        reason = f"it holds dates after the client asked ({one.after:.0%} of the rows)"
+        reason = f"it holds dates after the client asked ({percent_text(one.after)} of the rows)"
     elif one.explains >= ALMOST_ALL:
-        reason = f"it predicts the outcome almost perfectly ({one.explains:.0%} of its spread)"
+        reason = f"it predicts the outcome almost perfectly {explained}"
     elif one.missing >= MISSING_SAYS:
         reason = f"it is missing in {one.missing_rows} sampled rows, depending on the outcome"
     elif one.explains >= MUCH:
-        reason = f"it predicts the outcome suspiciously well ({one.explains:.0%} of its spread)"
+        reason = f"it predicts the outcome suspiciously well {explained}"
     elif one.explains >= SOME and len(below) > 1 and one.explains >= TIMES_MORE * max(below):
-        reason = (
-            f"it predicts the outcome far better than any other column ({one.explains:.1%} of "
-            "its spread)"
-        )
+        reason = f"it predicts the outcome far better than any other column {explained}"
     else:
         return None
     is_certain = one.after >= AFTERWARDS or one.explains >= ALMOST_ALL
@@ -129,8 +128,8 @@ def check_categories(past: Past) -> list[str]:
         if explains >= limit:
             how = "almost perfectly" if explains >= ALMOST_ALL else "suspiciously well"
             warnings.append(
-                f"the category {name} predicts the outcome {how} ({explains:.0%} of its spread). "
-                f"{ADVICE}"
+                f"the category {name} predicts the outcome {how} ({percent_text(explains)} of its "
+                f"spread). {ADVICE}"
             )
     return warnings
 
@@ -151,9 +150,9 @@ def loans_that_know(clients: SingleClients, layout: Layout) -> list[str]:
     found: list[str] = []
     if share >= OVERWRITTEN and isinstance(layout.term, str):
         found.append(
-            f"the column {layout.term} says of {share:.0%} of the loans that defaulted how old "
-            "they were then: it was overwritten and knows the outcome. Give the term of the "
-            "contract"
+            f"the column {layout.term} says of {percent_text(share)} of the loans that defaulted "
+            "how old they were then: it was overwritten and knows the outcome. Give the term of "
+            "the contract"
         )
     rates = clients.rate
     if rates is not None and isinstance(layout.rate, str) and defaulted.sum() >= ENOUGH_DEFAULTS:
@@ -161,7 +160,7 @@ def loans_that_know(clients: SingleClients, layout: Layout) -> list[str]:
         usual, share = float(values[times.argmax()]), float(times.max() / defaulted.sum())
         if share >= OVERWRITTEN and (rates[~defaulted] == usual).mean() <= HARDLY_ANYBODY_ELSE:
             found.append(
-                f"the column {layout.rate} is {usual:g} in {share:.0%} of the loans that "
+                f"the column {layout.rate} is {usual:g} in {percent_text(share)} of the loans that "
                 "defaulted, and in hardly any other: it was overwritten and knows the outcome. "
                 "Give the rate of the contract"
             )

@@ -23,6 +23,21 @@ from profitable.past.source import Piece
 NOWHERE = -1  # the place of what no client of the past has
 
 
+def said_of_condition(condition: str | None, opened: int, unsaid: int) -> list[str]:
+    """Say if no row is open by a condition, or if it lacks values of some clients.
+
+    >>> said_of_condition("status=Curent", 0, 0)
+    ['no client is open by open = status=Curent']
+    """
+    found: list[str] = []
+    if condition is not None and not opened:
+        found.append(f"no client is open by open = {condition}")
+    if condition is not None and unsaid:
+        clients = "1 client counts" if unsaid == 1 else f"{number_text(unsaid)} clients count"
+        found.append(f"{clients} as not open, because a value of open = {condition} is missing")
+    return found
+
+
 def counted(
     round: IntArray,
     names: Sequence[str],

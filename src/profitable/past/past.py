@@ -39,7 +39,7 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, RewardError
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Statistic
-from profitable.past.late_outcomes import NEVER_KNOWN, LateOutcomes
+from profitable.past.late_outcomes import NEVER_KNOWN, LateOutcomes, warn_of_one_sided_dates
 from profitable.past.layout import Layout
 from profitable.past.row_meaning import IS_KEPT, NOT_WHERE, REASONS, WAS_REFUSED, WITHOUT_REWARD
 
@@ -574,13 +574,23 @@ class Past:
             for code, tally in enumerate(tallies)
             if tally.rows and code != IS_KEPT
         ]
+        if not clients.seen(clients.round).size:
+            raise InputError(
+                "accepted",
+                layout.accepted,
+                "says that the past accepted none of the clients who are replayed",
+                "give a column with 1 for those whom it accepted",
+            )
         return cls(
             clients,
             layout,
             rows=sum(each.rows for each in (*tallies, *bad)),
             left_out=sorted([*left, *bad], key=lambda each: each.reason),
             notes=[*notes, *LateOutcomes.of(clients, layout).notes, *notes_on(clients)],
-            warnings=[PAST_REFUSED] if tallies[WAS_REFUSED].rows else [],
+            warnings=[
+                *([PAST_REFUSED] if tallies[WAS_REFUSED].rows else []),
+                *warn_of_one_sided_dates(clients, layout),
+            ],
             **more,
         )
 

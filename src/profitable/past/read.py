@@ -26,9 +26,10 @@ from profitable.past import calendar_rounds as rounds
 from profitable.past.bad_rows import BadRows
 from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
 from profitable.past.calendar_rounds import MISSING
+from profitable.past.end_dates import refuse_early, refuse_ended, without_open
 from profitable.past.formulas import PreparedSource
 from profitable.past.layout import FALLS, MONTHS, SCORECARD, Layout
-from profitable.past.open_rows import KeptRounds, OpenRows
+from profitable.past.open_rows import KeptRounds, OpenRows, said_of_condition
 from profitable.past.past import (
     MISSING_NAME,
     NEVER_KNOWN,
@@ -57,7 +58,7 @@ from profitable.past.row_meaning import (
 from profitable.past.scorecard import ColumnValues, banded_by_score, fit_scores
 from profitable.past.source import OnShare, Piece, Source, open_source, pa, short
 from profitable.past.treatment import treatment_effect
-from profitable.past.typed_columns import Dates, complete, decoded, flags, numbers
+from profitable.past.typed_columns import Dates, complete, decoded, flags, numbers, truths
 
 LONGEST_MONTHS = 1_200
 END_DATES = ("defaulted", "closed")  # columns
@@ -71,7 +72,7 @@ VALUES_SHOWN = 8  # of a column, in an error or a note
 # The columns of `RowMeaning.applied` that are used.
 FOUND = (
     *("pb_reason", "pb_outcome", "pb_reward", "pb_given", "pb_amount", "pb_cost"),
-    *("pb_promised", "pb_bare", "pb_never", "pb_no_outcome"),
+    *("pb_promised", "pb_bare", "pb_never", "pb_no_outcome", "pb_open"),
 )
 
 
@@ -121,6 +122,7 @@ class Reader:
         self.base: int | None = None  # the period of the first client that is read
         self.tallies = [OutcomeTally() for _ in REASONS]
         self.bad = BadRows()
+        self.opened = self.unsaid = 0  # clients open by the condition, and without a value
         self.open_rows = None if self.scored else OpenRows(self.cuts)
         self.kept_rounds = KeptRounds("")
         self.kept_outcomes = OutcomeTally()
@@ -141,6 +143,9 @@ class Reader:
         columns: dict[str, Any] = {}
         if layout.where is not None:
             columns["pb_not_where"] = self._not_where(piece, layout.where)
+        says_open = None if layout.open is None else truths(piece, layout.open)
+        if says_open is not None:  # a missing value means: not open
+            columns["pb_open"] = ~np.isnan(says_open) & (says_open != 0.0)
         for role, name in self.roles.items():
             if role == "reward" and self.value is not None:
                 columns[role] = decoded(piece.column(name))
@@ -166,6 +171,8 @@ class Reader:
             arrays["pb_reward"] = np.where(arrays["pb_given"], arrays["pb_reward"], np.nan)
         if layout.accepted is not None:
             arrays["logged"] = columns["accepted"]
+        if says_open is not None:
+            arrays["unsaid"] = np.isnan(says_open)
         return arrays
 
     def _not_where(self, piece: Piece, where: str) -> BoolArray:
@@ -214,6 +221,9 @@ class Reader:
         if self.open_rows is not None and by_reason[HAS_NO_OUTCOME]:
             kept = self.tallies[IS_KEPT].rows + np.cumsum(reason == IS_KEPT)
             self.open_rows.add(piece, reason == HAS_NO_OUTCOME, kept, asked, numeric)
+        if layout.open is not None:
+            self.opened += int(found["pb_open"].sum())
+            self.unsaid += int(found["unsaid"][chosen].sum())
         if asked is not None:
             self._add_times(piece, times, chosen)
         for each, values in zip(self.scored, scored, strict=True):
@@ -294,14 +304,23 @@ class Reader:
     def _times(
         self, piece: Piece, asked: IntArray, found: dict[str, npt.NDArray[Any]]
     ) -> dict[str, IntArray]:
-        """Return the times of all rows; an end before its beginning is bad."""
+        """Return the times of all rows; an end before its beginning is bad.
+
+        That an open loan ended is a contradiction.  That its outcome was known is none,
+        because exports have the date of the last payment there.
+        """
+        is_open, kept = found.get("pb_open"), found["pb_reason"] == IS_KEPT
         times, never = {"asked": asked}, found.get("pb_never")
         ends = self.ends | ({"known": self.known} if self.layout.known is not None else {})
         for name, dates in ends.items():
             times[name] = dates.read(piece)
+            if is_open is not None and name in END_DATES:
+                ended = is_open & (times[name] != MISSING) & kept
+                refuse_ended(piece, ended, dates, self.layout.open)
+            times[name] = without_open(times[name], is_open)
             early = rounds.before(times[name], asked, self.time.kind, dates.kind)
             if early.any():
-                self._refuse_early(piece, early & (found["pb_reason"] == IS_KEPT), dates)
+                refuse_early(piece, early & kept, dates, self.time)
         if "known" in times and never is not None:
             times["known"] = np.where(never, MISSING, times["known"])
         self._check_kinds(piece, asked)
@@ -341,22 +360,6 @@ class Reader:
                     f'give date_format = "{written}", or round = "number" if they are none',
                 )
 
-    def _refuse_early(self, piece: Piece, early: BoolArray, end: Dates) -> None:
-        """Refuse rows that end before the client asked."""
-
-        def shown(dates: Dates, index: int) -> str:
-            return " ".join(str(piece.column(name)[index].as_py()) for name in dates.columns)
-
-        name = self.time.name
-        piece.refuse(
-            end.name,
-            early,
-            lambda index: f"is before {name} = {shown(self.time, index)}, when the client asked",
-            "correct the dates",
-            lambda index: shown(end, index),
-            reason=f"is before {name}",
-        )
-
     # ------------------------------------------------------------------------- all rows
 
     def finish(self) -> Past:
@@ -384,6 +387,7 @@ class Reader:
             edges = [codes.edges for codes in self.codes]
             still_open, said = self.open_rows.count(self.kept_rounds, edges, names)
         notes = [*notes, *self.source.units.notes(), *([said] if said else [])]
+        notes += said_of_condition(self.layout.open, self.opened, self.unsaid)
         if any(
             "%y" in str(each.date_format) for each in (self.time, self.known, *self.ends.values())
         ):
@@ -615,4 +619,5 @@ def needed_columns(
         | {name: role for role, name in roles.items()}
         | {getattr(layout, role): role for role in more if isinstance(getattr(layout, role), str)}
         | ({} if layout.where is None else {layout.where: "where"})
+        | ({} if layout.open is None else {layout.open: "open"})
     )

@@ -95,8 +95,8 @@ class RowMeaning:
     """Expressions for the rows of a frame with a layout.
 
     The frame has a column `pb_no_time`: whether the client's time is missing, and with
-    a condition `pb_not_where`.  Columns that are known to be `complete` need no look at
-    missing values, or at amounts of 0.
+    conditions `pb_not_where` and `pb_open`.  Columns that are known to be `complete`
+    need no look at missing values, or at amounts of 0.
     """
 
     layout: Layout
@@ -159,6 +159,10 @@ class RowMeaning:
             "pb_outcome": self._outcome(),
             "pb_no_outcome": self.missing(self.columns["reward"]),
         }
+        if self.layout.open is not None:  # what was paid so far is no outcome
+            is_open = nw.col("pb_open")
+            outcome = nw.when(is_open).then(nw.lit(0.0)).otherwise(first["pb_outcome"])
+            first = {"pb_outcome": outcome, "pb_no_outcome": is_open | first["pb_no_outcome"]}
         for role in ("amount", "cost"):
             if role in self.columns:
                 column = self.columns[role]
@@ -230,6 +234,8 @@ class RowMeaning:
         """Whether a row may lack its outcome, cost, amount or time."""
         if role == "outcome" and self.layout.by_hazards:  # the schedule says it
             return False
+        if role == "outcome" and self.layout.open is not None:
+            return True
         others = {"outcome": self.columns["reward"], "time": "pb_no_time"}
         column = others.get(role) or self.columns.get(role)
         return column is not None and column not in self.complete

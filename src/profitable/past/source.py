@@ -158,14 +158,19 @@ class Source:
         for place, names in self.headers():
             for name, role in columns.items():
                 if name not in names:
-                    close = get_close_matches(name, names, 1)
-                    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-                    raise InputError(
-                        f"{place}: {role}",
-                        name,
-                        "is not a column",
-                        f"did you mean {close[0]}" if close else f"choose from {listed}",
-                    )
+                    where, remedy = f"{place}: {role}", one_of(name, names)
+                    raise InputError(where, name, "is not a column", remedy)
+
+
+def one_of(name: str, columns: Sequence[str]) -> str:
+    """Return what to do about a name that is no column.
+
+    >>> one_of("lend", ["lent", "back"]), one_of("x", ["lent", "back"])
+    ('did you mean lent', 'choose from lent, back')
+    """
+    if close := get_close_matches(name, columns, 1):
+        return f"did you mean {close[0]}"
+    return f"choose from {', '.join(columns[:12])}" + (", ..." if len(columns) > 12 else "")
 
 
 def open_source(data: Any) -> Source:

@@ -6,17 +6,28 @@ outcomes with two values, gains.  The first one that can be read is taken.  No c
 is suggested that looks like a leak.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from profitable.common.text_tables import percent_text
 from profitable.errors import InputError
 from profitable.past import calendar_rounds as rounds
 from profitable.past.calendar_rounds import MISSING
-from profitable.past.candidates import FEW_ROWS, Candidate, Finder, open_words, quoted
+from profitable.past.candidates import (
+    FEW_ROWS,
+    MOST_MISSING,
+    Candidate,
+    Finder,
+    is_status,
+    open_words,
+    quoted,
+)
+from profitable.past.column_names import hinted
 from profitable.past.column_profile import Kind
 from profitable.past.date_formats import moment_text
 from profitable.past.layout import FIELDS, Layout, is_list
@@ -123,7 +134,7 @@ class _Planner:
                     {**optional.options, **self._time(optional), **self.given},
                     optional.assumed,
                 )
-                self._leave_out_open(whole)
+                self._say_who_is_open(whole)
                 self._leave_out_future(whole)
                 self._add_formats(whole)
                 self._add_decimal(whole)
@@ -177,6 +188,8 @@ class _Planner:
             yield from self._money(rewards)
         if lends and is_free:
             yield from self._losses()
+        if is_free and "amount" not in given and "treated" not in given:
+            yield from self._underwriting()
         if "amount" in given or "defaulted" in given:
             return
         for each in others:
@@ -257,6 +270,18 @@ class _Planner:
             )
         yield plan
 
+    def _underwriting(self) -> Iterator[StartPlan]:
+        """Yield premium less claim, where a file has both."""
+        premium, claim = self.finder.first("premium"), self.finder.first("claim")
+        if premium is None or claim is None:
+            return
+        reward = f"{quoted(premium.column)} - {quoted(claim.column)}"
+        plan = StartPlan({"reward": reward, "cost": 0})
+        plan.assumed.append(
+            f"reward: {premium.column} less {claim.column}; put what a policy costs you as --cost"
+        )
+        yield plan
+
     def _add_required(self, plan: StartPlan, unit: str = "") -> None:
         if "required" not in self.given:
             plan.options["required"] = 0
@@ -325,9 +350,19 @@ class _Planner:
         known = self.finder.first("known")
         late = ("known", "matures", "defaulted")
         is_open = not any(name in self.given or name in plan.options for name in late)
+        if known is not None and self._dates_gains_only(known):
+            known = None
         if known is not None and is_open and known.weight >= 1.0 and not self._is_by_rows():
             yield StartPlan(plan.options | {"known": known.option}, list(plan.assumed))
         yield plan
+
+    def _dates_gains_only(self, known: Candidate) -> bool:
+        """Whether a date is empty for most of those who have a date of default."""
+        defaulted = self.finder.first("defaulted")
+        if defaulted is None or defaulted.column == known.column:
+            return False
+        end, loss = (self.finder.by_name[each.column].codes for each in (known, defaulted))
+        return bool((end[loss > 0] == 0).mean() > MOST_MISSING)
 
     def _leave_out_future(self, plan: StartPlan) -> None:
         """Leave out clients who asked in the future, where years have two digits."""
@@ -347,28 +382,45 @@ class _Planner:
         before = plan.options.get("where")
         plan.options["where"] = condition if before is None else f"{before} and {condition}"
 
-    def _leave_out_open(self, plan: StartPlan) -> None:
-        """Leave out clients whose status says that nobody knows yet how they end."""
-        if "where" in self.given or "defaulted" in plan.options or "treated" in plan.options:
+    def _say_who_is_open(self, plan: StartPlan) -> None:
+        """Say of which clients nobody knows yet how they end, where a status tells."""
+        if "open" in self.given or "defaulted" in plan.options or "treated" in plan.options:
             return
         for column in self.finder.columns:
-            if still := open_words(column):
-                name = quoted(column.name)
-                self._add_condition(plan, " and ".join(f"{name} != {each!r}" for each in still))
-                shares = dict(zip(column.words, column.shares, strict=True))
-                share = sum(shares[each] for each in still)
+            if not is_status(column) or column.name in str(self.given.get("where", "")):
+                continue
+            shares = dict(zip(column.words, column.shares, strict=True))
+            still, name = open_words(column), quoted(column.name)
+            share = sum(shares[each] for each in still) + column.missing
+            called = [*still, *(["without a status"] if column.missing else [])]
+            if called:
+                words = [repr(each) for each in (*still, *([""] if column.missing else []))]
+                plan.options["open"] = (
+                    f"{name} == {words[0]}"
+                    if len(words) == 1
+                    else f"{name} in ({', '.join(words)})"
+                )
+                who = f"{percent_text(share)} of the clients are {', '.join(called)}"
                 plan.assumed.append(
-                    f"where: {share:.0%} of the clients are {', '.join(still)}, and are left out: "
-                    "what they paid so far is no outcome. Their losses come first, so that the "
-                    "last rounds look better than they are"
+                    f"open: {who}: what they paid so far is no outcome. They are counted as "
+                    "open; without them, the last rounds would consist of early ends, and look "
+                    "worse or better than they are"
                 )
                 return
 
     def _immediate(self) -> str:
         """Say that outcomes are taken as known at once."""
-        ends = {role: self.finder.first(role) for role in ("defaulted", "closed")}
-        defaulted = ends["defaulted"]
-        if defaulted is not None and ends["closed"] is None:
+        known = self.finder.first("known")
+        defaulted, closed = (self.finder.first(role) for role in ("defaulted", "closed"))
+        if defaulted is not None and known is not None and self._dates_gains_only(known):
+            return (
+                f"known: {defaulted.column} dates losses and {known.column} the others, so that "
+                "neither is when outcomes were known, and every policy learns too soon; give "
+                "--known and a column that joins them, or judge loans by when they end: "
+                f"--defaulted {defaulted.column} --closed {known.column}, with --term, --rate and "
+                "--amount"
+            )
+        if defaulted is not None and closed is None:
             return (
                 f"known: {defaulted.column} dates losses only, so that outcomes are taken as known "
                 "at once, and every policy learns too soon; give --matures and a number of "
@@ -491,18 +543,42 @@ class _Planner:
         plan.leaks = leaks
         if "category" in self.given or "scorecard" in self.given:
             return plan
+        plan.leaks = [replace(each, is_category=False) for each in leaks]
         bad = {each.column for each in leaks}
-        for each in self._free_categories(plan)[:CATEGORIES_TRIED]:
+        free = self._free_categories(plan)
+        # What is called a product or a grade may be no leak, and say most.
+        may_be = {each.column for each in leaks if not each.is_certain}
+        doubtful = [
+            each for each in free if each.column in may_be and hinted(each.column, "category")
+        ]
+        for each in free[:CATEGORIES_TRIED]:
             if each.column in bad:
                 continue
             plan.options["category"] = each.option
             past = read(self.sample, Layout.of(plan.options))
             if not check_categories(past) and len(past.clients.names) > 1:
+                plan.assumed += [self._if_honest(each) for each in doubtful]
                 return plan
+        if doubtful:
+            plan.options["category"] = doubtful[0].option
+            is_used = doubtful[0].column
+            plan.leaks = [replace(each, is_category=each.column == is_used) for each in leaks]
+            plan.assumed.append(
+                f"category: {is_used} may be a leak, and no other column is left; use it only if "
+                "it was known when the client asked"
+            )
+            return plan
         name, what = PLACEHOLDERS["category"]
         plan.options["category"] = name
         plan.placeholders[name] = what
         return plan
+
+    def _if_honest(self, candidate: Candidate) -> str:
+        """Say that what predicts well may be the best category, and no leak."""
+        return (
+            f"category: {candidate.option} was left out, because it may be a leak; if it was known "
+            f"when the client asked, it says most: add --or {shlex.quote(candidate.option)}"
+        )
 
 
 NO_KNOWN_DATE = (

@@ -158,6 +158,17 @@ def complete(piece: Piece, column: str, remedy: str) -> FloatArray:
 def flags(piece: Piece, column: str) -> BoolArray:
     """Return a column of 0 and 1, or of words such as yes and no."""
     remedy = "give 0 or 1 for every client"
+    plain = truths(piece, column, remedy)
+    missing = np.isnan(plain)
+    wrong = (plain != 0.0) & (plain != 1.0) & ~missing
+    if missing.any() and not (wrong.any() and wrong.argmax() < missing.argmax()):
+        piece.refuse(column, missing, "is missing", remedy)
+    piece.refuse(column, wrong, "is neither 0 nor 1", remedy, plain)
+    return plain == 1.0
+
+
+def truths(piece: Piece, column: str, remedy: str = "give 0 or 1") -> FloatArray:
+    """Return a column of numbers, or of words such as yes and no, NaN where missing."""
     values = decoded(piece.column(column))
     if is_text(values.type):
         encoded = values.dictionary_encode()
@@ -166,13 +177,7 @@ def flags(piece: Piece, column: str) -> BoolArray:
         ]
         if None not in words:
             values = pa.array(words, pa.float64()).take(encoded.indices)
-    plain = numbers_of(piece, column, values, remedy)
-    missing = np.isnan(plain)
-    wrong = (plain != 0.0) & (plain != 1.0) & ~missing
-    if missing.any() and not (wrong.any() and wrong.argmax() < missing.argmax()):
-        piece.refuse(column, missing, "is missing", remedy)
-    piece.refuse(column, wrong, "is neither 0 nor 1", remedy, plain)
-    return plain == 1.0
+    return numbers_of(piece, column, values, remedy)
 
 
 def is_text(kind: Any) -> bool:

@@ -6,7 +6,7 @@ Every key is optional.  What an older backtest does not have is not on the page.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from profitable.common.text_tables import number_text, several
+from profitable.common.text_tables import listed, number_text, several
 from profitable.replay.backtest_entry import BETTER, UNSURE, WORSE
 from profitable.replay.baselines import ACCEPT_NONE, ALL
 from profitable.replay.optional_keys import part_of, rows_of
@@ -86,13 +86,18 @@ def _best_policy(backtest: dict[str, Any], money: Money) -> list[dict[str, str]]
 def _rests(each: dict[str, Any], money: Money) -> str:
     if each.get("low") is None or each.get("high") is None:
         return "without an interval"
-    low, high = map(Money().short_signed, (each["low"], each["high"]))
-    said = f"95 %: {low} to {high}"
+    said = f"95 %: {_interval(each, Money())}"
     found = each.get("standing")
     if found is None and each["low"] <= 0.0 <= each["high"]:
         found = UNSURE
     words = {UNSURE: MAY_BE_CHANCE, BETTER: SURELY_BETTER, WORSE: "significantly worse"}
     return f"{said}; {words[found]}" if found is not None else said
+
+
+def _interval(each: dict[str, Any], money: Money) -> str:
+    if each["low"] is None or each["high"] is None:
+        return "-"
+    return f"{money.short_signed(each['low'])} to {money.short_signed(each['high'])}"
 
 
 def stop_tables(found: dict[str, Any] | None, money: Money) -> list[Table]:
@@ -185,7 +190,7 @@ def _split_table(found: dict[str, Any], money: Money) -> Table:
             each["date"],
             number_text(each["known"]),
             number_text(each["open"]),
-            named(each["stopped"]),
+            listed(each["stopped"], NAMED_IN_CELL) or "none",
             window_of(each),
             amounts.text(each["accept_all"]),
             amounts.signed(each["gain"]),
@@ -204,7 +209,7 @@ def _split_table(found: dict[str, Any], money: Money) -> Table:
         "headers": headers,
         "rows": rows,
         "together": together,
-        "interval": amounts.span(found["low"], found["high"]),
+        "interval": _interval(found, money),
         "sentence": found.get("sentence"),
         "doubt": found.get("doubt"),
     }
@@ -218,18 +223,6 @@ def window_of(split: dict[str, Any]) -> str:
     """
     same = split["first"] == split["last"]
     return str(split["first"]) if same else f"{split['first']} to {split['last']}"
-
-
-def named(names: Sequence[str]) -> str:
-    """Name some categories, and count the others.
-
-    >>> named(["a", "b"]), named([]), named(list("abcdef"))
-    ('a, b', 'none', 'a, b, c, d and 2 more')
-    """
-    if not names:
-        return "none"
-    more = f" and {len(names) - NAMED_IN_CELL} more" if len(names) > NAMED_IN_CELL else ""
-    return ", ".join(names[:NAMED_IN_CELL]) + more
 
 
 def swap_tables(found: Sequence[dict[str, Any]] | None, money: Money) -> list[Table]:
@@ -296,7 +289,7 @@ def _grouping(each: dict[str, Any], amounts: Any) -> list[str]:
         f"{mark} {each.get('policy') or '-'}".strip(),
         amounts.signed(each.get("difference")),
         amounts.span(each.get("low"), each.get("high")),
-        named(rows_of(each, "stopped")),
+        listed(rows_of(each, "stopped"), NAMED_IN_CELL) or "none",
         amounts.signed(later.get("gain")),
         amounts.span(later.get("low"), later.get("high")),
     ]

@@ -347,13 +347,12 @@ class _Work:
                 )
         except ProfitableError:  # a policy that is not defined for this family
             return None
-        everybody = float(entry.everybody.sum())
-        earned = float(self._earned(self.clients, found, self._setup().profit).sum())
+        earned = self._earned(self.clients, found, self._setup().profit)
         return replace(
             other,
             policy=entry.name,
-            difference=earned - everybody,
-            instead=entry.profit - everybody,
+            difference=replace(entry, earned=earned).difference.middle,
+            instead=entry.difference.middle,
         )
 
     @property

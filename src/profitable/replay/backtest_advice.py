@@ -60,14 +60,10 @@ class Advice:
             said += [f"would have {verb} {' and '.join(by)}"] if by else []
         others = [each.grouping for each in self.time_splits if not each.is_sure]
         if not self.time_splits or not said:
-            return (
-                "Made earlier, the same list would have made no difference beyond chance by any "
-                "grouping."
-                if self.time_splits
-                else ""
-            )
+            nothing = "made no difference beyond chance, by any grouping"
+            return f"Lists made earlier would have {nothing}." if self.time_splits else ""
         rest = f"; by {' and '.join(others)}, no difference beyond chance" if others else ""
-        return f"Made earlier, the same list {', and '.join(said)}{rest}."
+        return f"Lists made earlier {', and '.join(said)}{rest}."
 
     def __str__(self) -> str:
         return self.sentence()

@@ -15,8 +15,8 @@ Why a policy that draws at random is replayed twice in each replicate.  An entry
 mean of many seeds, and a replicate of two.  So the luck of a seed is measured by how
 far the two are apart, and most of it is taken out.
 
-Where it may still fail (`doubt`).  If hardly any replicate refuses a client, the rare
-portfolio in which a good category is stopped by bad luck is in none of them.  If
+Where it may still fail (`too_narrow`).  If hardly any replicate refuses a client, the
+rare portfolio in which a good category is stopped by bad luck is in none of them.  If
 the clients who are refused hardly differ, since a rare reward did not come, no
 replicate has one.  How much too narrow it is depends on the law, which nobody knows: a
 warning gives no figure.  Elsewhere, near the threshold or with drift, the interval is
@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.amounts import Interval
+from profitable.common.text_tables import percent_text
 from profitable.common.types import BoolArray, FloatArray
 from profitable.replay.off_policy import OffPolicy
 
@@ -53,8 +54,8 @@ SAME = 0.95
 # rewards.
 HARDLY_ANY = 2.0
 SAME_DIFFERENCE = (
-    f"at least {SAME:.0%} of the bootstrap portfolios have the same difference, and a rare unlucky "
-    "stop is in none"
+    f"at least {percent_text(SAME)} of the bootstrap portfolios have the same difference, and a "
+    "rare unlucky stop is in none"
 )
 REFUSED_ALIKE = "the clients who are refused are nearly all alike, and others may come"
 LEFT_BY_ROUNDING = 1e-9  # of all that clients bring: what rounding leaves of a difference
@@ -161,7 +162,7 @@ class BacktestEntry:
     @property
     def spread(self) -> float:
         """Standard error of the difference, over new portfolios of the same law."""
-        return self._spread(self.resampled)
+        return self._without_rounding(self._spread(self.resampled))
 
     def _spread(self, differences: FloatArray) -> float:
         if differences.shape[0] < 2:
@@ -227,12 +228,6 @@ class BacktestEntry:
         return math.sqrt((clients + self.seed_variance / (self.splits or self.seeds)) / total)
 
     @property
-    def doubt(self) -> str | None:
-        """Warning that the interval may be too narrow; None if nothing suggests it."""
-        reason = self.too_narrow
-        return reason and f"The interval of {self.name} may be too narrow: {reason}."
-
-    @property
     def too_narrow(self) -> str | None:
         """Reason why the interval may be too narrow; None if nothing suggests it."""
         if self.kind != POLICY or self.refusal is not None or self.resampled.shape[0] < 2:
@@ -254,8 +249,9 @@ class BacktestEntry:
     def earned_against_all(self, than: str = " than accepting everybody") -> str:
         """Say what it earned beside accepting everybody, as a predicate."""
         found = self.difference
-        if found.middle == 0.0 and not (found.low < 0.0 or found.high > 0.0):
-            return "earned as much as accepting everybody"
+        if found.middle == 0.0:
+            span = f" ({found.in_short(self.unit)})" if found.low < found.high else ""
+            return f"earned as much as accepting everybody{span}"
         way = "more" if found.middle >= 0.0 else "less"
         size = found.of_size(abs(found.middle), self.unit)
         more = f" ({found.in_short(self.unit)})" if found.is_known else ""

@@ -13,9 +13,10 @@ import numpy as np
 
 from profitable.agent.cutoff_table import CutoffTable
 from profitable.agent.loan_curves import loan_curves
+from profitable.common.amounts import in_short
 from profitable.common.extras import extra, frame_of
 from profitable.common.files import as_path
-from profitable.common.text_tables import money_text, number_text, text_table
+from profitable.common.text_tables import money_text, number_text, several, text_table
 from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
 from profitable.past.past import Past, SingleClients
@@ -24,7 +25,7 @@ from profitable.replay import backtest_summary, backtest_tables
 from profitable.replay.backtest_advice import Advice
 from profitable.replay.backtest_entry import POLICY, BacktestEntry
 from profitable.replay.backtest_export import save_workbook
-from profitable.replay.backtest_options import RunOptions
+from profitable.replay.backtest_options import RunOptions, grouping_name
 from profitable.replay.baselines import ALL
 from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
 from profitable.replay.family_choice import FamilyChoice
@@ -36,7 +37,6 @@ from profitable.replay.groupings import (
 )
 from profitable.replay.learnable import learnable
 from profitable.replay.notebook_view import html_of
-from profitable.replay.order_doubt import order_doubt
 from profitable.replay.swap_set import SwapSet, swap_set
 from profitable.replay.verdict import BacktestVerdict
 from profitable.version import VERSION
@@ -56,6 +56,7 @@ ESTIMATED = (
     "Profits are estimates (doubly robust, if refused clients are in the log) from those whom "
     "the past accepted:"
 )
+HARDLY_PAYS = 0.2  # P(pays) of a category that a stop list nearly names
 MOST_NUMBERS, FEWEST_TRACED = 120_000, 5  # of a table by round and category; and its columns
 
 
@@ -189,6 +190,8 @@ class Backtest:
             backtest_summary.is_assumed_immediate(self.past),
             learnable(self.past),
             self.variants,
+            bool(self.past.layout.times),
+            grouping_name(self.past.layout.categories) if self.others else "",
         )
 
     @cached_property
@@ -223,11 +226,6 @@ class Backtest:
             if entry.off_policy is not None
             for text in entry.off_policy.warnings
         ]
-        doubts = [
-            text
-            for entry in self.policies
-            if (text := order_doubt(entry, dated=bool(self.past.layout.times))) is not None
-        ]
         levels: list[str] = []
         if self.loans is not None and (self.loans["level_seen"] or 0.0) > self.loans["level"]:
             seen = self.loans["level_seen"]
@@ -237,7 +235,7 @@ class Backtest:
                 "evidence may be overstated"
             )
         said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
-        return [*said, *log, *doubts, *self.ruling.doubts()]
+        return [*said, *log, *self.ruling.doubts()]
 
     def verdict(self) -> str:
         """Say whether any policy beats accepting everybody.
@@ -249,7 +247,31 @@ class Backtest:
         str
             A few sentences.
         """
-        return self.ruling.text()
+        return " ".join([self.ruling.text(), *self._by_others(), *self._why_none_is_stopped()])
+
+    def _why_none_is_stopped(self) -> list[str]:
+        """Say why nothing is on the stop list, though there was something to find."""
+        rows = () if self.advice is None else self.advice.stop_list.rows
+        if any(row.stop for row in rows) or not (self.ruling.beating or self.ruling.found()):
+            return []
+        own = grouping_name(self.past.layout.categories)
+        lost = [row for row in rows if row.grouping == own and row.profit < 0.0]
+        return [
+            f"The stop list is empty all the same, because it asks whether losses hold over most "
+            f"periods of the past: {row.category} lost {in_short(-row.profit, self.unit)}, with "
+            f"P(pays) = {row.pays:.2g}."
+            for row in lost[:1]
+            if row.pays is not None and row.pays < HARDLY_PAYS
+        ]
+
+    def _by_others(self) -> list[str]:
+        """Say which policies beat the baselines by other groupings."""
+        best = [each for each in self.others if each.ruling.beating]
+        best.sort(key=lambda each: -each.ruling.beating[0].profit)
+        return [
+            f"By {grouping_name(each.past.layout.categories)}: {each.ruling.text()}"
+            for each in best[:1]
+        ]
 
     def standing(self, entry: BacktestEntry) -> str:
         """Compare an entry with accepting everybody.
@@ -353,11 +375,12 @@ class Backtest:
             [
                 *([uninformative] if uninformative else []),
                 self.when_known,
+                *self._emergence_lines(),
                 *backtest_summary.headline(self.past, self.terms, self.unit),
                 *backtest_summary.added_up(self.past),
                 "",
                 *self._advice_lines(),
-                ruling.text(),
+                self.verdict(),
                 "",
                 self.table(),
                 *([fitting] if fitting else []),
@@ -368,7 +391,7 @@ class Backtest:
                 *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
                 *self._groupings_lines(),
                 self.luck(),
-                *(f"note: {text}" for text in self.past.notes),
+                *(f"note: {text}" for text in [*self.past.notes, *self._left_out()]),
                 *(f"warning: {text}" for text in self.warnings()),
             ]
         )
@@ -382,8 +405,22 @@ class Backtest:
         for each in () if self.advice is None or limited else self.advice.time_splits[:1]:
             if each.dates_listed:
                 lists = each.accepted(clients).astype(np.float64)
-                found.append(SwapSet.of("the stop list, made earlier", clients, lists))
+                found.append(SwapSet.of("stop lists made earlier", clients, lists))
         return [each for each in found if each is not None]
+
+    def _emergence_lines(self) -> list[str]:
+        """When outcomes are known by age, for `print`."""
+        found = None if self.advice is None else self.advice.emergence
+        return [] if found is None else [found.sentence()]
+
+    def _left_out(self) -> list[str]:
+        """Count the rows that are left out, unless a warning does."""
+        return [
+            f"{several(each.rows, 'row')} {'is' if each.rows == 1 else 'are'} left out "
+            f"({each.reason})"
+            for each in self.past.left_out
+            if each.warning is None
+        ]
 
     def _advice_lines(self) -> list[str]:
         """Whom to stop, for `print`."""
@@ -432,7 +469,7 @@ class Backtest:
                     "reason": self.terms.reason,
                     "alternative": None
                     if self.terms.alternative is None
-                    else self.terms.alternative.to_dict(),
+                    else self.terms.alternative.to_dict(self.unit),
                     "fit": [
                         {
                             "category": each.category,
@@ -461,6 +498,7 @@ class Backtest:
                 "entries": [self._entry(entry) for entry in self.entries],
                 "tried": self.ruling.tried,
                 **self.ruling.to_dict(),
+                "verdict": self.verdict(),
                 **({} if self.advice is None else self.advice.to_dict(self.unit)),
                 "groupings": self.groupings,
                 "swap_sets": [each.to_dict(self.unit) for each in self.swap_sets],

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from profitable.common.amounts import in_short
-from profitable.common.text_tables import number_text, text_table
+from profitable.common.text_tables import number_text, percent_text, several, text_table
 from profitable.common.types import BoolArray, FloatArray
 from profitable.errors import UnknownCategoryError
 from profitable.model.lending import Lending
@@ -17,7 +17,7 @@ from profitable.past.past import NEVER_KNOWN, Past, PastClients
 from profitable.past.vintages import vintages
 from profitable.replay.backtest_entry import BacktestEntry
 from profitable.replay.backtest_options import RunOptions
-from profitable.replay.family_choice import BY_THE_USER, FamilyChoice
+from profitable.replay.family_choice import BY_THE_USER, FamilyChoice, family_in_words
 
 MOST_PICTURED = 60  # categories in a picture; those with the most clients
 ROUNDS_TRACED = 12  # of one policy
@@ -46,16 +46,13 @@ def first_line(past: Past) -> str:
     )
     delay = _median(late, people)
     seen = float(people @ (clients.known <= clients.rounds)) / float(people.sum())
-    later = (
-        f"{number_text(math.ceil(delay))} {'round' if 0.0 < delay <= 1.0 else 'rounds'}"
-        if delay < math.inf
-        else ""
-    )
-    typical = (
-        f"half of them {later} or more after the client asked"
-        if later
-        else "half of them or more never"
-    )
+    if delay == 0.0:
+        typical = "half of them or more in the round in which the client asked"
+    elif delay < math.inf:
+        later = several(math.ceil(delay), "round")
+        typical = f"half of them {later} or more after the client asked"
+    else:
+        typical = "half of them or more never"
     if layout.known is None:
         when = f"Outcomes assumed to be known {layout.matures} rounds after the client asked"
     else:
@@ -64,11 +61,11 @@ def first_line(past: Past) -> str:
     if past.late.is_chosen:
         counted = (
             f" They count at maturity, {past.late.span} after the client asked, "
-            f"{past.late.share:.0%} before the last round."
+            f"{percent_text(past.late.share)} before the last round."
         )
     elif past.treatment == AS_THEY_COME and layout.late == AS_THEY_COME:
         counted = " They count as they come, as asked for: losses may be known before gains."
-    return f"{when}; {seen:.0%} before the last round ended.{counted}"
+    return f"{when}; {percent_text(seen)} before the last round ended.{counted}"
 
 
 def _first_line_of_loans(clients: PastClients, defaulted: BoolArray) -> str:
@@ -82,8 +79,9 @@ def _first_line_of_loans(clients: PastClients, defaulted: BoolArray) -> str:
     ]
     shown = (defaulted & (clients.known <= clients.rounds)).mean()
     return (
-        f"{defaulted.mean():.1%} of the loans are known to have defaulted, {shown:.1%} before the "
-        f"last round ended; {' and '.join(said) or 'no end is known'}."
+        f"{percent_text(defaulted.mean(), 1)} of the loans are known to have defaulted, "
+        f"{percent_text(shown, 1)} before the last round ended; "
+        f"{' and '.join(said) or 'no end is known'}."
     )
 
 
@@ -109,16 +107,15 @@ def headline(past: Past, terms: FamilyChoice, unit: str = "") -> list[str]:
     lent = "" if amount is None else f", {in_short(amount, unit)} lent"
     earned = in_short(float(clients.seen(clients.profit).sum()), unit) + _at_required(past, terms)
     who = (
-        f"{number_text(len(clients))} clients in {len(clients.names)} categories and "
-        f"{clients.rounds} "
-        "rounds"
+        f"{several(len(clients), 'client')} in {several(len(clients.names), 'category')} and "
+        f"{several(clients.rounds, 'round')}"
     )
     span = f"{clients.labels[0]} to {clients.labels[-1]}"
     first = f"{who} ({span}){lent}; the past itself earned {earned}."
     if terms.lending is not None:
         return [first, terms_of_lending(terms.lending)]
     because = f"because {terms.reason}" if terms.reason != BY_THE_USER else "as chosen"
-    other = "" if terms.alternative is None else terms.alternative.sentence
+    other = "" if terms.alternative is None else terms.alternative.sentence(unit)
     return [first, f"Rewards: {terms.family}, {because}.", *([other] if other else [])]
 
 
@@ -126,16 +123,17 @@ def _at_required(past: Past, terms: FamilyChoice) -> str:
     """Say which return was required of what the past earned, if one was."""
     required = past.layout.margin if terms.lending is None else terms.lending.required
     year = "" if terms.lending is None else " a year"
-    return f" at a required return of {100.0 * required:.1f} %{year}" if required else ""
+    return f" at a required return of {percent_text(required, 1)}{year}" if required else ""
 
 
 def terms_of_lending(lending: Lending) -> str:
     """Return the constants that are assumed of all loans."""
     level = f"level {lending.level:g}" if lending.level else "no uncertainty of the common level"
     return (
-        f"Loans are judged by their hazards: payments are discounted at {lending.required:.1%} a "
-        f"year, a default is known {lending.lag} rounds after the last instalment and returns "
-        f"{lending.recovery:.0%} of the balance, {level}."
+        "Loans are judged by their hazards: payments are discounted at "
+        f"{percent_text(lending.required, 1)} a year, a default is known {lending.lag} rounds "
+        "after the last instalment and returns "
+        f"{percent_text(lending.recovery)} of the balance, {level}."
     )
 
 
@@ -297,7 +295,7 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
         )
     if layout.amount is not None:
         required = layout.margin
-        above = f" beyond the {required:.1%} that are required" if required else ""
+        above = f" beyond the {percent_text(required, 1)} that are required" if required else ""
         what = f"the money that came back less the amount{above}. It is not discounted further"
         if layout.by_hazards:
             said = "that the schedule says" if layout.by_schedule else f"in {layout.reward}"
@@ -333,7 +331,7 @@ def assumptions(past: Past, terms: FamilyChoice, options: RunOptions) -> list[st
         "are not in the file."
     )
     if terms.lending is None:
-        texts.append(f"Evidence is that of {terms.family} rewards.")
+        texts.append(f"Evidence is that of {family_in_words(terms.family)}.")
     return texts
 
 

@@ -10,6 +10,7 @@ import altair as alt
 
 from profitable.agent.cutoff_chart import band_rows, means_panel
 from profitable.common.charts import Figure, Rows, lines_with_bands, plain
+from profitable.common.text_tables import percent_text
 from profitable.replay.backtest_charts import (
     asked_in,
     looks,
@@ -84,6 +85,7 @@ def cutoff_figure(backtest: dict[str, Any]) -> Figure | None:
         most = max(apart, key=lambda each: each["apart"])
         caption += (
             " A policy may also accept a band below its cut-off, if little is known of it: "
-            f"{most['policy']} did so in {most['apart']:.0%} of the rounds, more often than others."
+            f"{most['policy']} did so in {percent_text(most['apart'])} of the rounds, more often "
+            "than others."
         )
     return Figure("cutoff", caption, chart)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from profitable.common.amounts import in_short
+from profitable.common.amounts import more_or_less
 from profitable.common.text_tables import number_text
 from profitable.errors import InputError, ParameterError, ProfitableError
 from profitable.kernels.law import GAUSSIAN, NORMAL, deviance
@@ -92,34 +92,39 @@ class Alternative:
     difference: float = math.nan  # to accepting everybody, with this family
     instead: float = math.nan  # the same with the family that was suggested
 
-    @property
-    def sentence(self) -> str:
+    def sentence(self, unit: str = "") -> str:
         """Say what the policy would have earned; empty before the replay."""
         if not self.policy:
             return ""
+        given = f"With {family_in_words(self.categories[0].family)}"
         if self.difference == self.instead:
-            return f"With {self.categories[0].family}, {self.policy} would have earned the same."
-        earned, instead = (_more(each) for each in (self.difference, self.instead))
+            return f"{given}, {self.policy} would have earned the same."
+        earned, instead = (more_or_less(each, unit) for each in (self.difference, self.instead))
         return (
-            f"With {self.categories[0].family}, {self.policy} would have earned {earned} "
+            f"{given}, {self.policy} would have earned {earned} "
             f"{'than' if self.difference else 'as'} accepting everybody, instead of {instead}."
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, unit: str = "") -> dict[str, Any]:
         """Return plain values."""
         return {
             "name": str(self.categories[0].family),
             "policy": self.policy,
             "difference": self.difference,
             "instead": self.instead,
-            "sentence": self.sentence,
+            "sentence": self.sentence(unit),
         }
 
 
-def _more(difference: float) -> str:
-    if difference == 0.0:
-        return "as much"
-    return f"{in_short(abs(difference))} {'more' if difference > 0.0 else 'less'}"
+def family_in_words(family: Family) -> str:
+    """Name the law of rewards for readers who do not know our names.
+
+    >>> family_in_words(Normal()), family_in_words(Bounded(low=0.0, high=1.6))
+    ('Normal rewards', 'rewards bounded by 0 and 1.6')
+    """
+    if isinstance(family, Bounded):
+        return f"rewards bounded by {number_text(family.low)} and {number_text(family.high)}"
+    return f"{type(family).__name__} rewards"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profitable.common.amounts import in_short
-from profitable.common.text_tables import money_text, number_text, text_table
+from profitable.common.text_tables import listed, money_text, number_text, text_table
 from profitable.replay.backtest_advice import Advice
 from profitable.replay.backtest_entry import BETTER, BacktestEntry
 from profitable.replay.backtest_options import grouping_name
@@ -115,7 +115,7 @@ def groupings_table(rows: Sequence[GroupingRow]) -> str:
                 row.policy or "-",
                 _money(row.difference),
                 _span(row.low, row.high),
-                _named(row.stopped),
+                listed(row.stopped, MOST_STOPPED_NAMED) or "-",
                 "-" if row.time_split is None else _money(row.time_split["gain"]),
             )
             for row in rows
@@ -134,6 +134,8 @@ def groupings_sentence(rows: Sequence[GroupingRow], variants: int, unit: str) ->
     said = f"{tried}: {best.name} is worth most, {in_short(best.worth, unit)} {how}"
     if best.policy is None or best.difference is None:
         return f"{said}."
+    if best.difference <= 0.0:
+        return f"{said}; no policy got any of it."
     chance = "" if best.standing == BETTER else ", which may be chance"
     return f"{said}; the best policy, {best.policy}, got {in_short(best.difference, unit)}{chance}."
 
@@ -150,10 +152,3 @@ def _span(low: float | None, high: float | None) -> str:
     if low is None or high is None or math.isnan(low):
         return "-"
     return f"{money_text(low)} to {money_text(high)}"
-
-
-def _named(names: Sequence[str]) -> str:
-    if not names:
-        return "-"
-    more = len(names) - MOST_STOPPED_NAMED
-    return ", ".join(names[:MOST_STOPPED_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profitable.common.text_tables import number_text
+from profitable.common.text_tables import number_text, percent_text
 from profitable.common.types import IntArray
 from profitable.past.late_outcomes import AS_THEY_AGE, OPEN_VALUE
 from profitable.past.layout import HAZARDS
@@ -67,7 +67,7 @@ class Learnable:
 
     def reason(self) -> str:
         """Say why hardly anything could be learnt."""
-        known = f"{self.known:.0%}".replace("%", " %")
+        known = percent_text(self.known)
         last = f"{known} of the outcomes were known before the last decision"
         if self.is_nothing:
             nothing = "nothing matures" if self.matures else "no outcome is known"
@@ -77,7 +77,7 @@ class Learnable:
                 else f"before round {number_text(self.first)} of {number_text(self.rounds)}"
             )
             return f"{nothing} {when}; {last}"
-        informed = f"{self.informed:.0%}".replace("%", " %")
+        informed = percent_text(self.informed)
         counted = "matured" if self.matures else "known"
         return (
             f"{informed} of the clients asked when {ENOUGH} outcomes of their category were "

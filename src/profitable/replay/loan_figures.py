@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from profitable.common.charts import DATA, Figure, Rows, digits, lines_with_bands, plain
+from profitable.common.charts import DATA, Figure, Rows, digits, lines_with_bands, plain, styled
 from profitable.common.line_styles import (
     BLACK,
     BLUE,
@@ -88,8 +88,8 @@ def hazard_figure(backtest: dict[str, Any]) -> Figure | None:
     ]
     chart = plain_row(charts, rows)
     caption = (
-        "Left: of the loans that are open at an age within the term, the share that defaults "
-        "then. Right: the "
+        "First: of the loans that are open at an age within the term, the share that defaults "
+        "then. Second: the "
         "share of a loan's expected defaults that is known by that age. Both are learnt from all "
         "loans of the file; dashed parts are ages that no loan has reached."
     )
@@ -98,7 +98,7 @@ def hazard_figure(backtest: dict[str, Any]) -> Figure | None:
 
 def plain_row(charts: list[Any], rows: Rows) -> dict[str, Any]:
     """Return the specification of charts side by side, with their data."""
-    found: dict[str, Any] = alt.hconcat(*charts, spacing=40).to_dict(validate=False)
+    found: dict[str, Any] = styled(alt.hconcat(*charts, spacing=40)).to_dict(validate=False)
     return found | {"datasets": {DATA: rows}}
 
 
@@ -202,8 +202,8 @@ def affordable_figure(backtest: dict[str, Any]) -> Figure | None:
         rows,
     )
     caption = (
-        "Red: defaults that were known of the loans the policy had accepted. Black, dashed: how "
-        "many of them the category could afford by then. Red far above black is what the "
-        "evidence counts."
+        "Solid: defaults that were known of the loans the policy had accepted. Dashed: how many "
+        "of them the category could afford by then. The solid line far above the dashed one is "
+        "what the evidence counts."
     )
     return Figure("affordable", caption, chart)

@@ -17,7 +17,7 @@ result says nothing about time.
 import math
 from statistics import NormalDist
 
-from profitable.common.amounts import in_short
+from profitable.common.amounts import more_or_less
 from profitable.replay.backtest_entry import LEVEL, BacktestEntry
 
 
@@ -37,10 +37,7 @@ def order_doubt(entry: BacktestEntry, *, dated: bool) -> str | None:
     opposite = signs[0] * signs[1] < 0
     if not (opposite or (not dated and differ and signs[0] != signs[1])):
         return None
-    earned, shuffled = (
-        "as much" if each == 0.0 else f"{in_short(abs(each))} {'more' if each > 0.0 else 'less'}"
-        for each in (real.middle, found)
-    )
+    earned, shuffled = (more_or_less(each, entry.unit) for each in (real.middle, found))
     than = f"{earned} {'than' if real.middle else 'as'} accepting everybody"
     if dated:
         reason = f"rewards drift, or the start was {'un' * (real.middle < 0.0)}lucky"

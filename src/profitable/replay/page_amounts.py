@@ -95,7 +95,7 @@ class Money:
         >>> Money("EUR").short(13_950_706.0), Money().short(12.34)
         ('13.95 M EUR', '12.3')
         """
-        return f"{in_short(value)} {self.unit or ''}".strip()
+        return in_short(value, self.unit or "")
 
     def short_signed(self, value: float) -> str:
         """Write a difference in few digits.

@@ -163,7 +163,7 @@ class SwapSet:
                     f"{who}: by estimate, they would have {_brought(total.money_in, unit)}"
                 )
         if not parts:
-            return f"{self.name} would have changed nothing: it accepts whom you accepted."
+            return f"{self.name} would have accepted the same clients as you."
         return f"{self.name} would have {'; and '.join(parts)}."
 
 

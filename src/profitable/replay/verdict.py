@@ -7,7 +7,9 @@
 3. Where accepting everybody loses, accepting nobody is the better baseline.  A policy
    is named as beating if it is significantly better than accepting everybody, and than
    accepting nobody where that is the baseline.
-4. What rests on outcomes that are assumed to be known at once is said in the sentence
+4. Where a file has no dates, and a policy does well in the order of the rows but not in
+   a random one, the order decides, and neither is significant.
+5. What rests on outcomes that are assumed to be known at once is said in the sentence
    itself.
 
 Everything follows from the entries, and from what could be learnt.
@@ -20,7 +22,7 @@ from functools import cached_property
 from typing import Any
 
 from profitable.common.amounts import Interval, in_short
-from profitable.common.text_tables import several
+from profitable.common.text_tables import number_text, percent_text, several
 from profitable.replay.backtest_entry import (
     BETTER,
     LEVEL,
@@ -31,6 +33,7 @@ from profitable.replay.backtest_entry import (
 )
 from profitable.replay.baselines import ACCEPT_NONE, ALL, CROSS_FITTED
 from profitable.replay.learnable import Learnable
+from profitable.replay.order_doubt import order_doubt
 
 # Of the clients: fewer who asked when enough was known show nothing, unless a
 # difference is significant.
@@ -52,6 +55,8 @@ class BacktestVerdict:
     immediate: bool = False
     learnable: Learnable | None = None
     variants: int | None = None  # policies of all groupings; those of the entries if None
+    dated: bool = True  # whether clients stand in the order of time, not of the rows only
+    grouping: str = ""  # the name of the categories, if there are several groupings
 
     # ------------------------------------------------------------------------- the rule
 
@@ -85,9 +90,13 @@ class BacktestVerdict:
 
     def standing(self, entry: BacktestEntry) -> str:
         """Compare an entry with accepting everybody, as the marks do."""
-        if self.reason is not None and entry.kind == POLICY:
+        if entry.kind == POLICY and (self.reason is not None or self._is_by_order(entry)):
             return UNSURE
         return entry.standing(self.tried)
+
+    def _is_by_order(self, entry: BacktestEntry) -> bool:
+        """Whether a result rests on the order of rows, which may not be time."""
+        return not self.dated and order_doubt(entry, dated=False) is not None
 
     def _lead(self, entry: BacktestEntry) -> Interval:
         """Return the difference to the baseline."""
@@ -131,6 +140,25 @@ class BacktestVerdict:
 
     def text(self) -> str:
         """Say whether any policy beats the baseline, and what rests on what."""
+        return " ".join(filter(None, [self._ruled(), self._order()]))
+
+    @cached_property
+    def order_doubts(self) -> list[str]:
+        """Say which policies a shuffled order contradicts, the best first."""
+        ordered = sorted(self.judged, key=lambda each: -each.difference.middle)
+        found = (order_doubt(each, dated=self.dated) for each in ordered)
+        return [each for each in found if each is not None]
+
+    def _order(self) -> str:
+        """Say that shuffled time contradicts the order, in a sentence."""
+        said = any(map(self._is_by_order, self.judged)) and not self.beating
+        if not self.order_doubts or said or self.reason is not None:
+            return ""
+        others = len(self.order_doubts) - 1
+        more = f" The same holds for {number_text(others)} more." if others else ""
+        return f"The order matters: {self.order_doubts[0]}.{more}"
+
+    def _ruled(self) -> str:
         if not self.judged:
             return "No policy can be judged on this log."
         if self.reason is not None:
@@ -139,11 +167,26 @@ class BacktestVerdict:
                 "profits say nothing about them. Take a longer past, or one whose outcomes are "
                 "known sooner."
             )
-            return f"{said} {self._found()}".strip()
+            return f"{said} {self.found()}".strip()
         if self.beating:
             return self._praise()
         said = self._nobody_wins() if self.nobody_is_better else self._everybody_wins()
         return f"{said} {self._findable()}".strip()
+
+    @property
+    def _these(self) -> str:
+        """The categories that were tried, where there are others."""
+        return f"by {self.grouping}" if self.grouping else "by these categories"
+
+    def _order_decides(self, best: BacktestEntry) -> str:
+        """Say that the lead of the best one is that of the order of the rows."""
+        mixed = 0.0 if best.shuffled is None else best.shuffled.difference
+        way = "more" if mixed >= 0.0 else "less"
+        return (
+            f" It {best.earned_against_all()} in the order of the rows, and "
+            f"{in_short(abs(mixed), self.unit)} {way} in random order: the file has no dates, so "
+            "that its order decides, and not the policy."
+        )
 
     @property
     def _versus(self) -> str:
@@ -175,6 +218,8 @@ class BacktestVerdict:
     def _everybody_wins(self) -> str:
         best = max(self.judged, key=lambda each: each.difference.middle)
         even = f", even if {AT_ONCE}" if self.immediate else ""
+        if self._is_by_order(best):
+            return f"{self._no_better(best, even)}.{self._order_decides(best)}"
         if best.difference.middle > 0.0:
             if not best.difference.is_known:
                 return self._unknown(best)
@@ -195,12 +240,20 @@ class BacktestVerdict:
         even = f", even if {AT_ONCE}" if self.immediate else ""
         if best.profit > 0.0 and not self._lead(best).is_known:
             return self._unknown(best)
+        if self._is_by_order(best):
+            return f"{self._no_better(best, even)}.{self._order_decides(best)}"
         who = best.subject if len(self.judged) == 1 else f"The best of them, {best.full_name},"
         said = f"No policy is significantly better than {self._versus}{even}."
         said += f" {who} {self._earned(best)}."
         if any(self.standing(each) == BETTER for each in self.judged):
             said += " Being better than accepting everybody is not enough here."
         return said
+
+    def _no_better(self, best: BacktestEntry, even: str) -> str:
+        return (
+            f"No policy can be said to beat {self._versus}{even}, not even the best of them, "
+            f"{best.full_name}"
+        )
 
     def _unknown(self, best: BacktestEntry) -> str:
         given = f" if {AT_ONCE}" if self.immediate else ""
@@ -214,7 +267,7 @@ class BacktestVerdict:
         """The cross-fitted set, if there is one."""
         return next((each for each in self.entries if each.name == CROSS_FITTED), None)
 
-    def _found(self) -> str:
+    def found(self) -> str:
         """Say that there was something to find, if that is significant."""
         fitted = self._fitted
         if fitted is None or fitted.standing(self.tried, self.baseline) != BETTER:
@@ -228,18 +281,18 @@ class BacktestVerdict:
         """Say whether there was anything to find, if no policy found it."""
         if self._fitted is None or not self._lead(self._fitted).is_known:
             return ""
-        if found := self._found():
+        if found := self.found():
             return found
         lead = self._lead(self._fitted)
         span = lead.in_short(self.unit)
         if lead.middle > 0.0:
             return (
-                "Whether there is anything to find by these categories, the file cannot say: the "
+                f"Whether there is anything to find {self._these}, the file cannot say: the "
                 f"best set of them, cross-fitted, is not significantly better ({span})."
             )
         return (
-            "There is nothing to find by these categories: the best set of them, cross-fitted, is "
-            f"not better ({span})."
+            f"There is nothing to find {self._these}: the best set of them, cross-fitted, is not "
+            f"better ({span})."
         )
 
     def luck(self) -> str:
@@ -253,7 +306,8 @@ class BacktestVerdict:
         # Another may have earned more, with less certainty.
         best = next(iter(self.beating), max(self.judged, key=lambda each: each.profit))
         ahead, required = self._lead(best).middle, best.required(self.tried, self.baseline)
-        if self.reason is not None or not math.isfinite(required) or ahead <= 0.0:
+        is_said = self.reason is None and not self._is_by_order(best)
+        if not is_said or not math.isfinite(required) or ahead <= 0.0:
             return f"{text} Variants tried in other runs count, too."
         enough = "more" if best in self.beating else "not more"
         nobody = " of accepting nobody" if self.nobody_is_better else ""
@@ -276,7 +330,7 @@ class BacktestVerdict:
             if why is not None and matters:
                 names.setdefault(why, []).append(each.name)
         return [
-            f"the {LEVEL:.0%} {'interval' if len(those) == 1 else 'intervals'} of "
+            f"the {percent_text(LEVEL)} {'interval' if len(those) == 1 else 'intervals'} of "
             f"{', '.join(those)} may be too narrow: {why}"
             for why, those in names.items()
         ]
