@@ -99,6 +99,14 @@ class Grouping:
             return clients.profit_by_cell if self.earned is None else self.earned
         return clients.by_cell(np.where(clients.logged, clients.profit, 0.0))
 
+    @property
+    def number(self) -> FloatArray:
+        """How many clients earned that, [R, K]."""
+        clients = self.clients
+        if self.earned is not None or clients.logged is None:
+            return clients.counts
+        return clients.clients_by_cell(clients.logged.astype(np.int64))
+
     def as_of(self, ends: Sequence[int | None]) -> AsOf:
         """Return what was known at the ends of some rounds; all that is, at None."""
         if self.lending is None:
@@ -314,7 +322,7 @@ def time_splits(
                     "to measure."
                 )
             else:
-                kept = lasting(work.profit[place], grouping.clients.counts)
+                kept = lasting(work.profit[place], grouping.number)
                 wider = blocks.widening(kept)
                 # So much fewer rounds would tell as much if they were independent.
                 freedom = max(blocks.freedom / wider**2, FEW_FREEDOMS)
