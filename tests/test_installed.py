@@ -225,6 +225,21 @@ def fits_a_scorecard(here: Installed) -> None:
     assert "scorecard >= 0." in here.run("profitable", "backtest", *given).stdout
 
 
+def reads_and_writes_workbooks(here: Installed) -> None:
+    code = (
+        "import openpyxl\n"
+        "book = openpyxl.Workbook()\n"
+        "for row in [('week', 'job', 'bought'), *((i // 5, 'clerk', i % 2) for i in range(100))]:\n"
+        "    book.active.append(row)\n"
+        "book.save('past.xlsx')"
+    )
+    here.python(code)
+    columns = ["--category", "job", "--time", "week", "--reward", "bought", "--cost", "0.4"]
+    few = ["--replays", "0", "--shuffles", "0", "--excel", "found.xlsx"]
+    here.run("profitable", "backtest", "past.xlsx", *columns, *few)
+    assert (here.work / "found.xlsx").read_bytes().startswith(b"PK")
+
+
 def has_a_cluster(here: Installed) -> None:
     """Two workers that are threads give the numbers of this process."""
     code = (
@@ -267,6 +282,7 @@ USES: dict[str, Callable[[Installed], None]] = {
     "cells": adds_up,
     "sign": signs_heads,
     "bands": fits_a_scorecard,
+    "excel": reads_and_writes_workbooks,
 }
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from profitable.errors import InputError
 from profitable.past.bands import CategoryCodes, CategoryColumn, cross, reversed_bands
-from profitable.past.past import MISSING_NAME
+from profitable.past.past_notes import MISSING_NAME
 from profitable.past.source import open_source
 
 

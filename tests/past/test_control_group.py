@@ -43,3 +43,11 @@ def test_refused_clients_without_outcomes_are_none() -> None:
     assert warn_of_refused_outcomes(open_source(table), known) == []
     treated = Layout(category="job", reward="spent", cost=1, round=50, treated="mailed")
     assert warn_of_refused_outcomes(open_source(table), treated) == []
+
+
+def test_accepted_may_be_a_value_of_a_column() -> None:
+    table = mailing()
+    table["arm"] = ["letter" if mailed else "nothing" for mailed in table["mailed"]]
+    layout = Layout(**LOG.to_dict() | {"accepted": "arm=letter"})
+    (warning,) = warn_of_refused_outcomes(open_source(table), layout)
+    assert "(not arm=letter) have outcomes" in warning

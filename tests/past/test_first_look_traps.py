@@ -77,3 +77,20 @@ def test_a_date_that_losses_lack_is_not_when_outcomes_were_known() -> None:
         for each in look.plan.assumed
     )
     assert look.options["open"] == "MIS_Status == ''"
+
+
+def test_open_clients_say_nothing_about_what_came_back() -> None:
+    """Most loans of a lender that grows are open, and have paid a part so far."""
+    still = np.arange(ROWS) % 7 < 5
+    lent = 500 * RNG.integers(2, 30, ROWS)
+    table: dict[str, Any] = {"LoanOriginationDate": DAYS, "Grade": KIND}
+    ended = np.where(BAD, "Chargedoff", "Completed")
+    table["LoanStatus"] = np.where(still, "Current", ended).tolist()
+    table["LoanOriginalAmount"] = lent.tolist()
+    table["LP_CustomerPayments"] = (lent * np.where(still, 0.4, np.where(BAD, 0.5, 1.2))).tolist()
+    look = first_look(table)
+    assert look.options["reward"] == "LP_CustomerPayments"
+    assert look.options["amount"] == "LoanOriginalAmount"
+    del table["LP_CustomerPayments"], table["LoanOriginalAmount"]
+    good = np.mean(~BAD[~still])
+    assert first_look(table).options["cost"] == pytest.approx(good, abs=0.005)

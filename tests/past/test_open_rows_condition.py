@@ -163,6 +163,12 @@ def test_an_open_loan_that_has_ended_contradicts_itself(end: str, tmp_path: Path
     assert left.reason.startswith(f"bad row: {end} is given, but the client is open by")
 
 
+def test_a_few_open_clients_everywhere_are_no_young_rounds() -> None:
+    past = read(loans(2_000), Layout(**PLAIN))
+    assert past.still_open is not None
+    assert past.warnings == []
+
+
 def test_a_missing_value_means_not_open(tmp_path: Path) -> None:
     table, _ = exported(300)
     table["known"] = [known or "2026-01-01" for known in loans(300)["known"]]
@@ -242,6 +248,10 @@ def test_loans_that_are_left_out_bias_the_list_and_open_ones_do_not() -> None:
     told = read(table, Layout(**fields, open=open))
     left = read(table, Layout(**fields, where=f"not {open}"))
     assert same(told.clients, left.clients)  # type: ignore[arg-type]
+    (warning,) = told.warnings
+    assert warning.startswith(
+        "3 345 of the clients who asked since 2010-01 are open, and the 895 others are those who"
+    )
     judged, biased = (JudgedGrouping.of("purpose", past) for past in (told, left))
     # Only the vintages of the first year count, because hardly any of their loans run.
     assert judged.outcomes.labels[judged.outcomes.mature - 1] == "2009-12"

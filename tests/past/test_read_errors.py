@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from profitable.errors import InputError
 from profitable.past.layout import Layout
 from profitable.past.read import read
+from profitable.past.source import open_source
 from profitable.replay.backtest_options import load_toml
 from tests.past.tables import loans, write_csv, write_parquet
 
@@ -44,6 +46,11 @@ def test_a_missing_column(field: str, tmp_path: Path) -> None:
         rf"past\.csv: {field} = 'gradee' is not a column; did you mean grade\.",
         message(path, **fields),
     )
+
+
+def test_a_past_that_accepted_nobody() -> None:
+    text = message(loans(60) | {"no": [0] * 60}, accepted="no", propensity="chance")
+    assert "accepted = 'no' says that the past accepted none of the clients" in text
 
 
 def test_a_missing_column_in_one_of_several_files(tmp_path: Path) -> None:
@@ -309,3 +316,9 @@ def test_pyarrow_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "pip install 'profitable[backtest]'" in message(loans(20))
+
+
+def test_a_table_with_two_columns_of_one_name_is_refused() -> None:
+    table = pd.DataFrame([[1, 2]] * 9, columns=["a", "a"])
+    with pytest.raises(InputError, match=r"repeats a name .*give each column its own"):
+        open_source(table)

@@ -203,7 +203,7 @@ def judge(entries: list[BacktestEntry]) -> Coverage:
     )
     truth = float(middle.mean())
     covered = (low <= truth) & (truth <= high)
-    doubtful = np.array([entry.doubt is not None for entry in entries])
+    doubtful = np.array([entry.too_narrow is not None for entry in entries])
     return Coverage(
         truth,
         float((high < truth).mean()),

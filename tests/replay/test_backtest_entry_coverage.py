@@ -90,9 +90,10 @@ def test_doubts() -> None:
         "95 % of the bootstrap", ""
     )  # how much too narrow depends on a law that nobody knows
     assert made(0.0, spread, varying=2.0).too_narrow is None
-    doubt = made(0.0, spread, varying=1.0).too_narrow
-    assert doubt is not None
-    assert "nearly all alike" in doubt
+    doubtful = made(0.0, spread, varying=1.0)
+    assert doubtful.too_narrow is not None
+    assert "nearly all alike" in doubtful.too_narrow
+    assert doubtful.doubt == f"The interval of it may be too narrow: {doubtful.too_narrow}."
     baseline = BacktestEntry(
         "it", "baseline", np.zeros((1, 1)), np.zeros((1, 1)), 1.0, resampled=np.zeros((100, 1))
     )

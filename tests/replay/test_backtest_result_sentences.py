@@ -150,7 +150,7 @@ def test_first_lines() -> None:
     )
     assert "half of them or more never; " in pb.backtest(frame, **given, known="never").first_line
     assert pb.backtest(frame, **given, known="week").first_line.startswith(
-        "Outcomes known on week: half of them 0 rounds or more after"
+        "Outcomes known on week: half of them or more in the round in which the client asked; "
     )
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 import profitable as pb
 from profitable.errors import ParameterError
-from profitable.past.past import MISSING_NAME
+from profitable.past.past_notes import MISSING_NAME
 from profitable.replay.backtest import prepare
 from profitable.replay.backtest_options import ORDERED_POLICIES, demo
 from profitable.replay.baselines import BEST_CUTOFF

@@ -143,12 +143,6 @@ def _refuse_rows_only(layout: Layout) -> None:
             "counts rows, and cells have none",
             "give time and a round of the calendar: in an engine, rows have no order",
         ),
-        (
-            "defaulted",
-            layout.by_hazards,
-            single,
-            "replay the rows: hazards are learnt from when each loan ended",
-        ),
         ("time", len(layout.times) > 1, "joins columns", "make one date of them in your engine"),
     ):
         if is_wrong:

@@ -20,7 +20,8 @@ from profitable.common import check
 from profitable.common.text_tables import number_text, unguarded
 from profitable.common.types import FloatArray
 from profitable.errors import InputError, ParameterError
-from profitable.past.past import MISSING_NAME, SmallInts
+from profitable.past.past import SmallInts
+from profitable.past.past_notes import MISSING_NAME
 from profitable.past.row_meaning import RowMeaning
 from profitable.past.source import Piece, pa
 from profitable.past.typed_columns import is_text, numbers

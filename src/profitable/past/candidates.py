@@ -285,6 +285,17 @@ class Finder:
         best = self.first("amount")
         return None if best is None else self.by_name[best.column]
 
+    @cached_property
+    def ended(self) -> BoolArray:
+        """Whether no status says that a client is still open, [n]."""
+        found = np.full(self.rows, True)
+        for each in self.columns:
+            if is_status(each):
+                unknown = open_words(each)
+                still = [place for place, word in enumerate(each.words, 1) if word in unknown]
+                found &= ~np.isin(each.codes, [0, *still])
+        return found if found.any() else np.full(self.rows, True)
+
     def _ratios(self) -> Iterator[tuple[ColumnProfile, FloatArray]]:
         """Yield columns of money, per unit of the amount lent."""
         if self.lent is None or self.lent.numbers is None:
@@ -293,7 +304,7 @@ class Finder:
         for each, values in self._positive(least=2):
             if each is self.lent:
                 continue
-            both = ~np.isnan(values) & (amount > 0.0)
+            both = ~np.isnan(values) & (amount > 0.0) & self.ended
             if both.any():
                 yield each, values[both] / amount[both]
 

@@ -10,7 +10,7 @@ They are left out of the past, and advice needs to know how many there are.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.past import calendar_rounds as rounds
 from profitable.past.bands import CategoryCodes, CategoryColumn
 from profitable.past.source import Piece
+
+if TYPE_CHECKING:
+    pass
 
 NOWHERE = -1  # the place of what no client of the past has
 

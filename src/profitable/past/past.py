@@ -39,15 +39,15 @@ from profitable.common.types import BoolArray, FloatArray, IntArray
 from profitable.errors import InputError, RewardError
 from profitable.kernels.coded_view import Support
 from profitable.kernels.statistic import Statistic
-from profitable.past.late_outcomes import NEVER_KNOWN, LateOutcomes, warn_of_one_sided_dates
+from profitable.past.late_outcomes import NEVER_KNOWN, LateOutcomes, warn_of_lateness
 from profitable.past.layout import Layout
+from profitable.past.past_notes import MISSING_NAME, notes_on
 from profitable.past.row_meaning import IS_KEPT, NOT_WHERE, REASONS, WAS_REFUSED, WITHOUT_REWARD
 
 if TYPE_CHECKING:
     from profitable.model.families import Family
     from profitable.past.source import Piece
 
-MISSING_NAME = "(missing)"  # of the category of clients without one
 # Rows that are looked at for leaks; 1 % of the spread is then some 20 standard errors
 # from nothing.
 SAMPLE = 40_000
@@ -488,9 +488,8 @@ class LeftOut:
             return None
         return (
             f"{number_text(self.rows)} rows are left out ({self.reason}), and their mean outcome "
-            "is "
-            f"{number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those kept: "
-            "the result is biased"
+            f"is {number_text(self.mean_reward)} against {number_text(self.kept_mean)} of those "
+            "kept: the result is biased"
         )
 
 
@@ -589,7 +588,7 @@ class Past:
             notes=[*notes, *LateOutcomes.of(clients, layout).notes, *notes_on(clients)],
             warnings=[
                 *([PAST_REFUSED] if tallies[WAS_REFUSED].rows else []),
-                *warn_of_one_sided_dates(clients, layout),
+                *warn_of_lateness(clients, layout, more.get("still_open")),
             ],
             **more,
         )
@@ -683,23 +682,3 @@ class Past:
                     unit = "" if self.layout.amount is None else f" / {self.layout.amount}"
                     return place + unit, float(rewards[row])
         return found.where, found.value
-
-
-def notes_on(clients: PastClients) -> list[str]:
-    """Return notes on the clients for the reader of a result."""
-    notes: list[str] = []
-    people = clients.sum_of("number")
-    never = round(float(people[clients.known == NEVER_KNOWN].sum()))
-    if never:
-        notes.append(
-            f"{number_text(never)} outcomes have no known date: "
-            "they count in profits, and no policy learns from them"
-        )
-    empty = clients.rounds - np.unique(clients.round).size
-    if empty:
-        notes.append(f"{number_text(empty)} of {number_text(clients.rounds)} rounds have no client")
-    for code, name in enumerate(clients.names):
-        if MISSING_NAME in name.split(", "):
-            there = round(float(people[clients.category == code].sum()))
-            notes.append(f"{number_text(there)} clients are in the category {name}")
-    return notes

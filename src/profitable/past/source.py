@@ -213,6 +213,10 @@ class Table(Source):
         """Return a table of whatever Arrow or narwhals know."""
         try:
             frame: Any = nw.from_native(data, pass_through=False)
+        except nw.exceptions.DuplicateError as error:
+            raise InputError(
+                "data", A_TABLE, f"repeats a name ({one_line(error)})", "give each column its own"
+            ) from None
         except TypeError:
             if not hasattr(data, "__arrow_c_stream__"):
                 raise InputError(

@@ -329,12 +329,14 @@ class _Planner:
         if column is None:
             return 1.0, False
         if value and option not in self.finder.by_name:
-            share = dict(zip(column.words, column.shares, strict=True)).get(value, 0.0)
+            known = self.finder.ended & (column.codes > 0)
+            has_it = column.codes == [*column.words, value].index(value) + 1
+            share = has_it[known].sum() / max(int(known.sum()), 1)
             return float(f"{share:.2g}"), False
         if column.numbers is None:
             return 1.0, False
-        mean = float(np.nanmean(column.numbers))
-        return float(f"{mean:.2g}"), bool((column.numbers < 0.0).any())
+        given = column.numbers[self.finder.ended]
+        return float(f"{np.nanmean(given):.2g}"), bool((given < 0.0).any())
 
     def refused_have_outcomes(self, accepted: Candidate, reward: str) -> bool:
         """Whether clients whom the past refused have outcomes."""

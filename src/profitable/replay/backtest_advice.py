@@ -57,12 +57,12 @@ class Advice:
             ("LOST", [each for each in self.time_splits if each.is_sure and each.gain < 0.0]),
         ):
             by = [f"{in_short(abs(each.gain), unit)} by {each.grouping}" for each in those]
-            said += [f"would have {verb} {' and '.join(by)}"] if by else []
+            said += [f"would have {verb} {', '.join(by)}"] if by else []
         others = [each.grouping for each in self.time_splits if not each.is_sure]
         if not self.time_splits or not said:
             nothing = "made no difference beyond chance, by any grouping"
             return f"Lists made earlier would have {nothing}." if self.time_splits else ""
-        rest = f"; by {' and '.join(others)}, no difference beyond chance" if others else ""
+        rest = f"; by {' or '.join(others)}, no difference beyond chance" if others else ""
         return f"Lists made earlier {', and '.join(said)}{rest}."
 
     def __str__(self) -> str:

@@ -228,6 +228,14 @@ class BacktestEntry:
         return math.sqrt((clients + self.seed_variance / (self.splits or self.seeds)) / total)
 
     @property
+    def doubt(self) -> str | None:
+        """Warning that the interval may be too narrow; None if nothing suggests it."""
+        reason = self.too_narrow
+        return (
+            None if reason is None else f"The interval of {self.name} may be too narrow: {reason}."
+        )
+
+    @property
     def too_narrow(self) -> str | None:
         """Reason why the interval may be too narrow; None if nothing suggests it."""
         if self.kind != POLICY or self.refusal is not None or self.resampled.shape[0] < 2:

@@ -58,7 +58,7 @@ BEST_CUTOFF, FITTED_CUTOFF, OWN_CUTOFF = (
     "best cut-off, cross-fitted",
     "the lender's own cut-off",
 )
-ROUNDING = 1e-12  # of the profits: splits that all choose the same differ by no more
+SPLITS_AGREE = 1e-12  # of the profits: splits that all choose the same differ by no more
 # Of those that are one thing; the names of others say what they are.
 BASELINES_IN_WORDS = {
     ALL: "accepting everybody",
@@ -89,7 +89,7 @@ class Earned:
         if self.splits is None or self.split_variance is None:
             return None
         error = math.sqrt(self.split_variance / self.splits)
-        return error if error > ROUNDING * float(np.abs(self.table).sum()) else 0.0
+        return error if error > SPLITS_AGREE * float(np.abs(self.table).sum()) else 0.0
 
     def clients(self) -> float:
         """Count accepted clients; NaN if that is not known."""

@@ -120,7 +120,7 @@ def groupings_table(rows: Sequence[GroupingRow]) -> str:
             )
             for row in rows
         ],
-        words=(4, 7),
+        words=(0, 4, 7),
     )
 
 

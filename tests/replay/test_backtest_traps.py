@@ -166,3 +166,4 @@ def test_rows_without_an_outcome_stand_anywhere() -> None:
     found = from_first_look(frame, amount="lent", required=0, reward="repaid", known="closed")
     assert found.advice is not None
     assert "Stop" not in found.advice.sentence()
+    assert any(text.startswith("14 % of the clients have no outcome") for text in found.warnings())
