@@ -141,6 +141,25 @@ def test_portfolios_side_by_side_are_tested_as_if_alone(monkeypatch: pytest.Monk
     assert found.pays(0, rounds).tolist() == together.tolist()
 
 
+def test_the_largest_profit_is_that_of_the_rounds_that_are_there() -> None:
+    clients = returns()
+    profit = clients.profit.copy()
+    first = np.flatnonzero((clients.round == 5) & (clients.category == 0))[0]
+    profit[first] = 40.0  # of the other category
+    found, rounds = SumsAsOf(replace(clients, profit=profit), [20]), np.arange(ROUNDS)
+    without = rounds.copy()
+    without[4] = 3
+    slow = Outcomes.of(again(clients, np.bincount(without, minlength=ROUNDS)), until=20)
+    assert slow.most is not None
+    assert slow.most < 5.0
+    sums = replace(slow, clients=slow.clients[without], profit=slow.profit[without])
+    twice = np.bincount(without, minlength=ROUNDS)[without][:, np.newaxis]
+    sums = replace(sums, clients=sums.clients / twice, profit=sums.profit / twice)
+    with_it, other = found.pays(0, np.array([rounds, without]))[:, 1]
+    assert other == pytest.approx(probabilities(sums)[1], rel=1e-9)
+    assert with_it > 1.1 * other
+
+
 @pytest.mark.parametrize("how", [BY_PERIODS, BY_BETS])
 def test_nothing_is_said_where_nothing_is_mature(how: str) -> None:
     """Because most clients of every round are open when the file ends."""

@@ -46,14 +46,17 @@ SAYS_HOW = {
 }
 
 
-def probabilities(outcomes: Outcomes, how: str = BY_PERIODS) -> FloatArray:
+def probabilities(
+    outcomes: Outcomes, how: str = BY_PERIODS, most: FloatArray | None = None
+) -> FloatArray:
     """Return P(pays) of each category, [K]; NaN where nothing can be said.
 
     It is the p-value of the null hypothesis that the category pays; by bets it is the
-    inverse of an e-value.  It is fast, because a bootstrap calls it thousands of times.
+    inverse of an e-value.  It is fast, because a bootstrap calls it thousands of times,
+    with the largest profit of a client in each of its portfolios (`most`, by periods).
     Loans that are judged by their hazards have `hazard_probabilities`.
     """
-    return Periods.of(outcomes).pays() if how == BY_PERIODS else refutations(outcomes)
+    return Periods.of(outcomes, most).pays() if how == BY_PERIODS else refutations(outcomes)
 
 
 def chosen(pays: FloatArray, level: float) -> BoolArray:
