@@ -149,9 +149,29 @@ def test_portfolios_are_tested_as_the_list_is(how: str) -> None:
     rounds, every = np.random.default_rng(4).integers(0, ROUNDS, (20, ROUNDS)), found.outcomes[0]
     for row, pays in zip(rounds, found.pays(0, rounds), strict=True):
         drawn = replace(every, clients=every.clients[row], profit=every.profit[row])
+        drawn = replace(drawn, most=found.most[0][row].max())
         test = PeriodTest.of(drawn, looks_twice=how == BY_PERIODS)
         assert pays.tolist() == test.both.tolist()
         assert (test.recent is None) == (how == BY_ORDER)
+
+
+def test_the_largest_profit_is_that_of_the_rounds_that_are_there() -> None:
+    clients = returns(0.3)
+    profit = clients.profit.copy()
+    first = np.flatnonzero((clients.round == 5) & (clients.category == 0))[0]
+    profit[first] = 40.0  # of the other category
+    found, rounds = SumsAsOf(replace(clients, profit=profit), [20]), np.arange(ROUNDS)
+    without = rounds.copy()
+    without[4] = 3
+    slow = Outcomes.of(again(clients, np.bincount(without, minlength=ROUNDS)), until=20)
+    assert slow.most is not None
+    assert slow.most < 5.0
+    sums = replace(slow, clients=slow.clients[without], profit=slow.profit[without])
+    twice = np.bincount(without, minlength=ROUNDS)[without][:, np.newaxis]
+    sums = replace(sums, clients=sums.clients / twice, profit=sums.profit / twice)
+    with_it, other = found.pays(0, np.array([rounds, without]))[:, 1]
+    assert other == pytest.approx(probabilities(sums)[1], rel=1e-9)
+    assert with_it > 1.1 * other
 
 
 @pytest.mark.parametrize("how", [BY_PERIODS, BY_BETS])

@@ -92,9 +92,9 @@ def test_texts(entries: list[BacktestEntry], text: str) -> None:
 
 def test_others_that_beat_are_named_after_the_best() -> None:
     two = verdict_of(variant("y", 8.0), variant("x", 9.0), variant("z", 1.0))
-    assert two.text().endswith(". So does y.")
+    assert two.text().endswith(". y does, too.")
     three = verdict_of(variant("y", 8.0), variant("x", 9.0), variant("z", 7.0))
-    assert three.text().endswith(". So do y, z.")
+    assert three.text().endswith(". y, z do, too.")
 
 
 def test_skewed_replicates_that_are_ahead_may_be_chance() -> None:

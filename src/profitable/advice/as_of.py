@@ -19,6 +19,7 @@ again.
 [[False, True], [False, True]]
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ import numpy as np
 
 from profitable.advice.block_bootstrap import times
 from profitable.advice.judged import BY_BETS, BY_PERIODS, pays_by
-from profitable.advice.outcomes import Outcomes
+from profitable.advice.outcomes import Outcomes, furthest
 from profitable.advice.stop_list import probabilities
 from profitable.agent.loan_book import LoanBook
 from profitable.common.types import FloatArray, IntArray
@@ -68,6 +69,7 @@ class SumsAsOf(AsOf):
         still_open: IntArray | None = None,
     ) -> None:
         self.how = how
+        self.ends = [clients.rounds if end is None else end for end in ends]
         self.outcomes = [
             Outcomes.of(
                 clients,
@@ -78,6 +80,7 @@ class SumsAsOf(AsOf):
             for end in ends
         ]
         self.all = Outcomes.of(clients)
+        self.most = [_most_by_round(clients, end) for end in ends]
         self.clients = tuple(float(each.clients.sum()) for each in self.outcomes)
         self.open = tuple(float(each.open.sum()) for each in self.outcomes)
         self.mature = tuple(each.mature for each in self.outcomes)
@@ -100,14 +103,29 @@ class SumsAsOf(AsOf):
         size, step = len(found.names), max(MOST_SIDE_BY_SIDE // max(clients.size, 1), 1)
         parts: list[FloatArray] = []
         for first in range(0, len(rows), step):
-            some = rows[first : first + step].T
+            drawn = rounds[first : first + step]
+            some = drawn[:, : found.mature].T
+            # The largest profit is in all tests of a portfolio, and varies, too.
+            most = self.most[place][drawn[:, : self.ends[place]]].max(axis=1, initial=-math.inf)
             side_by_side = replace(
                 found,
                 clients=clients[some].reshape(found.mature, -1),
                 profit=profit[some].reshape(found.mature, -1),
             )
-            parts.append(probabilities(side_by_side, self.how).reshape(-1, size))
+            each = probabilities(side_by_side, self.how, np.repeat(most, size))
+            parts.append(each.reshape(-1, size))
         return np.concatenate(parts)
+
+
+def _most_by_round(clients: PastClients, end: int | None) -> FloatArray:
+    """Return the largest profit of a client known by then who asked in a round, [R]."""
+    known = clients.known <= (NEVER_KNOWN if end is None else end)
+    known = known & (clients.sum_of("number") > 0.0)
+    if clients.logged is not None:
+        known = known & clients.logged
+    found = np.full(clients.rounds, -math.inf)
+    np.maximum.at(found, clients.round[known] - 1, furthest(clients)[0][known])
+    return found
 
 
 class BooksAsOf(AsOf):

@@ -21,7 +21,9 @@ their own, so near the threshold they list other categories than new portfolios 
 and their mean is not the gain.  It is no worse an estimate: it is smoother, and where
 many categories are near the threshold, it is biased.  The interval is centred halfway,
 which covered best (benchmarks/time_split.py).  It is wider than the replicates as
-Student's quantiles are than normal ones (`Blocks.freedom`).
+Student's quantiles are than normal ones (`Blocks.freedom`).  If the luck of rounds
+lasts beyond chance (`lasting_luck.py`), it is wider by what blocks cannot show
+(`Blocks.widening`).
 
 >>> rounds, weights = Blocks.of([0, 6, 10], length=1).draw(np.random.default_rng(1), 3)
 >>> rounds[0].tolist()
@@ -44,6 +46,7 @@ from profitable.common.amounts import Interval
 from profitable.common.types import FloatArray, IntArray
 
 FEWEST_BLOCKS = 4  # of a segment
+MOST_WIDENING = 3.0
 OVERLAP = 1.5  # times what blocks hold that do not overlap
 
 
@@ -79,6 +82,33 @@ class Blocks:
             for size, length in zip(sizes, self.lengths, strict=True)
         )
 
+    def widening(self, kept: float) -> float:
+        """Return by how much replicates vary too little, if luck lasts.
+
+        The luck of rounds at a distance of d has a correlation of kept^d.  Then the sum
+        of all rounds has a larger standard deviation than in replicates, whose segments
+        differ less inside, have nothing in common, and have short blocks.  Where luck
+        lasts nearly as long as the file, nothing says how much larger it is: it is at
+        most 3 times as large here.
+
+        >>> blocks = Blocks.of(range(0, 61, 10))
+        >>> blocks.widening(0.0), round(blocks.widening(0.6), 2)
+        (1.0, 1.87)
+        """
+        if kept == 0.0:
+            return 1.0
+        truth = float(_correlations(self.edges[-1], kept).sum())
+        drawn = 0.0
+        for size, length in zip(np.diff(self.edges).tolist(), self.lengths, strict=True):
+            if size < 2:
+                continue
+            away = (np.arange(size) - np.arange(size)[:, np.newaxis]) % size
+            starts = (away < length) - length / size  # the mean is taken out, [starts, size]
+            blocks = starts @ _correlations(size, kept) @ starts.T
+            drawn += float(np.trace(blocks)) / length / (1.0 - length / size)
+        lack = math.sqrt(truth / drawn) if drawn > 0.0 else 1.0
+        return min(max(lack, 1.0), MOST_WIDENING)
+
     def draw(self, generator: np.random.Generator, replicates: int) -> tuple[IntArray, FloatArray]:
         """Return which round is at each place, from 0, and the weights of profits.
 
@@ -109,16 +139,22 @@ def times(rounds: IntArray, size: int) -> IntArray:
     return np.bincount(places.ravel(), minlength=len(rounds) * size).reshape(-1, size)
 
 
-def interval(found: float, values: FloatArray, freedom: float) -> Interval:
+def _correlations(size: int, kept: float) -> FloatArray:
+    """Return the correlations of rounds, [size, size]."""
+    rounds = np.arange(size)
+    return kept ** np.abs(rounds - rounds[:, np.newaxis])
+
+
+def interval(found: float, values: FloatArray, freedom: float, widening: float = 1.0) -> Interval:
     """Return what was found with its interval, from replicates [B].
 
-    It contains what was found.
+    It contains what was found.  `widening` is how many times too little they vary.
     """
     mean = float(values.mean())
     # "weibull": a further replicate lies between them with probability 95 %, however
     # few there are.
     around = np.quantile(values - mean, [EDGE, 1.0 - EDGE], method="weibull")
     student = float(quantile(EDGE, np.array([freedom]))[0])
-    wider = student / NormalDist().inv_cdf(EDGE)
+    wider = widening * student / NormalDist().inv_cdf(EDGE)
     low, high = (0.5 * (found + mean) + wider * around).tolist()
     return Interval(found, min(low, found), max(high, found))

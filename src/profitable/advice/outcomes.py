@@ -112,24 +112,30 @@ class Outcomes:
 
 
 def extremes(clients: PastClients, chosen: BoolArray) -> tuple[float, float] | tuple[None, None]:
-    """Return bounds on the profits of the clients of some rows [n], from above first.
+    """Return bounds on the profits of clients of some rows [n], from above first."""
+    if not chosen.any():
+        return None, None
+    above, below = furthest(clients)
+    return float(above[chosen].max()), float(below[chosen].min())
+
+
+def furthest(clients: PastClients) -> tuple[FloatArray, FloatArray]:
+    """Return bounds on the profits of the clients of each row [n], from above first.
 
     Of single clients they are the largest and the smallest profit.  A cell keeps sums,
     and no profit is further from its mean than the root of the sum of fourth powers.
     """
-    if not chosen.any():
-        return None, None
     if clients.number is None:
-        profit = clients.profit[chosen]
-        return float(profit.max()), float(profit.min())
+        return clients.profit, clients.profit
     number, one, two, three, four = (
-        clients.sum_of(name)[chosen]
+        clients.sum_of(name)
         for name in ("number", "profit", "profit_squares", "profit_cubes", "profit_fourths")
     )
+    number = np.maximum(number, 1.0)
     mean = one / number
     fourth = four - 4.0 * mean * three + 6.0 * mean**2 * two - 3.0 * number * mean**4
     away = np.maximum(fourth, 0.0) ** 0.25
-    return float((mean + away).max()), float((mean - away).min())
+    return mean + away, mean - away
 
 
 @dataclass(frozen=True, eq=False)

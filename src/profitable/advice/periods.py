@@ -102,12 +102,15 @@ class Periods:
     clients: FloatArray
     profit: FloatArray
     variance: FloatArray  # of the profit, by the jackknife
-    more: float  # profit of the imagined clients
+    more: FloatArray  # profit of the imagined clients
     freedom: FloatArray  # degrees of freedom
 
     @classmethod
-    def of(cls, outcomes: Outcomes) -> "Periods":
-        """Cut the rounds into periods, for each category by its own clients."""
+    def of(cls, outcomes: Outcomes, most: FloatArray | None = None) -> "Periods":
+        """Cut the rounds into periods, for each category by its own clients.
+
+        `most` [K] is the largest profit of a client, unless it is that of the outcomes.
+        """
         clients, profit = (each[: outcomes.mature] for each in (outcomes.clients, outcomes.profit))
         size, total = clients.shape[1], clients.sum(axis=0)
         middle = np.cumsum(clients, axis=0) - 0.5 * clients
@@ -122,7 +125,7 @@ class Periods:
             periods = (number > 0.0).sum(axis=0).astype(np.float64)
             away = (money - money.sum(axis=0) / total * number) / (1.0 - number / total)
             variance = (periods - 1.0) / periods * np.square(away).sum(axis=0)
-        more = IMAGINED * largest(outcomes)
+        more = IMAGINED * (np.full(size, largest(outcomes)) if most is None else most)
         # Where nobody has brought a profit, nothing bounds what a rare client would.
         says = (periods >= LEAST_PERIODS) & (more > 0.0)
         variance = np.where(says, variance, math.nan)
@@ -154,9 +157,13 @@ def later_half(outcomes: Outcomes) -> Outcomes:
     )
 
 
-def both_looks(outcomes: Outcomes) -> FloatArray:
-    """Return the p-values of the whole past and of its later half together, [K]."""
-    return either(*(Periods.of(each).pays() for each in (outcomes, later_half(outcomes))))
+def both_looks(outcomes: Outcomes, most: FloatArray | None = None) -> FloatArray:
+    """Return the p-values of the whole past and of its later half together, [K].
+
+    `most` [K] is the largest profit of a client, unless it is that of the outcomes.
+    """
+    looks = outcomes, later_half(outcomes)
+    return either(*(Periods.of(each, most).pays() for each in looks))
 
 
 def either(one: FloatArray, other: FloatArray) -> FloatArray:

@@ -52,17 +52,21 @@ SAYS_HOW = {
 }
 
 
-def probabilities(outcomes: Outcomes, how: str = BY_PERIODS) -> FloatArray:
+def probabilities(
+    outcomes: Outcomes, how: str = BY_PERIODS, most: FloatArray | None = None
+) -> FloatArray:
     """Return P(pays) of each category, [K]; NaN where nothing can be said.
 
     It is the p-value of the null hypothesis that the category pays, by two looks: at
     the whole past and at its later half.  By bets it is the inverse of an e-value.  It
-    is fast, because a bootstrap calls it thousands of times.
+    is fast, because a bootstrap calls it thousands of times, with the largest profit of
+    a client in each of its portfolios (`most`, by periods).
     Loans that are judged by their hazards have `hazard_probabilities`.
     """
     if how == BY_BETS:
         return refutations(outcomes)
-    return both_looks(outcomes) if how == BY_PERIODS else Periods.of(outcomes).pays()
+    both = how == BY_PERIODS
+    return both_looks(outcomes, most) if both else Periods.of(outcomes, most).pays()
 
 
 def chosen(pays: FloatArray, level: float) -> BoolArray:

@@ -19,7 +19,7 @@ Example: "bad" loses from the first round on, and its outcomes are known at once
 [('2025-02', ('bad',), 6.0), ('2025-05', ('bad',), 6.0)]
 >>> print(found.sentence())
 Dropping what lost by then would have earned 19.5 more afterwards (difference 19.5,
-95 %: 16.2 to 23.0). 28.5 was lost in bad before that could be known.
+95 %: 16.2 to 23.9). 28.5 was lost in bad before that could be known.
 
 How sure the gain is: the block bootstrap of the whole procedure (`block_bootstrap.py`).
 It is about other clients and other luck of rounds of the same law.  It knows nothing of
@@ -38,6 +38,7 @@ import numpy as np
 from profitable.advice.as_of import AsOf, BooksAsOf, SumsAsOf
 from profitable.advice.block_bootstrap import Blocks, interval
 from profitable.advice.judged import BY_HAZARDS, BY_PERIODS, how_of
+from profitable.advice.lasting_luck import CHANCE, lasting
 from profitable.advice.outcomes import Outcomes
 from profitable.advice.stop_list import STOP_LEVEL, chosen
 from profitable.common.amounts import Interval, in_short
@@ -97,6 +98,14 @@ class Grouping:
         if self.earned is not None or clients.logged is None:
             return clients.profit_by_cell if self.earned is None else self.earned
         return clients.by_cell(np.where(clients.logged, clients.profit, 0.0))
+
+    @property
+    def number(self) -> FloatArray:
+        """How many clients earned that, [R, K]."""
+        clients = self.clients
+        if self.earned is not None or clients.logged is None:
+            return clients.counts
+        return clients.clients_by_cell(clients.logged.astype(np.int64))
 
     def as_of(self, ends: Sequence[int | None]) -> AsOf:
         """Return what was known at the ends of some rounds; all that is, at None."""
@@ -313,8 +322,14 @@ def time_splits(
                     "to measure."
                 )
             else:
-                around = interval(gain, values[place], max(blocks.freedom, FEW_FREEDOMS))
+                kept = lasting(work.profit[place], grouping.number)
+                wider = blocks.widening(kept)
+                # So much fewer rounds would tell as much if they were independent.
+                freedom = max(blocks.freedom / wider**2, FEW_FREEDOMS)
+                around = interval(gain, values[place], freedom, wider)
                 low, high = around.low, around.high
+                if kept > 0.0:
+                    doubt = _says_alike(kept, wider)
                 if blocks.freedom < FEW_FREEDOMS:
                     doubt = f"{rounds} rounds are few: the interval is hardly more than a guess."
         lost = -grouping.profit.sum(axis=0)
@@ -337,6 +352,14 @@ def time_splits(
             )
         )
     return tuple(found)
+
+
+def _says_alike(kept: float, wider: float) -> str:
+    return (
+        f"Neighbouring rounds are alike beyond chance (autocorrelation {kept:.2f}; test at "
+        f"{100.0 * CHANCE:g} %): they share their luck, or profits drift. So the interval is "
+        f"{wider:.1f} times as wide as for independent rounds, and may still be too narrow."
+    )
 
 
 def split_rounds(rounds: int, first: int, dates: int) -> list[int]:

@@ -40,6 +40,7 @@ LATE_SHARE = 0.1  # share of the losing, or of the gaining clients, whose outcom
 MATURE = 0.95  # share of the clients that is known at maturity
 FEWEST_IN_BLOCK = 100  # clients whose rounds share an age
 FEWEST_DATED, ONE_SIDED = 20, 0.3  # clients of a side; difference of shares without a date
+MANY_OPEN = 0.1  # share of the clients, from which on a warning says that they are open
 FEWEST_SEEN = 0.05  # share of the clients that the file shows at an age, for it to count
 
 
@@ -124,7 +125,8 @@ def warn_of_lateness(
     clients: "PastClients", layout: Layout, still_open: IntArray | None
 ) -> list[str]:
     """Warn if what is known is a biased part of what will be known."""
-    return [*warn_of_one_sided_dates(clients, layout), *warn_of_early_ends(clients, still_open)]
+    early = warn_of_early_ends(clients, still_open) or warn_of_open(clients, still_open)
+    return [*warn_of_one_sided_dates(clients, layout), *early]
 
 
 def warn_of_early_ends(clients: "PastClients", still_open: IntArray | None) -> list[str]:
@@ -139,7 +141,8 @@ def warn_of_early_ends(clients: "PastClients", still_open: IntArray | None) -> l
     known, opened = np.bincount(blocks, number), np.bincount(blocks, waiting)
     is_young = opened > LATE_SHARE * (known + opened)
     early = float(known[is_young].sum())
-    if early <= LATE_SHARE * float(known.sum()):
+    # Open everywhere, they are not the young ones.
+    if is_young.all() or early <= LATE_SHARE * float(known.sum()):
         return []
     first = int(is_young[blocks].argmax())
     since = f" since {clients.labels[first]}" if first else ""
@@ -148,6 +151,20 @@ def warn_of_early_ends(clients: "PastClients", still_open: IntArray | None) -> l
         f"{number_text(early)} others are those who ended early: profits, policies and baselines "
         "count them, and are biased. The stop list waits for the rest. Replay older clients only, "
         "or give open_value"
+    )
+    return [said]
+
+
+def warn_of_open(clients: "PastClients", still_open: IntArray | None) -> list[str]:
+    """Warn if many clients are open, of whom no profit knows."""
+    there = float(clients.sum_of("number").sum())
+    waiting = 0.0 if still_open is None else float(still_open.sum())
+    if waiting <= MANY_OPEN * (there + waiting):
+        return []
+    share = percent_text(waiting / (there + waiting))
+    said = (
+        f"{share} of the clients have no outcome yet and count in no profit: if losses are "
+        "known before gains, what the past and every policy earned is too low"
     )
     return [said]
 

@@ -21,9 +21,8 @@ from profitable.past.bands import CategoryCodes, CategoryColumn
 from profitable.past.source import Piece
 
 if TYPE_CHECKING:
-    from profitable.past.past import PastClients
+    pass
 
-MANY_OPEN = 0.1  # share of the clients, from which on a warning says that they are open
 NOWHERE = -1  # the place of what no client of the past has
 
 
@@ -134,17 +133,3 @@ class KeptRounds:
         if self.asked is not None and asked is not None:
             place = np.searchsorted(self.asked, asked, side="right")
         return np.where(place < self.rows, place // self.round + 1, self.size + 1)
-
-
-def warn_of_open(clients: "PastClients", still_open: IntArray | None) -> list[str]:
-    """Warn if many clients are open, of whom no profit knows."""
-    there = float(clients.sum_of("number").sum())
-    waiting = 0.0 if still_open is None else float(still_open.sum())
-    if waiting <= MANY_OPEN * (there + waiting):
-        return []
-    share = f"{waiting / (there + waiting):.0%}".replace("%", " %")
-    said = (
-        f"{share} of the clients have no outcome yet and count in no profit: if losses are "
-        "known before gains, what the past and every policy earned is too low"
-    )
-    return [said]

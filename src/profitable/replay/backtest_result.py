@@ -1,10 +1,8 @@
 """The result of a backtest: a table, sentences, plain values, and a report."""
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,49 +14,27 @@ from profitable.agent.loan_curves import loan_curves
 from profitable.common.amounts import in_short
 from profitable.common.extras import extra, frame_of
 from profitable.common.files import as_path
-from profitable.common.text_tables import money_text, number_text, several, text_table
-from profitable.common.types import FloatArray, IntArray
 from profitable.errors import NotSavedError, UnknownCategoryError
-from profitable.past.open_rows import warn_of_open
 from profitable.past.past import Past, SingleClients
 from profitable.past.past_loans import book_of
-from profitable.replay import backtest_summary, backtest_tables
+from profitable.replay import backtest_summary, backtest_tables, backtest_text
 from profitable.replay.backtest_advice import Advice
 from profitable.replay.backtest_entry import POLICY, BacktestEntry
 from profitable.replay.backtest_export import save_workbook
 from profitable.replay.backtest_options import RunOptions, grouping_name
-from profitable.replay.baselines import ALL
-from profitable.replay.cutoffs import cutoffs_of, cutoffs_over_time
+from profitable.replay.backtest_values import values_of
+from profitable.replay.cutoffs import cutoffs_of
 from profitable.replay.family_choice import FamilyChoice
 from profitable.replay.groupings import (
     GroupingRow,
     grouping_rows,
-    groupings_sentence,
-    groupings_table,
 )
 from profitable.replay.learnable import learnable
 from profitable.replay.notebook_view import html_of
 from profitable.replay.swap_set import SwapSet, swap_set
 from profitable.replay.verdict import BacktestVerdict
-from profitable.version import VERSION
 
-TABLE_HEADERS = ("", "profit", "against accept all", "95 %", "clients", "time shuffled")
-
-ESTIMATE_HEADERS = (
-    "",
-    "inverse propensity",
-    "self-normalised",
-    "doubly robust",
-    "clients",
-    "effective",
-)
-ALL_OUTCOMES = "Cut-offs, if all outcomes of the file had been known:"
-ESTIMATED = (
-    "Profits are estimates (doubly robust, if refused clients are in the log) from those whom "
-    "the past accepted:"
-)
 HARDLY_PAYS = 0.2  # P(pays) of a category that a stop list nearly names
-MOST_NUMBERS, FEWEST_TRACED = 120_000, 5  # of a table by round and category; and its columns
 
 
 class Backtest:
@@ -235,8 +211,7 @@ class Backtest:
                 f"of its logarithm), more than level = {self.loans['level']:g} allows for: "
                 "evidence may be overstated"
             )
-        still = warn_of_open(self.past.clients, self.past.still_open)
-        said = [*self.past.warnings, *left, *still, *self.terms.warnings(), *levels, *self.said]
+        said = [*self.past.warnings, *left, *self.terms.warnings(), *levels, *self.said]
         return [*said, *log, *self.ruling.doubts()]
 
     def verdict(self) -> str:
@@ -321,26 +296,7 @@ class Backtest:
         str
             Profit, difference to accepting all with its 95 % interval, and clients.
         """
-        in_unit = f" ({self.unit})" if self.unit else ""
-        first, profit, difference, *others = TABLE_HEADERS
-        headers = (first, profit + in_unit, difference + in_unit, *others)
-        return text_table(headers, [self._row(entry) for entry in self.entries])
-
-    def _row(self, entry: BacktestEntry) -> tuple[str, ...]:
-        """Return the cells of an entry in the table."""
-        found, mixed = entry.difference, entry.shuffled
-        if entry.refusal is not None:
-            return (entry.name, "refused", "", "", number_text(entry.clients), "")
-        error = "" if entry.splits is None or not found.is_known else _error(entry.spread)
-        span = f"{money_text(found.low)} to {money_text(found.high)}" if found.is_known else ""
-        return (
-            entry.name,
-            money_text(entry.profit),
-            "" if entry.name == ALL else money_text(found.middle) + error,
-            "" if entry.name == ALL else span,
-            "" if math.isnan(entry.clients) else number_text(round(entry.clients)),
-            "" if mixed is None else money_text(mixed.difference) + _error(mixed.error),
-        )
+        return backtest_text.table_of(self)
 
     @cached_property
     def cutoff(self) -> CutoffTable | None:
@@ -355,50 +311,10 @@ class Backtest:
         str
             A table; empty if the past was not a log with propensities.
         """
-        rows: list[tuple[str, ...]] = []
-        for entry in self.policies:
-            found = entry.off_policy
-            if found is None:
-                return ""
-            values = (found.inverse_propensity, found.self_normalised, found.doubly_robust)
-            rows.append(
-                (
-                    entry.name,
-                    *("-" if value is None else money_text(value) for value in values),
-                    number_text(round(found.clients)),
-                    number_text(round(found.effective_size)),
-                )
-            )
-        return text_table(ESTIMATE_HEADERS, rows)
+        return backtest_text.off_policy_table_of(self)
 
     def __str__(self) -> str:
-        estimates, ruling = self.off_policy_table(), self.ruling
-        fitting, uninformative = ruling.cross_fitting(), ruling.first_line
-        sentences = [] if uninformative else [entry.sentence() for entry in self.policies]
-        return "\n".join(
-            [
-                *([uninformative] if uninformative else []),
-                self.when_known,
-                *self._emergence_lines(),
-                *backtest_summary.headline(self.past, self.terms, self.unit),
-                *backtest_summary.added_up(self.past),
-                "",
-                *self._advice_lines(),
-                self.verdict(),
-                "",
-                self.table(),
-                *([fitting] if fitting else []),
-                "",
-                *([ESTIMATED, "", estimates, ""] if estimates else []),
-                *sentences,
-                *([""] if sentences else []),
-                *([] if self.cutoff is None else [ALL_OUTCOMES, "", str(self.cutoff), ""]),
-                *self._groupings_lines(),
-                self.luck(),
-                *(f"note: {text}" for text in [*self.past.notes, *self._left_out()]),
-                *(f"warning: {text}" for text in self.warnings()),
-            ]
-        )
+        return backtest_text.text_of(self)
 
     @cached_property
     def swap_sets(self) -> list[SwapSet]:
@@ -412,34 +328,6 @@ class Backtest:
                 found.append(SwapSet.of("stop lists made earlier", clients, lists))
         return [each for each in found if each is not None]
 
-    def _emergence_lines(self) -> list[str]:
-        """When outcomes are known by age, for `print`."""
-        found = None if self.advice is None else self.advice.emergence
-        return [] if found is None else [found.sentence()]
-
-    def _left_out(self) -> list[str]:
-        """Count the rows that are left out, unless a warning does."""
-        return [
-            f"{several(each.rows, 'row')} {'is' if each.rows == 1 else 'are'} left out "
-            f"({each.reason})"
-            for each in self.past.left_out
-            if each.warning is None
-        ]
-
-    def _advice_lines(self) -> list[str]:
-        """Whom to stop, for `print`."""
-        if self.advice is None:
-            return []
-        return [self.advice.sentence(self.unit), "", self.advice.stop_list.table(), ""]
-
-    def _groupings_lines(self) -> list[str]:
-        """All groupings side by side, for `print`."""
-        if not self.groupings:
-            return []
-        tried = groupings_sentence(self.groupings, self.ruling.tried, self.unit)
-        table = groupings_table(self.groupings)
-        return ["Groupings, against accepting everybody:", "", table, "", tried, ""]
-
     # -------------------------------------------------------------------------- keeping
 
     def to_dict(self) -> dict[str, Any]:
@@ -450,64 +338,7 @@ class Backtest:
         dict
             What `profitable backtest --json` prints, and the report is made from.
         """
-        clients = self.past.clients
-        return plain(
-            {
-                "version": VERSION,
-                "command": self.command,
-                "seed": self.options.seed,
-                "settings": {
-                    "data": self.past.source,
-                    **self.past.layout.to_dict(),
-                    **self.options.to_dict(),
-                },
-                "unit": self.options.currency,
-                "first_line": self.first_line,
-                "when_known": self.when_known,
-                "clients": len(clients),
-                "rounds": list(clients.labels),
-                "round": self.past.round,
-                "categories": backtest_summary.categories(self.past, self.terms),
-                "family": {
-                    "name": str(self.terms.family),
-                    "reason": self.terms.reason,
-                    "alternative": None
-                    if self.terms.alternative is None
-                    else self.terms.alternative.to_dict(self.unit),
-                    "fit": [
-                        {
-                            "category": each.category,
-                            "observed_variance": each.observed,
-                            "family_variance": each.family,
-                            "warning": each.warning,
-                        }
-                        for each in self.terms.fit
-                    ],
-                },
-                "lending": self.terms.lending,
-                "loans": self.loans,
-                "intervals": backtest_summary.intervals(self.past),
-                "left_out": self.past.left_out,
-                "notes": self.past.notes,
-                "warnings": self.warnings(),
-                "assumptions": self.assumptions(),
-                "known": backtest_summary.known_over_time(clients),
-                "cutoff": None
-                if self.cutoff is None
-                else {
-                    **self.cutoff.to_dict(),
-                    "over_time": cutoffs_over_time(self.past, self.policies),
-                },
-                "traced": [clients.names[k] for k in self._traced().tolist()],
-                "entries": [self._entry(entry) for entry in self.entries],
-                "tried": self.ruling.tried,
-                **self.ruling.to_dict(),
-                "verdict": self.verdict(),
-                **({} if self.advice is None else self.advice.to_dict(self.unit)),
-                "groupings": self.groupings,
-                "swap_sets": [each.to_dict(self.unit) for each in self.swap_sets],
-            }
-        )
+        return values_of(self)
 
     @cached_property
     def loans(self) -> dict[str, Any] | None:
@@ -519,49 +350,6 @@ class Backtest:
         book = book_of(clients, lending)
         reading = book.read(np.ones(len(clients.names)))
         return loan_curves(book, reading, rounds=max(round(lending.per_year / 4.0), 1))
-
-    def _traced(self) -> IntArray:
-        """Return the categories whose tables by round are kept, to keep files small."""
-        clients = self.past.clients
-        most = max(
-            FEWEST_TRACED, min(backtest_summary.MOST_PICTURED, MOST_NUMBERS // clients.rounds)
-        )
-        return np.sort(np.argsort(-clients.counts.sum(axis=0), kind="stable")[:most])
-
-    def _entry(self, entry: BacktestEntry) -> dict[str, Any]:
-        traced = self._traced()
-        found, (middle, low, high) = entry.difference, entry.over_time()
-        refused = entry.refusal is not None
-        return {
-            "name": entry.name,
-            "words": entry.words or entry.name,
-            "kind": entry.kind,
-            "profit": None if refused else entry.profit,
-            "clients": entry.clients,
-            "difference": None if refused else found.middle,
-            "low": None if refused else found.low,
-            "high": None if refused else found.high,
-            "error": None if refused else entry.spread,
-            "splits": entry.splits,
-            "split_error": entry.split_error,
-            "standing": self.standing(entry),
-            "seeds": entry.seeds,
-            "seed_error": entry.seed_error,
-            "shuffled": entry.shuffled,
-            "sentence": self.ruling.sentence(entry),
-            "over_time": {"difference": middle, "low": low, "high": high},
-            "accepted": None if entry.accepted is None else np.round(entry.accepted[:, traced], 4),
-            "evidence": None if entry.evidence is None else rounded(entry.evidence[:, traced]),
-            "patience": None if entry.patience is None else rounded(entry.patience[:, traced]),
-            "decided": None if entry.decided is None else entry.decided[:, traced],
-            "defaults": None if entry.defaults is None else entry.defaults[:, traced],
-            "affordable": None
-            if entry.affordable is None
-            else rounded(entry.affordable[:, traced]),
-            "by_vintage": backtest_summary.by_vintage(self.past.clients.labels, entry),
-            "by_category": backtest_summary.by_category(self.past.clients.names, entry),
-            "off_policy": entry.off_policy,
-        }
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON.
@@ -700,44 +488,8 @@ class Backtest:
             raise failed from None
 
 
-def _error(error: float) -> str:
-    return f" ± {money_text(error)}"
-
-
 def report_writer() -> Callable[[dict[str, Any], Path], list[Path]]:
     """Return the writer of reports; InputError if what it needs is not installed."""
     with extra("backtest", "the report needs it"):
         from profitable.replay.backtest_report import write_report
     return write_report
-
-
-def rounded(values: FloatArray) -> FloatArray:
-    """Round a table to six digits, which is enough to draw it.
-
-    >>> rounded(np.array([[1.23456789, 0.0, np.inf]])).tolist()
-    [[1.23457, 0.0, inf]]
-    """
-    return np.array([[float(f"{value:.6g}") for value in row] for row in values.tolist()]).reshape(
-        values.shape
-    )
-
-
-def plain(value: Any) -> Any:
-    """Reduce a value to dicts, lists, texts and finite numbers; null for others.
-
-    >>> plain({"a": np.array([1.0, np.nan]), "b": (np.int64(2), np.float64(0.5), True)})
-    {'a': [1.0, None], 'b': [2, 0.5, True]}
-    """
-    if isinstance(value, np.generic):  # also float64, which is a float
-        return plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}  # type: ignore[misc]
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]  # type: ignore[misc]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())  # type: ignore[arg-type]
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    return value

@@ -27,7 +27,7 @@ from profitable.past.read import read
 from profitable.past.row_order import warn_of_sorted_rows
 from profitable.past.source import OnShare, Source, open_source
 from profitable.replay import backtest_summary
-from profitable.replay.backtest_result import plain
+from profitable.replay.backtest_values import plain
 from profitable.replay.family_choice import FamilyChoice, choose_family
 
 ROUNDS_SHOWN = 8  # rounds at which the text says how much was known

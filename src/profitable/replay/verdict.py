@@ -212,7 +212,7 @@ class BacktestVerdict:
         said = f"{best.subject} beats {self._versus}{given}: it {self._earned(best)}."
         if others:
             verb = "does" if len(others) == 1 else "do"
-            said += f" So {verb} {', '.join(each.name for each in others)}."
+            said += f" {', '.join(each.name for each in others)} {verb}, too."
         return said
 
     def _everybody_wins(self) -> str:
