@@ -254,12 +254,13 @@ def test_advice_is_that_of_the_dict(opened: Opened) -> None:
     rows = [row.split("\t") for row in page.locator(".stops tbody tr").all_inner_texts()]
     shown = {row[0]: row for row in rows}
     assert len(rows) == len(shown) == len(found["rows"])
+    looks = 1 + any(row.get("recent_pays") is not None for row in found["rows"])
     for row in found["rows"]:
         cells = shown[row["category"]]
         assert cells[1] == ("■ stop" if row["stop"] else "")
         assert value(cells[2]) == row["clients"]
         if row["low"] is not None:
-            ends = [value(end) for end in cells[-2].split(" to ")]
+            ends = [value(end) for end in cells[-1 - looks].split(" to ")]
             assert ends == pytest.approx([row["low"], row["high"]], abs=0.51)
     assert page.locator(".stops tr.stop").count() == sum(row["stop"] for row in found["rows"])
     text = page.locator("#stop-list").inner_text()
