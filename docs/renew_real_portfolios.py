@@ -103,7 +103,18 @@ SYSTEMS: dict[str, str | list[str]] = {
     "State": "addr_state",
 }
 AT_EIGHT = ("purpose", "grade", "term")  # systems that are also judged at 8 %
+ADVISED: dict[str, Any] = {"policies": "kl-ucb", "replays": 0, "shuffles": 0}
 RUNS: dict[str, dict[str, Any]] = {
+    # Whom to stop, by each way of forming categories alone, and by all together.
+    **{
+        f"stop-{name}": {**DATED, **ADVISED, "category": category}
+        for name, category in SYSTEMS.items()
+    },
+    "stop-together": {
+        **DATED,
+        **ADVISED,
+        "groupings": [category for name, category in SYSTEMS.items() if name != "purpose"],
+    },
     **{
         f"hazards-5-{name}": {**HAZARDS, "reward": "pv5", "required": 0.05, "category": category}
         for name, category in SYSTEMS.items()
@@ -273,6 +284,26 @@ def hazard_table(runs: dict[str, dict[str, Any]], percent: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def stop_table(runs: dict[str, dict[str, Any]]) -> str:
+    """Return a Markdown table of stop lists, and of what earlier ones gained."""
+    lines = [
+        "| categories | number | stop today | made at earlier dates, it would have earned |",
+        "| --- | --- | --- | --- |",
+    ]
+    for name in SYSTEMS:
+        run = runs[f"stop-{name}"]
+        split = run["time_splits"][0]
+        stopped = ", ".join(row["category"] for row in run["stop_list"]["rows"] if row["stop"])
+        gain, low, high = (
+            None if split[key] is None else in_unit(split[key], "M")
+            for key in ("gain", "low", "high")
+        )
+        span = "" if low is None or high is None else f" ({low[:-2]} to {high[:-2]})"
+        size = len(run["categories"])
+        lines.append(f"| {name} | {size} | {stopped or 'nobody'} | {gain}{span} |")
+    return "\n".join(lines) + "\n"
+
+
 def renew(data: Path, replays: int, beginning: str) -> None:
     """Replace the tables and pictures of the page."""
     runs = numbers(data, replays, beginning)
@@ -305,6 +336,8 @@ def tables(runs: dict[str, dict[str, Any]]) -> dict[str, str]:
     }
     if "calls" in runs:
         made["calls"] = shuffled_table(runs["calls"])
+    if {f"stop-{name}" for name in SYSTEMS} <= runs.keys():
+        made["stop"] = stop_table(runs)
     for percent, systems in ((5, SYSTEMS), (8, AT_EIGHT)):
         if {f"hazards-{percent}-{name}" for name in systems} <= runs.keys():
             made[f"hazards-{percent}"] = hazard_table(runs, percent)
