@@ -6,7 +6,7 @@ It takes two minutes; give a number of portfolios (500 unless given).  Each port
 has 20 categories whose sizes vary.  In a world, 40 % of them just pay, 40 % pay, and
 20 % do not; "all just pay" is the worst case.  Printed are the mean share of wrong
 categories on the list, in percent with its standard error, and the share of the bad
-categories that it finds.  The tables stand in docs/backtest.md.
+categories that it finds.  The tables stand in docs/stop-list.md.
 
 | method | p-value |
 | --- | --- |

@@ -6,7 +6,7 @@ The truth is the mean gain of 2 000 new portfolios of the same law.  Clients bri
 normal profits of mean `means` and standard deviation 0.6, plus a shock of the round.
 Skewed ones are loans of 1 with interest .15, of which some lose between a fifth and
 all.  Each portfolio has random blocks of its own.  The figures stand in
-docs/backtest.md.
+docs/stop-list.md.
 """
 
 import math

@@ -28,7 +28,10 @@ OTHER_PAGES = {  # pages that are not in docs/, by their names on the site
 }
 CONTENTS = {  # pages by name; a page of docs/ that is not named comes under the last caption
     "Learn": ["tutorial", "examples", "how-to", "simulation", "study", "scale"],
-    "Your own clients": ["backtest", "late-outcomes", "real-portfolios", "portfolio", "audit"],
+    "Your own clients": [
+        *("backtest", "past-clients", "stop-list", "late-outcomes", "real-portfolios"),
+        *("portfolio", "audit"),
+    ],
     "The paper and beyond": ["mathematics", "optimal", "paper", "first-figure"],
     "Look up": ["reference", "api/index", "cli"],
     "The project": ["design", "benchmarks", "contributing", "security", "changelog"],

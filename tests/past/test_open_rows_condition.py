@@ -239,7 +239,7 @@ def test_a_field_that_cannot_be_read_is_bad(tmp_path: Path) -> None:
 
 
 def test_loans_that_are_left_out_bias_the_list_and_open_ones_do_not() -> None:
-    """The figures of docs/backtest.md: all loans are equally good, and most run."""
+    """The figures of docs/past-clients.md: all loans are equally good, and most run."""
     table, open = running_loans(), "LoanStatus in ('Current', 'Past Due (1-15 days)')"
     fields: dict[str, Any] = {
         **{"category": "ListingCategory", "time": "LoanOriginationDate", "known": "ClosedDate"},
