@@ -20,7 +20,10 @@ settings.register_profile("fixed", derandomize=True, deadline=None, max_examples
 settings.register_profile("soak", deadline=None, max_examples=6_000)
 settings.load_profile("soak" if os.environ.get("PROFITABLE_SOAK") == "1" else "fixed")
 
-LONGEST = ("same_law", "test_cluster", "paper/test_command", "test_guide", "past/test_cells")
+LONGEST = (
+    *("same_law", "pool_cluster", "paper/test_command", "test_guide", "past/test_cells"),
+    *("test_site", "test_costs", "test_extras", "test_package"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
