@@ -2,7 +2,7 @@
 
 >>> pa.array([1, 2]).to_pylist()
 [1, 2]
->>> short("/home/somebody/" + "a" * 70 + ".csv")[-8:]
+>>> short("loans/of/last/year/" + "a" * 70 + ".csv")[-8:]
 'aaaa.csv'
 """
 
