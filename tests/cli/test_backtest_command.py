@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import profitable as pb
+from profitable.cli.backtest_command import _replay
+from profitable.cli.shared import Stopped
+from profitable.replay.backtest_result import Backtest
 from tests.cli.test_app import call, run
 from tests.past.exports import running_loans
 from tests.past.tables import loans, write_csv, write_parquet
@@ -351,3 +354,16 @@ def test_a_raw_file_of_loans(folder: Path) -> None:
     assert found["left_out"][0]["reason"] == said
     assert found["left_out"][1:] == expected["left_out"]
     assert "lent is written in $" in found["notes"]
+
+
+def test_ctrl_c_while_the_report_is_written_says_that_a_part_of_it_is_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(*_: object) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Backtest, "save", interrupted)
+    table = {"week": [1, 2, 3, 4] * 5, "job": ["a", "b"] * 10, "paid": [1, 0] * 10}
+    given = {"category": "job", "time": "week", "reward": "paid", "cost": 0.5, "replays": 0}
+    with pytest.raises(Stopped, match="has a part of this report"):
+        _replay(table, given | {"shuffles": 0}, None, (tmp_path / "found", None), False)

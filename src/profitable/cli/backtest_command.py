@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from profitable.cli.shared import AsJson, policy_names, print_found
+from profitable.cli.shared import AsJson, interruptible, policy_names, print_found
 from profitable.common.declared_options import OptionField, options_of
 from profitable.errors import ParameterError
 from profitable.past.cell_options import CellOptions
@@ -247,7 +247,9 @@ def _replay(
     if excel is not None:
         written.append(f"Workbook: {found.to_excel(excel)}")
     if out is not None:
-        page = found.save(out)
+        kept = f"{out} has a part of this report, and each of its files is whole"
+        with interruptible(f"{kept}. Run the same command again"):
+            page = found.save(out)
         written += [f"Tables: {page.parent / TABLES_FOLDER}", f"Report: {page}"]
     if written and not as_json:
         typer.echo("\n" + "\n".join(written))
